@@ -45,6 +45,13 @@ func diagnose(path string) (line string, bindFailed bool, remedy string) {
 	return diagnoseText(text)
 }
 
+// LastWords returns the most telling line that a process wrote since its last start, for an error message, and what to
+// do about it.
+func LastWords(logFile string) (line, remedy string) {
+	line, _, remedy = diagnose(logFile)
+	return line, remedy
+}
+
 // diagnoseText prefers a line about a taken port, then the first with a known remedy, then the last complaint, then
 // the last line.
 func diagnoseText(text string) (line string, bindFailed bool, remedy string) {
