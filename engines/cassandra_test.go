@@ -63,8 +63,8 @@ func TestCassandra(t *testing.T) {
 		if err := node.Pause(); err != nil {
 			t.Fatal(err)
 		}
-		if _, state, _ := readStat(node.Pid()); state != "T" {
-			t.Errorf("a paused process has the state %s", state)
+		if stat, _ := readStat(node.Pid()); stat.state != "T" {
+			t.Errorf("a paused process has the state %s", stat.state)
 		}
 		if err := node.Resume(); err != nil {
 			t.Fatal(err)
