@@ -178,14 +178,14 @@ func (b bundle) download(ctx context.Context, dir string, jars int, progress fun
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		switch {
-		case strings.Contains(line, "Downloaded from ") && strings.Contains(line, ".jar "):
+		case strings.Contains(line, "Downloaded from "):
 			got++
 		case strings.HasPrefix(line, "[ERROR] ") && complaint == "":
 			complaint = strings.TrimPrefix(line, "[ERROR] ")
 		}
 		if time.Since(said) > 2*time.Second {
 			said = time.Now()
-			progress(fmt.Sprintf("fetching %s %s: %d jars after %.0f s", b.title, b.version, got, time.Since(began).Seconds()))
+			progress(fmt.Sprintf("fetching %s %s: %d files after %.0f s", b.title, b.version, got, time.Since(began).Seconds()))
 		}
 	}
 	if err := cmd.Wait(); err != nil {
