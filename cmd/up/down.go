@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ringwatch/ringwatch/engines"
@@ -16,17 +17,18 @@ type downCmd struct{}
 
 // Run stops the stack in reverse order, by process id and start time.
 func (*downCmd) Run(ctx context.Context, st *state) error {
-	if err := st.lock(); err != nil {
+	unlock, err := st.lock()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	say := newSayer()
-	all := services(st, settings{})
 	stopped := 0
-	for i := len(all) - 1; i >= 0; i-- {
-		s := all[i]
+	for _, s := range slices.Backward(services(st, settings{})) {
 		id, runs := st.recorded(s.name)
 		if runs {
-			killed, err := id.Stop(ctx, stopGrace)
+			// Not ctx: an impatient Ctrl-C must not turn a stop into a crash.
+			killed, err := id.Stop(context.WithoutCancel(ctx), stopGrace)
 			if err != nil {
 				return fmt.Errorf("cannot stop %s: %w", s.title, err)
 			}
@@ -49,9 +51,11 @@ type cleanDataCmd struct{}
 
 // Run removes the data of a stack that is down.
 func (*cleanDataCmd) Run(st *state) error {
-	if err := st.lock(); err != nil {
+	unlock, err := st.lock()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	for _, s := range services(st, settings{}) {
 		if id, runs := st.recorded(s.name); runs {
 			return fmt.Errorf("%s still runs (process %d): make down first", s.title, id.Pid)

@@ -30,6 +30,7 @@ func main() {
 	parsed := kong.Parse(&args, kong.Name("up"), kong.Description("Runs Ringwatch and its engines on this machine."), kong.UsageOnError())
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends this process at once; what runs stays written down
 	state, err := openState(args.Dir)
 	if err == nil {
 		parsed.BindTo(ctx, (*context.Context)(nil))

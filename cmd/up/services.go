@@ -50,7 +50,7 @@ func services(st *state, set settings) []service {
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartRedis(ctx, engines.RedisConfig{
 				Dir: st.data("redis"), Log: st.log("redis"), Port: set.RedisPort, MaxMemory: set.RedisMemory,
-				Detached: true, Started: started,
+				Detached: !st.attached, Started: started,
 			})
 			return err
 		},
@@ -65,7 +65,7 @@ func services(st *state, set settings) []service {
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartKafka(ctx, engines.KafkaConfig{
 				Dir: st.data("kafka"), Log: st.log("kafka"), Port: set.KafkaPort, ControllerPort: set.KafkaControllerPort,
-				Heap: set.KafkaHeap, Detached: true, Started: started,
+				Heap: set.KafkaHeap, Detached: !st.attached, Started: started,
 			})
 			return err
 		},
@@ -78,7 +78,7 @@ func services(st *state, set settings) []service {
 			_, err := engines.StartCassandra(ctx, engines.CassandraConfig{
 				Dir: st.data("cassandra"), Log: st.log("cassandra"), NativePort: set.CassandraPort,
 				StoragePort: set.CassandraStoragePort, JMXPort: set.CassandraJMXPort, Heap: set.CassandraHeap,
-				JVMArgs: agentArgs, Detached: true, Started: started,
+				JVMArgs: agentArgs, Detached: !st.attached, Started: started,
 			})
 			return err
 		},
@@ -97,7 +97,7 @@ func services(st *state, set settings) []service {
 		start: func(_ context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartProcess(engines.ProcessConfig{
 				Name: "ringwatch", Path: st.binary(), Args: []string{"all", "--config", st.path("ringwatch.yaml")},
-				Dir: st.checkout, Log: st.log("ringwatch"), Detached: true, Started: started,
+				Dir: st.checkout, Log: st.log("ringwatch"), Detached: !st.attached, Started: started,
 			})
 			return err
 		},

@@ -27,6 +27,7 @@ import (
 type state struct {
 	checkout string
 	root     string
+	attached bool // processes die with this one, as tests want it
 }
 
 func openState(checkout string) (*state, error) {
@@ -51,21 +52,17 @@ func (s *state) log(name string) string     { return s.path("logs", name+".log")
 func (s *state) pidFile(name string) string { return s.path("run", name+".pid") }
 
 // lock keeps two of these commands from working on one checkout at a time. The kernel lets go of it when the process ends.
-func (s *state) lock() error {
+func (s *state) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(s.path("run", "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return fmt.Errorf("cannot open the lock of the state directory: %w", err)
+		return nil, fmt.Errorf("cannot open the lock of the state directory: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return errors.New("another make up, make down or make clean-data is at work in this checkout: wait until it is done")
+		return nil, errors.New("another make up, make down or make clean-data is at work in this checkout: wait until it is done")
 	}
-	lockHolder = f
-	return nil
+	return func() { f.Close() }, nil
 }
-
-// lockHolder keeps the lock's file from being closed by the garbage collector.
-var lockHolder *os.File
 
 // record writes a process down so that a later command finds it.
 func (s *state) record(name string, id engines.Identity) error {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +26,11 @@ type upCmd struct {
 //
 // Whatever fails, what this run started is stopped again; what ran before is left running.
 func (c *upCmd) Run(ctx context.Context, st *state) error {
-	if err := st.lock(); err != nil {
+	unlock, err := st.lock()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	all := services(st, c.Settings)
 	say := newSayer()
 	var starting []service
@@ -46,8 +48,8 @@ func (c *upCmd) Run(ctx context.Context, st *state) error {
 	if err != nil {
 		return err
 	}
-	run := &launch{st: st, say: say}
-	host, err := run.bringUp(ctx, c, all, starting, key)
+	run := &launch{st: st, say: say, all: all, started: map[string]bool{}}
+	host, err := run.bringUp(ctx, c, starting, key)
 	if err != nil {
 		return run.undo(ctx, err)
 	}
@@ -86,19 +88,20 @@ func (c *upCmd) prepare(ctx context.Context, st *state, starting []service, say 
 type launch struct {
 	st  *state
 	say *sayer
+	all []service
 
 	mu      sync.Mutex
-	started []service
+	started map[string]bool // by name
 }
 
 // bringUp starts the engines side by side, then ringwatch, and returns Cassandra's host id once its metrics are answered.
-func (l *launch) bringUp(ctx context.Context, c *upCmd, all, starting []service, key string) (host string, err error) {
+func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key string) (host string, err error) {
 	isStarting := map[string]bool{}
 	for _, s := range starting {
 		isStarting[s.name] = true
 	}
 	side, sideCtx := errgroup.WithContext(ctx)
-	for _, s := range all {
+	for _, s := range l.all {
 		if s.engine {
 			side.Go(func() error { return l.ensure(sideCtx, s, isStarting[s.name]) })
 		}
@@ -106,7 +109,7 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, all, starting []service,
 	if err := side.Wait(); err != nil {
 		return "", err
 	}
-	for _, s := range all {
+	for _, s := range l.all {
 		if !s.engine && isStarting[s.name] {
 			if err := l.start(ctx, s); err != nil {
 				return "", err
@@ -120,68 +123,65 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, all, starting []service,
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	check := answerCheck{set: c.Settings, key: key}
-	return check.wait(ctx, l.say, func() error { return firstDead(l.st, all) })
+	return check.wait(ctx, l.say, func() error { return firstDead(l.st, l.all) })
 }
 
-// ensure starts a service and waits until it answers, or only waits when it runs already.
+// ensure starts a service and waits until it answers, or only waits when it runs already. One that ends meanwhile is started.
 func (l *launch) ensure(ctx context.Context, s service, start bool) error {
-	if start {
-		l.say.line("starting " + s.title)
-		if err := l.start(ctx, s); err != nil {
-			return err
-		}
-		l.say.line(s.title + " answers on " + s.addr)
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, engines.StartTimeout)
+	bounded, cancel := context.WithTimeout(ctx, engines.StartTimeout)
 	defer cancel()
-	var last error
-	for tick := time.NewTicker(200 * time.Millisecond); ; {
-		attempt, cancelAttempt := context.WithTimeout(ctx, 5*time.Second)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for !start {
+		attempt, cancelAttempt := context.WithTimeout(bounded, 5*time.Second)
 		err := s.answers(attempt)
 		cancelAttempt()
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil {
-			last = err
-		}
-		if err := firstDead(l.st, []service{s}); err != nil {
-			return err
-		}
 		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("%s runs and does not answer on %s (%v): make down, then make up; its log is %s", s.title, s.addr, last, l.st.log(s.name))
+		case <-bounded.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			return ctx.Err()
+			return fmt.Errorf("%s runs and does not answer on %s (%v): make down, then make up; its log is %s", s.title, s.addr, err, l.st.log(s.name))
 		case <-tick.C:
 		}
+		_, runs := l.st.recorded(s.name)
+		start = !runs
 	}
+	l.say.line("starting " + s.title)
+	if err := l.start(ctx, s); err != nil {
+		return err
+	}
+	l.say.line(s.title + " answers on " + s.addr)
+	return nil
 }
 
 func (l *launch) start(ctx context.Context, s service) error {
 	return s.start(ctx, func(id engines.Identity) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.started = append(l.started, s)
+		l.started[s.name] = true
 		return l.st.record(s.name, id)
 	})
 }
 
-// undo stops what this run started and returns why it had to.
+// undo stops what this run started, in reverse order, and returns why it had to.
 func (l *launch) undo(ctx context.Context, cause error) error {
 	var stopped []string
-	for i := len(l.started) - 1; i >= 0; i-- {
-		s := l.started[i]
+	for _, s := range slices.Backward(l.all) {
+		if !l.started[s.name] {
+			continue
+		}
 		if id, runs := l.st.recorded(s.name); runs {
 			if _, err := id.Stop(context.WithoutCancel(ctx), stopGrace); err != nil {
 				cause = fmt.Errorf("%w (and %v)", cause, err)
 				continue
 			}
-			stopped = append(stopped, s.title)
 		}
 		l.st.forget(s.name)
+		stopped = append(stopped, s.title)
 	}
 	if len(stopped) > 0 {
 		l.say.line("stopped " + strings.Join(stopped, ", ") + " again")
