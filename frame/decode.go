@@ -1,0 +1,516 @@
+package frame
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Decode reads one whole frame. A delta frame needs the key frame it names; a key frame ignores key. The error wraps one of the
+// package's sentinels.
+func Decode(b []byte, key *Frame) (*Frame, error) {
+	h, packed, err := Parse(b)
+	if err != nil {
+		return nil, err
+	}
+	if h.IsKey() {
+		key = nil
+	} else if err := h.names(key); err != nil {
+		return nil, err
+	}
+	raw, err := unpack(&h, packed)
+	if err != nil {
+		return nil, err
+	}
+	f := &Frame{Header: h}
+	d := decoder{reader: reader{b: raw}, f: f, key: key}
+	d.payload()
+	if d.err != nil {
+		return nil, d.err
+	}
+	if len(d.b) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes after the last section", ErrMalformed, len(d.b))
+	}
+	return f, nil
+}
+
+// Check reads a whole frame as far as that is possible without its key frame: a key frame entirely, a delta frame to the end of its
+// compression. It is what a receiver that keeps no state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
+func Check(b []byte, maxRaw int) (Header, error) {
+	h, packed, err := Parse(b)
+	if err != nil {
+		return h, err
+	}
+	if h.RawLength > maxRaw {
+		return h, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge, h.RawLength, maxRaw)
+	}
+	if h.IsKey() {
+		_, err = Decode(b, nil)
+		return h, err
+	}
+	_, err = unpack(&h, packed)
+	return h, err
+}
+
+// names reports why key is not the key frame that a delta frame's header names.
+func (h *Header) names(key *Frame) error {
+	switch {
+	case key == nil:
+		return fmt.Errorf("%w: a delta frame at %d needs its key frame at %d", ErrKey, h.At, h.KeyAt())
+	case !key.IsKey() || key.Node != h.Node || key.At != h.KeyAt() || key.Check != h.KeyCheck || key.Cluster != h.Cluster:
+		return fmt.Errorf("%w: the frame at %d names another key frame than the one given", ErrKey, h.At)
+	}
+	return nil
+}
+
+// decoder reads a payload in the light of the key frame's dictionary.
+type decoder struct {
+	reader
+	f, key    *Frame
+	bounds    int   // sets known
+	templates []tpl // key frame's and added ones
+}
+
+// tpl is what the decoder must know of a template.
+type tpl struct {
+	*Template
+	sizes   []int  // buckets of each metric's histograms
+	keyed   int    // entities of the key frame
+	total   int    // with those added
+	removed []int  // ascending, all below keyed
+	gone    []bool // the same by number, only if there are any
+}
+
+func (t *tpl) live() int { return t.total - len(t.removed) }
+
+func (d *decoder) payload() {
+	if d.key == nil {
+		d.identity()
+	} else {
+		d.know(d.key)
+	}
+	d.dictionary()
+	d.entities()
+	if d.key != nil {
+		d.removed()
+	}
+	d.unique()
+	d.f.Presence = d.groups(false)
+	d.f.Values = d.groups(true)
+}
+
+func (d *decoder) identity() {
+	id := &d.f.Identity
+	id.Datacenter = d.text("datacenter", MaxLabelBytes)
+	id.Rack = d.text("rack", MaxLabelBytes)
+	n := d.count("facts", MaxFacts, 2)
+	for i := 0; i < n && d.err == nil; i++ {
+		f := Fact{Name: d.text("a fact's name", MaxNameBytes), Value: d.text("a fact", MaxTextBytes)}
+		if i > 0 && f.Name <= id.Facts[i-1].Name {
+			d.fail(ErrMalformed, "facts are not in order")
+		}
+		id.Facts = append(id.Facts, f)
+	}
+}
+
+// know takes over the key frame's dictionary.
+func (d *decoder) know(key *Frame) {
+	d.bounds = len(key.Bounds)
+	d.templates = make([]tpl, len(key.Templates))
+	for i := range key.Templates {
+		d.templates[i] = tpl{Template: &key.Templates[i], sizes: d.sizes(&key.Templates[i])}
+	}
+	for _, g := range key.Added {
+		d.templates[g.Template].keyed = len(g.Rows)
+		d.templates[g.Template].total = len(g.Rows)
+	}
+}
+
+// boundsSet returns set i of the key frame's and this frame's sets.
+func (d *decoder) boundsSet(i int) *Bounds {
+	if d.key != nil {
+		if i < len(d.key.Bounds) {
+			return &d.key.Bounds[i]
+		}
+		i -= len(d.key.Bounds)
+	}
+	return &d.f.Bounds[i]
+}
+
+func (d *decoder) sizes(t *Template) []int {
+	sizes := make([]int, len(t.Metrics))
+	for i := range t.Metrics {
+		if t.Metrics[i].Kind.IsHistogram() {
+			sizes[i] = len(d.boundsSet(t.Metrics[i].Bounds).Upper) + 1
+		}
+	}
+	return sizes
+}
+
+func (d *decoder) exponent() int {
+	e := d.svarint()
+	if e < -maxExponent || e > maxExponent {
+		d.fail(ErrMalformed, "an exponent is %d, -18 to 18 are allowed", e)
+	}
+	return int(e)
+}
+
+func (d *decoder) dictionary() {
+	n := d.count("bounds sets", MaxBoundsSets-d.bounds, 3)
+	for i := 0; i < n && d.err == nil; i++ {
+		b := Bounds{Exponent: d.exponent()}
+		size := d.count("bounds", MaxBounds, 1)
+		if size == 0 {
+			d.fail(ErrMalformed, "a bounds set is empty")
+			return
+		}
+		b.Upper = make([]int64, size)
+		b.Upper[0] = d.svarint()
+		for j := 1; j < size && d.err == nil; j++ {
+			step := d.uvarint()
+			b.Upper[j] = b.Upper[j-1] + int64(step)
+			if b.Upper[j] <= b.Upper[j-1] || step > 1<<63 {
+				d.fail(ErrMalformed, "bounds do not rise")
+			}
+		}
+		d.f.Bounds = append(d.f.Bounds, b)
+	}
+	d.bounds += n
+	n = d.count("templates", MaxTemplates-len(d.templates), 5)
+	types, names := map[string]bool{}, map[string]bool{}
+	if n > 0 {
+		for i := range d.templates {
+			types[d.templates[i].Type] = true
+			for _, m := range d.templates[i].Metrics {
+				names[m.Name] = true
+			}
+		}
+		d.f.Templates = make([]Template, 0, n) // tpl points into it
+	}
+	for i := 0; i < n && d.err == nil; i++ {
+		t := d.template(names)
+		if types[t.Type] {
+			d.fail(ErrMalformed, "type %q is there twice", t.Type)
+		}
+		types[t.Type] = true
+		if d.err != nil {
+			return
+		}
+		d.f.Templates = append(d.f.Templates, t)
+		p := &d.f.Templates[i]
+		d.templates = append(d.templates, tpl{Template: p, sizes: d.sizes(p)})
+	}
+}
+
+func (d *decoder) template(names map[string]bool) Template {
+	t := Template{Type: d.text("a type", MaxNameBytes)}
+	if !isType(t.Type) {
+		d.fail(ErrMalformed, "%q is no entity type", t.Type)
+	}
+	n := d.count("labels", MaxLabels, 1)
+	for i := 0; i < n && d.err == nil; i++ {
+		l := d.text("a label", MaxNameBytes)
+		if !isLabel(l) {
+			d.fail(ErrMalformed, "%q is no label name or a reserved one", l)
+		}
+		for _, other := range t.Labels {
+			if l == other {
+				d.fail(ErrMalformed, "label %q is there twice", l)
+			}
+		}
+		t.Labels = append(t.Labels, l)
+	}
+	n = d.count("metrics", MaxMetrics, 4)
+	if n == 0 {
+		d.fail(ErrMalformed, "type %q has no metrics", t.Type)
+	}
+	t.Metrics = make([]Metric, 0, n)
+	for i := 0; i < n && d.err == nil; i++ {
+		m := Metric{Name: d.text("a metric's name", MaxNameBytes), Kind: Kind(d.u8()), Unit: d.text("a unit", MaxNameBytes), Exponent: d.exponent()}
+		switch {
+		case m.Kind >= kinds:
+			d.fail(ErrMalformed, "metric %q has unknown kind %d", m.Name, m.Kind)
+		case !isMetric(m.Name) || names[m.Name]:
+			d.fail(ErrMalformed, "metric name %q is wrong or there twice", m.Name)
+		case strings.Trim(m.Unit, "abcdefghijklmnopqrstuvwxyz_") != "":
+			d.fail(ErrMalformed, "%q is no unit", m.Unit)
+		case m.Exponent != 0 && (m.Kind == GaugeDouble || m.Kind == String):
+			d.fail(ErrMalformed, "metric %q has an exponent, its kind is %s", m.Name, m.Kind)
+		case m.Kind.IsHistogram():
+			set, sum := d.uvarint(), d.u8()
+			if set >= uint64(d.bounds) || sum > 1 {
+				d.fail(ErrMalformed, "metric %q has no such bounds or a wrong has_sum", m.Name)
+				break
+			}
+			m.Bounds, m.HasSum = int(set), sum == 1
+		}
+		names[m.Name] = true
+		t.Metrics = append(t.Metrics, m)
+	}
+	return t
+}
+
+// eachGroup reads a group list and calls content for each group's template.
+func (d *decoder) eachGroup(what string, content func(template int, t *tpl)) {
+	n := d.count(what, len(d.templates), 2)
+	previous := -1
+	for i := 0; i < n && d.err == nil; i++ {
+		previous = d.gap("a template", previous, len(d.templates))
+		if d.err == nil {
+			content(previous, &d.templates[previous])
+		}
+	}
+}
+
+func (d *decoder) entities() {
+	cells := 0
+	d.eachGroup("groups of entities", func(template int, t *tpl) {
+		limit := MaxCells
+		if len(t.Labels) == 0 {
+			limit = 1
+		}
+		n := d.count("entities", limit, max(1, len(t.Labels)))
+		if n == 0 && d.err == nil {
+			d.fail(ErrMalformed, "a group of entities is empty")
+		}
+		rows := make([][]string, 0, n)
+		values := make([]string, 0, n*len(t.Labels))
+		for i := 0; i < n && d.err == nil; i++ {
+			for range t.Labels {
+				values = append(values, d.text("a label value", MaxLabelBytes))
+			}
+			rows = append(rows, values[len(values)-len(t.Labels):len(values):len(values)])
+		}
+		t.total += n
+		d.f.Added = append(d.f.Added, Entities{template, rows})
+	})
+	for i := range d.templates {
+		cells += d.templates[i].total * len(d.templates[i].Metrics)
+	}
+	if cells > MaxCells {
+		d.fail(ErrTooLarge, "%d cells where %d are allowed", cells, MaxCells)
+	}
+}
+
+func (d *decoder) removed() {
+	d.eachGroup("groups of removed entities", func(template int, t *tpl) {
+		n := d.count("removed entities", t.keyed, 1)
+		if n == 0 {
+			d.fail(ErrMalformed, "a group of removed entities is empty")
+		}
+		t.removed = d.indexes("an entity", n, t.keyed)
+		t.gone = make([]bool, t.total)
+		for _, e := range t.removed {
+			t.gone[e] = true
+		}
+		d.f.Removed = append(d.f.Removed, Removed{template, t.removed})
+	})
+}
+
+// unique checks that no two live entities of a template have the same labels; only templates that gained entities can.
+func (d *decoder) unique() {
+	for _, g := range d.f.Added {
+		if d.err != nil {
+			return
+		}
+		t := &d.templates[g.Template]
+		if len(t.Labels) == 0 {
+			if t.live() > 1 {
+				d.fail(ErrMalformed, "type %q has no labels and %d entities", t.Type, t.live())
+			}
+			continue
+		}
+		seen := make(map[string]bool, t.live())
+		check := func(row []string) {
+			var k string
+			if len(row) == 1 {
+				k = row[0]
+			} else {
+				// A label value may hold any byte, so lengths keep ("a","b") and ("a\xffb","") apart.
+				var sb strings.Builder
+				for _, v := range row {
+					fmt.Fprintf(&sb, "%d:", len(v))
+					sb.WriteString(v)
+				}
+				k = sb.String()
+			}
+			if seen[k] {
+				d.fail(ErrMalformed, "two entities of type %q have the labels %q", t.Type, row)
+			}
+			seen[k] = true
+		}
+		if d.key != nil {
+			for _, kg := range d.key.Added {
+				if kg.Template == g.Template {
+					for e, row := range kg.Rows {
+						if t.gone == nil || !t.gone[e] {
+							check(row)
+						}
+					}
+				}
+			}
+		}
+		for _, row := range g.Rows {
+			check(row)
+		}
+	}
+}
+
+// indexes reads an index list of n numbers below limit.
+func (d *decoder) indexes(what string, n, limit int) []int {
+	list := make([]int, 0, n)
+	previous := -1
+	for i := 0; i < n && d.err == nil; i++ {
+		previous = d.gap(what, previous, limit)
+		list = append(list, previous)
+	}
+	return list
+}
+
+// groups reads the presence or the values section.
+func (d *decoder) groups(values bool) []Group {
+	var groups []Group
+	d.eachGroup("groups", func(template int, t *tpl) {
+		n := d.count("columns", len(t.Metrics), 2)
+		if n == 0 {
+			d.fail(ErrMalformed, "a group has no columns")
+		}
+		g := Group{Template: template, Columns: make([]Column, 0, n)}
+		metric := -1
+		for i := 0; i < n && d.err == nil; i++ {
+			metric = d.gap("a metric", metric, len(t.Metrics))
+			c := Column{Metric: metric}
+			selected := d.selector(&c, t)
+			if values && d.err == nil {
+				d.column(&c, t, selected)
+			}
+			g.Columns = append(g.Columns, c)
+		}
+		groups = append(groups, g)
+	})
+	return groups
+}
+
+// selector reads which entities a column speaks of and returns their number.
+func (d *decoder) selector(c *Column, t *tpl) int {
+	n := d.count("selected entities", t.total, 1)
+	if n == 0 {
+		c.All = true
+		n = t.live()
+		if n == 0 {
+			d.fail(ErrMalformed, "a column of type %q, which has no entity", t.Type)
+		}
+		return n
+	}
+	if n >= t.live() {
+		d.fail(ErrMalformed, "a selector lists all entities")
+		return 0
+	}
+	c.Entities = d.indexes("an entity", n, t.total)
+	if t.gone != nil {
+		for _, e := range c.Entities {
+			if t.gone[e] {
+				d.fail(ErrMalformed, "a selector names a removed entity")
+			}
+		}
+	}
+	return n
+}
+
+func (d *decoder) column(c *Column, t *tpl, n int) {
+	m := &t.Metrics[c.Metric]
+	if n > len(d.b) { // every entry takes a byte at least
+		d.fail(ErrMalformed, "%d values announced, %d bytes left", n, len(d.b))
+		return
+	}
+	switch m.Kind {
+	case Counter, Gauge:
+		c.Ints = make([]int64, n)
+		for i := range c.Ints {
+			if m.Kind == Counter {
+				c.Ints[i] = int64(d.uvarint())
+			} else {
+				c.Ints[i] = d.svarint()
+			}
+			if c.Ints[i] == 0 {
+				d.fail(ErrMalformed, "a value that does not differ")
+			}
+		}
+	case GaugeDouble:
+		c.Doubles = make([]float64, 0, min(n, len(d.b)/8))
+		for i := 0; i < n && d.err == nil; i++ {
+			c.Doubles = append(c.Doubles, d.double())
+		}
+	case Histogram, GaugeHistogram:
+		c.Histograms = make([]Buckets, 0, min(n, len(d.b)))
+		for i := 0; i < n && d.err == nil; i++ {
+			c.Histograms = append(c.Histograms, d.buckets(m, t.sizes[c.Metric]))
+		}
+	case String:
+		c.Strings = make([]string, 0, n)
+		for i := 0; i < n && d.err == nil; i++ {
+			c.Strings = append(c.Strings, d.text("a text", MaxTextBytes))
+		}
+	}
+}
+
+func (d *decoder) buckets(m *Metric, size int) Buckets {
+	var b Buckets
+	if m.HasSum {
+		b.Sum = d.svarint()
+	}
+	k := d.count("buckets", size, 2)
+	if k == 0 {
+		if b.Sum == 0 {
+			d.fail(ErrMalformed, "a histogram that does not differ")
+		}
+		return b
+	}
+	b.Index, b.Count = make([]int32, 0, k), make([]int64, 0, k)
+	bucket := -1
+	for i := 0; i < k && d.err == nil; i++ {
+		bucket = d.gap("a bucket", bucket, size)
+		var n int64
+		if m.Kind == Histogram {
+			n = int64(d.uvarint())
+		} else {
+			n = d.svarint()
+		}
+		if n == 0 {
+			d.fail(ErrMalformed, "a bucket that does not differ")
+		}
+		b.Index, b.Count = append(b.Index, int32(bucket)), append(b.Count, n)
+	}
+	return b
+}
+
+func isType(s string) bool {
+	for i, c := range s {
+		if !(c >= 'a' && c <= 'z' || i > 0 && (c == '_' || c >= '0' && c <= '9')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isMetric(s string) bool { return isName(s, true) }
+
+func isLabel(s string) bool {
+	switch s {
+	case "cluster", "datacenter", "rack", "node", "le", "quantile":
+		return false
+	}
+	return isName(s, false) && !strings.HasPrefix(s, "__")
+}
+
+func isName(s string, colon bool) bool {
+	for i, c := range s {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', colon && c == ':':
+		case c < unicode.MaxASCII && c >= '0' && c <= '9' && i > 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}

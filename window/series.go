@@ -1,0 +1,61 @@
+// Package window is the type between frames, stores and queries: frames go in, columns and series come out.
+//
+// A Window holds what one node said in five minutes. Build makes one from frames in any order, with repetitions; Select answers
+// from it by Prometheus matchers. Values stay what the agent counted: integers with an exponent, bucket counts, doubles, texts.
+// Rates, percentiles and floats are made where they are asked for.
+package window
+
+import (
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Node says whose values a window holds.
+type Node struct {
+	Account  string
+	Cluster  string
+	ID       uuid.UUID
+	Interval int64 // milliseconds between frames as configured
+	frame.Identity
+}
+
+// Metric is what the values of a series are.
+type Metric struct {
+	Type     string // entity type
+	Name     string
+	Kind     frame.Kind
+	Unit     string
+	Exponent int           // an integer value v stands for v × 10^Exponent
+	Bounds   *frame.Bounds // histograms; a value has len(Bounds.Upper)+1 buckets
+	HasSum   bool          // histograms: Sum is meant
+}
+
+// Series is one entity's metric at some instants, in ascending order of time, each at most once. Which of the value slices is set follows
+// from Metric.Kind; it is as long as At.
+type Series struct {
+	Labels     labels.Labels // __name__, cluster, datacenter, rack, node and the entity's own
+	Metric     *Metric
+	At         []int64 // milliseconds since the Unix epoch
+	Ints       []int64 // counter, gauge
+	Doubles    []float64
+	Histograms []Histogram
+	Strings    []string
+}
+
+// Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over buckets) and their sum, an integer scaled by
+// Metric.Exponent. Counts may be shared between values: do not change them.
+type Histogram struct {
+	Counts []int64
+	Sum    int64
+}
+
+// Count returns the number of observations.
+func (h *Histogram) Count() int64 {
+	var n int64
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
