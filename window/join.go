@@ -1,6 +1,10 @@
 package window
 
-import "github.com/prometheus/prometheus/model/labels"
+import (
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
 
 // Join joins the series of several windows: those with equal labels become one, ascending in time, each instant once. Where two parts know an
 // instant the earlier part in the argument list wins. Each part must be sorted by labels, as Select returns it, and so is the result.
@@ -26,13 +30,22 @@ func Join(parts ...[]Series) []Series {
 		all = append(all, p...)
 	}
 	sortSeries(all)
-	out := make([]Series, 0, len(parts[last]))
+	return joinSorted(all)
+}
+
+// joinSorted joins neighbours with equal labels, in place.
+func joinSorted(all []Series) []Series {
+	out := all[:0]
 	for i := 0; i < len(all); {
 		end := i + 1
 		for end < len(all) && labels.Equal(all[i].Labels, all[end].Labels) {
 			end++
 		}
-		out = appendJoined(out, all[i:end])
+		if end == i+1 {
+			out = append(out, all[i])
+		} else {
+			out = appendJoined(out, slices.Clone(all[i:end]))
+		}
 		i = end
 	}
 	return out

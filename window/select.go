@@ -32,10 +32,11 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 		}
 	}
 	sortSeries(out)
-	return out
+	return joinSorted(out)
 }
 
-// Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each.
+// Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
+// state a window built from its newest frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
 	if len(w.Times) == 0 {
 		return nil
