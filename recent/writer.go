@@ -118,7 +118,7 @@ func (w *Writer) drop(reason string, n int) {
 }
 
 // Tick does nothing: nothing is held between calls.
-func (w *Writer) Tick(context.Context) error { return nil }
+func (w *Writer) Tick(ctx context.Context, now time.Time) error { return nil }
 
 // LowWater says that nothing before the next record of a partition is needed again: what was handled is in Redis or was dropped for good.
 // A consumer that starts again in the middle of a window finds the window's key frame in Redis, where its predecessor put it; if Redis
