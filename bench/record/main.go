@@ -42,7 +42,7 @@ func main() {
 type receiver struct {
 	mu   sync.Mutex
 	file *os.File // nil between recordings
-	key  bool     // a key frame was kept, so deltas can be read
+	key  []byte   // the last key frame, which a recording that begins within a window needs first
 	n    int
 }
 
@@ -55,8 +55,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file != nil && (r.key || h.IsKey()) {
-		r.key = true
+	if h.IsKey() {
+		r.key = b
+	}
+	if r.file != nil {
+		if r.n == 0 && !h.IsKey() {
+			r.file.Write(r.key)
+		}
 		r.file.Write(b)
 		r.n++
 	}
@@ -70,7 +75,7 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration, l
 	}
 	defer f.Close()
 	r.mu.Lock()
-	r.file, r.key, r.n = f, false, 0
+	r.file, r.n = f, 0
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
