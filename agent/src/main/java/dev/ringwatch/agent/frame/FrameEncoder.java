@@ -1,5 +1,6 @@
 package dev.ringwatch.agent.frame;
 
+import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 
@@ -15,7 +16,7 @@ public final class FrameEncoder {
     private static final int LENGTH_AT = 8;
 
     private final UUID node;
-    private final String cluster;
+    private final byte[] cluster;
     private final long interval;
     private final Compressor compressor;
     private final PayloadWriter writer = new PayloadWriter();
@@ -29,7 +30,7 @@ public final class FrameEncoder {
     /** @param compressor null sends payloads as they are */
     public FrameEncoder(UUID node, String cluster, long interval, Compressor compressor) {
         this.node = node;
-        this.cluster = cluster;
+        this.cluster = cluster.getBytes(StandardCharsets.UTF_8);
         this.interval = interval;
         this.compressor = compressor;
     }
@@ -73,7 +74,8 @@ public final class FrameEncoder {
         frame.u8(size > 0 ? compressor.id() : 0);
         frame.u64BigEndian(node.getMostSignificantBits());
         frame.u64BigEndian(node.getLeastSignificantBits());
-        frame.string(cluster);
+        frame.uvarint(cluster.length);
+        frame.bytes(cluster, cluster.length);
         frame.uvarint(started);
         frame.uvarint(sequence);
         frame.uvarint(at);
