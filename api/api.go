@@ -67,21 +67,21 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	var wrong []error
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		wrong = append(wrong, fmt.Errorf("api: listen: %q is not host:port", c.Listen))
+		wrong = append(wrong, fmt.Errorf("listen: %q is not host:port", c.Listen))
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
 		if d.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("api: %s is %v, it must be more than nothing", d.name, d.value))
+			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
 		}
 	}
 	if c.MaxPoints < 1 {
-		wrong = append(wrong, fmt.Errorf("api: max_points is %d, it must be more than nothing", c.MaxPoints))
+		wrong = append(wrong, fmt.Errorf("max_points is %d, it must be more than nothing", c.MaxPoints))
 	}
 	if c.MaxSelectors < 1 {
-		wrong = append(wrong, fmt.Errorf("api: max_selectors is %d, it must be more than nothing", c.MaxSelectors))
+		wrong = append(wrong, fmt.Errorf("max_selectors is %d, it must be more than nothing", c.MaxSelectors))
 	}
 	return errors.Join(wrong...)
 }
@@ -147,7 +147,7 @@ func New(c Config, d Deps) (*Server, error) {
 		c.Clock = time.Now
 	}
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("api: %w", err)
 	}
 	if d.Log == nil {
 		d.Log = slog.Default()

@@ -98,17 +98,17 @@ func (s *Server) select1(r *http.Request, p account.Principal, n *Node, q *metri
 	}
 	if q.step > 0 {
 		for i := range series {
-			thin(&series[i], q.from, q.step)
+			thin(&series[i], q.to, q.step)
 		}
 	}
 	return series, nil
 }
 
-// thin keeps the last value of each step, counted from from.
-func thin(s *window.Series, from, step int64) {
+// thin keeps the last value of each step. Steps are counted back from to, so that the newest value stays and is a whole step's.
+func thin(s *window.Series, to, step int64) {
 	kept := window.Series{Labels: s.Labels, Metric: s.Metric}
 	for i, at := range s.At {
-		if i+1 < len(s.At) && (at-from)/step == (s.At[i+1]-from)/step {
+		if i+1 < len(s.At) && (to-at)/step == (to-s.At[i+1])/step {
 			continue
 		}
 		kept.At = append(kept.At, at)

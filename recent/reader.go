@@ -37,7 +37,7 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 		c.Clock = time.Now
 	}
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("recent: %w", err)
 	}
 	r := &Reader{config: c, metrics: newReaderMetrics(reg)}
 	r.link = newLink(&r.config)

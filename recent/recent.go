@@ -77,11 +77,11 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	var wrong []error
 	if len(c.Addresses) == 0 {
-		wrong = append(wrong, errors.New("recent: addresses is empty: name at least one host:port of Redis"))
+		wrong = append(wrong, errors.New("addresses is empty: name at least one host:port of Redis"))
 	}
 	for _, a := range c.Addresses {
 		if _, _, err := net.SplitHostPort(a); err != nil {
-			wrong = append(wrong, fmt.Errorf("recent: addresses: %q is not host:port", a))
+			wrong = append(wrong, fmt.Errorf("addresses: %q is not host:port", a))
 		}
 	}
 	for _, d := range []struct {
@@ -89,11 +89,11 @@ func (c *Config) Validate() error {
 		value time.Duration
 	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}} {
 		if d.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("recent: %s is %v, it must be more than nothing", d.name, d.value))
+			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
 		}
 	}
 	if c.Keep < time.Second {
-		wrong = append(wrong, fmt.Errorf("recent: keep is %v, Redis can keep a key a second or more", c.Keep))
+		wrong = append(wrong, fmt.Errorf("keep is %v, Redis can keep a key a second or more", c.Keep))
 	}
 	return errors.Join(wrong...)
 }

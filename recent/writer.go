@@ -2,6 +2,7 @@ package recent
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -48,7 +49,7 @@ func NewWriter(c Config, reg prometheus.Registerer) (*Writer, error) {
 		c.Clock = time.Now
 	}
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("recent: %w", err)
 	}
 	w := &Writer{config: c, metrics: newWriterMetrics(reg)}
 	w.link = newLink(&w.config)

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// clientFlags are what every command that asks the API takes.
+type clientFlags struct {
+	API string `name:"api" help:"Address of the API, such as http://127.0.0.1:9470. Without it: api: of the nearest .ringwatch/cli.yaml." env:"RINGWATCH_API"`
+	Key string `help:"API key, rw_…; better in the environment, where other users do not see it. Without it: key: of that file." env:"RINGWATCH_KEY"`
+}
+
+// defaultAPI is where an API listens that was not told otherwise.
+const defaultAPI = "http://127.0.0.1:9470"
+
+// maxAnswerBytes bounds what a command takes into memory.
+const maxAnswerBytes = 512 << 20
+
+// client asks one API with one key.
+type client struct {
+	base string
+	key  string
+	http *http.Client
+}
+
+// client completes the flags from .ringwatch/cli.yaml in the working directory or the nearest one above it.
+func (f *clientFlags) client() (*client, error) {
+	c := &client{base: f.API, key: f.Key, http: &http.Client{
+		Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the key is for this address only
+		},
+	}}
+	if c.base == "" || c.key == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		file, err := nearestFile(dir)
+		if err != nil {
+			return nil, err
+		}
+		if c.base == "" {
+			c.base = file.API
+		}
+		// A key found in a file is for that file's address: it is not sent to another.
+		if c.key == "" && (f.API == "" || file.API == "" || strings.TrimSuffix(file.API, "/") == strings.TrimSuffix(f.API, "/")) {
+			c.key = file.Key
+		}
+	}
+	if c.base == "" {
+		c.base = defaultAPI
+	}
+	if !strings.Contains(c.base, "://") {
+		c.base = "http://" + c.base
+	}
+	u, err := url.Parse(c.base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usageError{fmt.Errorf("%q is no address of an API: use one such as %s", c.base, defaultAPI)}
+	}
+	c.base = strings.TrimSuffix(c.base, "/")
+	if c.key == "" {
+		return nil, usageError{errors.New("no API key: set RINGWATCH_KEY or --key; make up leaves one in .ringwatch/cli.yaml")}
+	}
+	return c, nil
+}
+
+type clientFile struct {
+	API string `yaml:"api"`
+	Key string `yaml:"key"`
+}
+
+// nearestFile reads .ringwatch/cli.yaml in dir or the nearest directory above; no file is an empty one.
+func nearestFile(dir string) (clientFile, error) {
+	var f clientFile
+	for {
+		path := filepath.Join(dir, ".ringwatch", "cli.yaml")
+		text, err := os.ReadFile(path)
+		if err == nil {
+			if yaml.Unmarshal(text, &f) != nil {
+				return f, usageError{fmt.Errorf("%s cannot be read: it needs the two lines api: and key:", path)}
+			}
+			return f, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return f, err
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return f, nil
+		}
+		dir = up
+	}
+}
+
+// get asks the API and returns the answer's JSON. Errors are one sentence for people.
+func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	address := c.base + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	response, err := c.http.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
+	case len(body) > maxAnswerBytes:
+		return nil, fmt.Errorf("the answer is larger than %d MB: ask for fewer metrics or a wider --step", maxAnswerBytes>>20)
+	case response.StatusCode != http.StatusOK:
+		var refusal struct {
+			Error struct{ Message, Field string }
+		}
+		if json.Unmarshal(body, &refusal) != nil || refusal.Error.Message == "" {
+			return nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
+		}
+		return nil, errors.New(plain(refusal.Error.Message))
+	}
+	return body, nil
+}
+
+// ask is get with the answer decoded.
+func (c *client) ask(ctx context.Context, path string, query url.Values, into any) error {
+	body, err := c.get(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
+	}
+	return nil
+}
+
+// plain takes control characters out of text that comes from elsewhere, so that it cannot steer the terminal.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '�'
+		}
+		return r
+	}, text)
+}

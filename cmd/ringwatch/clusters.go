@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+)
+
+type clustersCmd struct {
+	clientFlags
+	JSON bool `name:"json" help:"Print the API's JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*clustersCmd) Help() string {
+	return "Lists the clusters that the key may see, with how many of their nodes are up, late and down.\n\nExample: ringwatch clusters"
+}
+
+// Run implements the command.
+func (c *clustersCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
+
+func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, "/v1/clusters", nil)
+	}
+	var clusters []struct {
+		Cluster               string
+		Nodes, Up, Late, Down int
+		Datacenters           []struct {
+			Datacenter string
+			Nodes      int
+		}
+	}
+	if err := api.ask(ctx, "/v1/clusters", nil, &clusters); err != nil {
+		return err
+	}
+	if len(clusters) == 0 {
+		return noNodes(out)
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tNODES\tUP\tLATE\tDOWN\tDATACENTERS")
+	for _, c := range clusters {
+		var centers []string
+		for _, d := range c.Datacenters {
+			centers = append(centers, fmt.Sprintf("%s (%d)", plain(d.Datacenter), d.Nodes))
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late, c.Down, strings.Join(centers, ", "))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+type nodesCmd struct {
+	clientFlags
+	JSON bool `name:"json" help:"Print the API's JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*nodesCmd) Help() string {
+	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, down when none came for a minute.\n\nExample: ringwatch nodes"
+}
+
+// Run implements the command.
+func (c *nodesCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
+
+func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, "/v1/nodes", nil)
+	}
+	nodes, err := api.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(nodes) == 0 {
+		return noNodes(out)
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tVERSION\tSTATE\tAGE")
+	for _, n := range nodes {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
+			plain(n.Facts["cassandra_version"]), plain(n.State), n.age())
+	}
+	return t.Flush()
+}
+
+// noNodes says what to do when there is nothing to see.
+func noNodes(out io.Writer) error {
+	_, err := fmt.Fprintln(out, "No nodes yet: start a Cassandra with the agent, or run make up. A new node appears some seconds after its first frame.")
+	return err
+}
+
+// printJSON prints an answer as it came.
+func printJSON(ctx context.Context, out io.Writer, api *client, path string, query url.Values) error {
+	body, err := api.get(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(body)
+	return err
+}
+
+// nodeInfo is a node as /v1/nodes shows it.
+type nodeInfo struct {
+	ID         string
+	Cluster    string
+	Datacenter string
+	Rack       string
+	Address    string
+	Facts      map[string]string
+	State      string
+	AgeSeconds *float64 `json:"age_seconds"`
+}
+
+// age is how old the node's newest values are.
+func (n *nodeInfo) age() string {
+	if n.AgeSeconds == nil {
+		return "-"
+	}
+	d := time.Duration(*n.AgeSeconds * float64(time.Second))
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// name is how people call the node.
+func (n *nodeInfo) name() string {
+	if n.Address != "" {
+		return n.Address
+	}
+	return n.ID
+}
+
+func (c *client) nodes(ctx context.Context) ([]nodeInfo, error) {
+	var nodes []nodeInfo
+	return nodes, c.ask(ctx, "/v1/nodes", nil, &nodes)
+}
+
+// node finds the one node that is meant: its id, an unambiguous beginning of it, or its address.
+func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
+	if meant == "" {
+		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, or its address")}
+	}
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*nodeInfo
+	for i := range nodes {
+		n := &nodes[i]
+		if strings.EqualFold(n.ID, meant) {
+			return n, nil
+		}
+		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || n.Address == meant {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no node %q that this key may see: ringwatch nodes lists them", meant)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%q may be %s or %s: give more of its id", meant, plain(found[0].ID), plain(found[1].ID))
+}

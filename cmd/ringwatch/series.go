@@ -1,0 +1,273 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+)
+
+type seriesCmd struct {
+	clientFlags
+	Node   string `arg:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
+	Metric string `arg:"" help:"A metric's name, with * for any characters, or a Prometheus selector."`
+	Period string `help:"How far back, such as 15m, 6h or 2d." default:"15m"`
+	Step   string `help:"Only the last value of each step, such as 1m."`
+	Top    int    `help:"How many series to show, the largest first." default:"5"`
+	Rows   int    `help:"How many of the newest rows to show, 0 for all." default:"20"`
+	JSON   bool   `name:"json" help:"Print the API's JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*seriesCmd) Help() string {
+	return "Shows one metric of a node over time, as a plot and a table: a counter as its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
+		"Example: ringwatch series 127.0.0.1 'cassandra_client_request_latency_seconds{request=\"Read\"}' --period 15m\n\n" +
+		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h --step 1m"
+}
+
+// Run implements the command.
+func (c *seriesCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
+
+func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
+	if c.Top < 1 || c.Rows < 0 {
+		return usageError{fmt.Errorf("--top must be 1 or more and --rows 0 or more")}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	node, err := api.node(ctx, c.Node)
+	if err != nil {
+		return err
+	}
+	selector := c.Metric
+	if !strings.Contains(selector, "{") {
+		selector = globSelector(selector)
+	}
+	query := url.Values{"metrics": {selector}, "period": {c.Period}}
+	if c.Step != "" {
+		query.Set("step", c.Step)
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, metricsPath(node.ID), query)
+	}
+	series, err := api.metrics(ctx, node.ID, query)
+	if err != nil {
+		return err
+	}
+	if len(series) == 0 {
+		return fmt.Errorf("%s has no values of %s in the last %s: ringwatch latest %s shows what it has", plain(node.name()), c.Metric, c.Period, plain(node.name()))
+	}
+	curves := make([]curve, len(series))
+	for i := range series {
+		curves[i] = newCurve(&series[i])
+	}
+	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.max, a.max) })
+	hidden := max(0, len(curves)-c.Top)
+	curves = curves[:len(curves)-hidden]
+	if err := plot(out, curves); err != nil {
+		return err
+	}
+	if err := c.table(out, curves); err != nil {
+		return err
+	}
+	if hidden > 0 {
+		_, err = fmt.Fprintf(out, "and %d more series: --top %d shows them all\n", hidden, hidden+len(curves))
+	}
+	return err
+}
+
+// curve is a series as it is plotted.
+type curve struct {
+	*payload
+	what   string // what the numbers are
+	unit   string
+	at     []time.Time
+	values []float64 // by at; NaN where there is none
+	texts  []string  // for strings, instead of values
+	max    float64
+}
+
+func newCurve(p *payload) curve {
+	c := curve{payload: p, unit: p.Unit, max: math.Inf(-1)}
+	for i, v := range p.Values {
+		y := math.NaN()
+		switch p.Type {
+		case "string":
+			c.texts = append(c.texts, plain(v.Value))
+		case "counter":
+			c.what, c.unit = "per second", ""
+			if p.Unit != "" {
+				c.what = p.Unit + " per second"
+			}
+			if i == 0 {
+				continue // a rate needs two values
+			}
+			before, now := number(p.Values[i-1].Value), number(v.Value)
+			if now < before {
+				before = 0 // the node started again
+			}
+			y = (now - before) / v.Time.Sub(p.Values[i-1].Time).Seconds()
+		case "histogram":
+			c.what = "p99"
+			if i == 0 {
+				continue // an interval needs two values
+			}
+			if v.Interval != nil {
+				y = number(v.Interval.P99)
+			}
+		case "gauge_histogram":
+			c.what, y = "p99", number(v.P99)
+		default:
+			y = number(v.Value)
+		}
+		c.at, c.values = append(c.at, v.Time), append(c.values, y)
+		if y > c.max {
+			c.max = y
+		}
+	}
+	return c
+}
+
+const (
+	plotWidth  = 72
+	plotHeight = 10
+)
+
+// plot draws all curves into one picture, on a common axis of time.
+func plot(out io.Writer, curves []curve) error {
+	var lines [][]float64
+	var legends []string
+	var first, last time.Time
+	for _, c := range curves {
+		for _, at := range c.at {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	for i, c := range curves {
+		if c.texts != nil || !last.After(first) || math.IsInf(c.max, 0) {
+			continue
+		}
+		lines = append(lines, c.sample(first, last))
+		legends = append(legends, fmt.Sprintf("%d %s", i+1, c.title()))
+	}
+	if len(lines) == 0 {
+		return nil // texts, or too few values for a line
+	}
+	unit := curves[0].unit
+	options := []asciigraph.Option{
+		asciigraph.Height(plotHeight),
+		asciigraph.YAxisValueFormatter(func(v float64) string { return human(v, unit) }),
+	}
+	if len(lines) > 1 {
+		colors := []asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Yellow, asciigraph.Magenta, asciigraph.Cyan}
+		var used []asciigraph.AnsiColor
+		for i := range lines {
+			used = append(used, colors[i%len(colors)])
+		}
+		options = append(options, asciigraph.SeriesColors(used...), asciigraph.SeriesLegends(legends...))
+	} else {
+		options = append(options, asciigraph.Caption(legends[0]))
+	}
+	_, err := fmt.Fprintf(out, "%s\n%s to %s\n\n", asciigraph.PlotMany(lines, options...), first.Local().Format(time.DateTime), last.Local().Format(time.DateTime))
+	return err
+}
+
+// title says which series a curve is and what its numbers are.
+func (c *curve) title() string {
+	title := c.payload.name()
+	if c.what != "" {
+		title += ", " + c.what
+	}
+	return title
+}
+
+// sample returns the curve at plotWidth places between two times: at each the newest value that is not older than two places, so that
+// sparse values make a line and an outage a gap.
+func (c *curve) sample(first, last time.Time) []float64 {
+	line := make([]float64, plotWidth)
+	place := last.Sub(first) / (plotWidth - 1)
+	patience := 2 * place
+	for i := 1; i < len(c.at); i++ {
+		patience = max(patience, min(c.at[i].Sub(c.at[i-1]), 2*time.Minute)) // a slow agent's usual distance is no gap
+	}
+	next := 0
+	for i := range line {
+		at := first.Add(time.Duration(i) * place)
+		for next < len(c.at) && !c.at[next].After(at) {
+			next++
+		}
+		line[i] = math.NaN()
+		for j := next - 1; j >= 0 && at.Sub(c.at[j]) <= patience; j-- {
+			if !math.IsNaN(c.values[j]) {
+				line[i] = c.values[j]
+				break
+			}
+		}
+	}
+	return line
+}
+
+// table prints a row per time and a column per curve.
+func (c *seriesCmd) table(out io.Writer, curves []curve) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if len(curves) > 1 {
+		for i := range curves {
+			fmt.Fprintf(out, "%d  %s\n", i+1, curves[i].title())
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprint(t, "TIME")
+	rows := map[time.Time][]string{}
+	var times []time.Time
+	for i := range curves {
+		heading := strconv.Itoa(i + 1)
+		if len(curves) == 1 {
+			heading = "VALUE"
+			if curves[0].what != "" {
+				heading = strings.ToUpper(curves[0].what)
+			}
+		}
+		fmt.Fprintf(t, "\t%s", heading)
+		for j, at := range curves[i].at {
+			if rows[at] == nil {
+				rows[at] = make([]string, len(curves))
+				times = append(times, at)
+			}
+			if curves[i].texts != nil {
+				rows[at][i] = curves[i].texts[j]
+			} else {
+				rows[at][i] = human(curves[i].values[j], curves[i].unit)
+			}
+		}
+	}
+	fmt.Fprintln(t)
+	slices.SortFunc(times, time.Time.Compare)
+	hidden := 0
+	if c.Rows > 0 && len(times) > c.Rows {
+		hidden = len(times) - c.Rows
+	}
+	for _, at := range times[hidden:] {
+		fmt.Fprintf(t, "%s\t%s\n", at.Local().Format(time.DateTime), strings.Join(rows[at], "\t"))
+	}
+	if err := t.Flush(); err != nil || hidden == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "the newest %d of %d rows: --rows 0 shows them all\n", c.Rows, len(times))
+	return err
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
+	"golang.org/x/sync/errgroup"
+)
+
+type topCmd struct {
+	clientFlags
+	Once  bool          `help:"Print one table and exit, as when the output is no terminal."`
+	Every time.Duration `help:"How often to ask again." default:"2s"`
+}
+
+// Help implements kong.HelpProvider.
+func (*topCmd) Help() string {
+	return "Watches the nodes, worst first: down, then late, then by the p99 of client reads. Rates and p99 are of the last minute. q quits.\n\n" +
+		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
+}
+
+// Run implements the command.
+func (c *topCmd) Run(ctx context.Context) error {
+	if c.Once || !term.IsTerminal(os.Stdout.Fd()) {
+		return c.once(ctx, os.Stdout)
+	}
+	return c.live(ctx)
+}
+
+func (c *topCmd) once(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	rows, err := api.top(ctx)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return noNodes(out)
+	}
+	_, err = io.WriteString(out, topTable(rows))
+	return err
+}
+
+func (c *topCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
+	if c.Every < 100*time.Millisecond {
+		return usageError{errors.New("--every is less than 100ms: the nodes speak every few seconds only")}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends a question under way when q is pressed
+	_, err = tea.NewProgram(&topModel{ctx: ctx, api: api, every: c.Every}, append(options, tea.WithContext(ctx))...).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	return err
+}
+
+// topRow is a node in the table. Numbers that are not known are NaN.
+type topRow struct {
+	nodeInfo
+	requests, readP99, writeP99, pending float64
+}
+
+const (
+	requestLatency = "cassandra_client_request_latency_seconds"
+	pendingTasks   = "cassandra_compaction_pending_tasks"
+	topAtOnce      = 8 // nodes asked at a time
+)
+
+// top asks for every node's row, worst first.
+func (c *client) top(ctx context.Context) ([]topRow, error) {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]topRow, len(nodes))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(topAtOnce)
+	for i := range nodes {
+		g.Go(func() error {
+			nan := math.NaN()
+			rows[i] = topRow{nodes[i], nan, nan, nan, nan}
+			if nodes[i].State == "down" {
+				return nil // nothing is known of its last minute
+			}
+			// Two steps of a minute: the last value's interval is the last minute.
+			series, err := c.metrics(ctx, nodes[i].ID, url.Values{
+				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks}, "period": {"2m"}, "step": {"1m"},
+			})
+			if err != nil {
+				return err
+			}
+			rows[i].take(series)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(rows, func(a, b topRow) int {
+		return cmp.Or(cmp.Compare(badness(b.State), badness(a.State)), cmp.Compare(b.readP99, a.readP99)) // NaN is the least
+	})
+	return rows, nil
+}
+
+func badness(state string) int { return slices.Index([]string{"up", "late", "down"}, state) }
+
+func (r *topRow) take(series []payload) {
+	for i := range series {
+		s := &series[i]
+		if len(s.Values) == 0 {
+			continue
+		}
+		last := s.Values[len(s.Values)-1]
+		switch {
+		case s.Metric == pendingTasks:
+			r.pending = number(last.Value)
+		case last.Interval != nil && len(s.Values) > 1:
+			seconds := last.Time.Sub(s.Values[len(s.Values)-2].Time).Seconds()
+			rate := number(last.Interval.Count) / seconds
+			if math.IsNaN(r.requests) {
+				r.requests = 0
+			}
+			r.requests += rate
+			if s.Labels["request"] == "Read" {
+				r.readP99 = number(last.Interval.P99)
+			} else {
+				r.writeP99 = number(last.Interval.P99)
+			}
+		}
+	}
+}
+
+func topTable(rows []topRow) string {
+	var sb strings.Builder
+	t := tabwriter.NewWriter(&sb, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tSTATE\tAGE\tREQ/S\tREAD P99\tWRITE P99\tPENDING")
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.name()), plain(r.Cluster), plain(r.Datacenter), plain(r.State), r.age(),
+			human(r.requests, ""), human(r.readP99, "seconds"), human(r.writeP99, "seconds"), human(r.pending, ""))
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+	return sb.String()
+}
+
+// topModel is the live table.
+type topModel struct {
+	ctx           context.Context
+	api           *client
+	every         time.Duration
+	rows          []topRow
+	asked         bool
+	err           error
+	width, height int
+}
+
+type topAnswer struct {
+	rows []topRow
+	err  error
+}
+
+type topTick struct{}
+
+func (m *topModel) ask() tea.Msg {
+	rows, err := m.api.top(m.ctx)
+	return topAnswer{rows, err}
+}
+
+// Init implements tea.Model.
+func (m *topModel) Init() tea.Cmd { return m.ask }
+
+// Update implements tea.Model.
+func (m *topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch message := message.(type) {
+	case tea.KeyPressMsg:
+		switch message.String() {
+		case "q", "ctrl+c", "esc":
+			return m, tea.Quit
+		}
+	case tea.WindowSizeMsg:
+		m.width, m.height = message.Width, message.Height
+	case topTick:
+		return m, m.ask
+	case topAnswer:
+		m.asked, m.err = true, message.err
+		if message.err == nil {
+			m.rows = message.rows
+		}
+		return m, tea.Tick(m.every, func(time.Time) tea.Msg { return topTick{} })
+	}
+	return m, nil
+}
+
+// View implements tea.Model.
+func (m *topModel) View() tea.View {
+	lines := []string{fmt.Sprintf("ringwatch top   %d nodes   q quits", len(m.rows)), ""}
+	switch {
+	case m.err != nil:
+		lines[1] = "What follows is old: " + m.err.Error()
+	case !m.asked:
+		lines[1] = "asking " + m.api.base
+	case len(m.rows) == 0:
+		lines[1] = "no nodes yet"
+	}
+	if len(m.rows) > 0 {
+		lines = append(lines, strings.Split(strings.TrimRight(topTable(m.rows), "\n"), "\n")...)
+	}
+	if m.height > 0 && len(lines) > m.height {
+		lines = lines[:m.height] // the worst come first
+	}
+	for i, line := range lines {
+		if r := []rune(line); m.width > 0 && len(r) > m.width {
+			lines[i] = string(r[:m.width])
+		}
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	return v
+}
