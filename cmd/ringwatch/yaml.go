@@ -47,6 +47,8 @@ func (d *yamlDecoder) value(n ast.Node, v reflect.Value, path string) {
 		return // an empty section keeps its defaults
 	case v.Type() == reflect.TypeFor[time.Duration]():
 		d.duration(n, v, path)
+	case v.Type() == reflect.TypeFor[time.Time]():
+		d.instant(n, v, path)
 	case v.Kind() == reflect.Struct:
 		d.mapping(n, v, path)
 	case v.Kind() == reflect.Map:
@@ -162,6 +164,20 @@ func (d *yamlDecoder) duration(n ast.Node, v reflect.Value, path string) {
 	v.SetInt(int64(p))
 }
 
+func (d *yamlDecoder) instant(n ast.Node, v reflect.Value, path string) {
+	text, ok := d.text(n, path)
+	if !ok {
+		return
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			v.Set(reflect.ValueOf(at))
+			return
+		}
+	}
+	d.fail(n, path, "%q is no time; write it like 2027-01-31 or 2027-01-31T12:00:00Z", text)
+}
+
 var byteUnits = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
@@ -178,7 +194,7 @@ func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
 			d.fail(n, path, "%q is neither true nor false", text)
 		}
 		v.SetBool(b)
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		digits, factor := text, int64(1)
 		for unit, f := range byteUnits {
 			if s, ok := strings.CutSuffix(text, unit); ok {

@@ -19,6 +19,7 @@ type sample struct {
 		SHA256 string
 	}
 	Settings map[string]string
+	Expires  time.Time
 	Hook     func() // not settable
 }
 
@@ -35,6 +36,7 @@ accounts:
   - name: x
     sha256: 00ff
 settings: {k: v}
+expires: 2027-01-31
 `), &s)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +44,7 @@ settings: {k: v}
 	if s.Name != "kept" || s.MaxBytes != 8<<20 || s.RawTTL != 14*24*time.Hour || s.Ratio != 0.5 || !s.On || s.Inner.Listen != ":0" {
 		t.Errorf("got %+v", s)
 	}
-	if len(s.Hosts) != 2 || s.Hosts[1] != "a: b # no yaml" || s.Accounts[0].SHA256 != "00ff" || s.Settings["k"] != "v" {
+	if len(s.Hosts) != 2 || s.Hosts[1] != "a: b # no yaml" || s.Accounts[0].SHA256 != "00ff" || s.Settings["k"] != "v" || s.Expires.Year() != 2027 {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -1,0 +1,91 @@
+// Package account decides who may do what: accounts own clusters and hold API keys.
+//
+// It promises that a key's text is never kept, compared or printed, only its SHA-256 digest; that a principal says nothing of
+// another account's clusters; and that guessing keys is slowed per remote address.
+//
+// What bites: accounts are worlds of their own. Two accounts may both own a cluster named "prod", so whoever stores anything
+// puts the account's name beside the cluster's.
+package account
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Why a request was not admitted.
+var (
+	// ErrNoKey says that a request carries no key.
+	ErrNoKey = errors.New("no API key: send it as \"Authorization: Bearer rw_…\" or as the password of HTTP Basic")
+	// ErrUnknownKey says that no account has the key.
+	ErrUnknownKey = errors.New("unknown API key: check it for missing characters, or ask for a new one")
+	// ErrExpired says that the key is right and its time is over.
+	ErrExpired = errors.New("expired API key: ask for a new one")
+)
+
+// Scope is one thing that a key allows.
+type Scope string
+
+// The scopes.
+const (
+	Read  Scope = "read"  // the API's answers
+	Write Scope = "write" // frames to ingest
+	Admin Scope = "admin" // keys and rules; implies neither Read nor Write
+)
+
+var scopes = []Scope{Read, Write, Admin}
+
+// Principal is who a request comes from. The zero Principal may do nothing and owns nothing.
+type Principal struct {
+	Account string
+	KeyName string
+	Scopes  []Scope
+
+	clusters []string // globs
+}
+
+// Can reports whether the key allows s.
+func (p Principal) Can(s Scope) bool { return slices.Contains(p.Scopes, s) }
+
+// Owns reports whether the account owns the cluster of that name.
+func (p Principal) Owns(cluster string) bool {
+	return slices.ContainsFunc(p.clusters, func(glob string) bool { return match(glob, cluster) })
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// CheckName reports what is wrong with an account's or a key's name. Names have no slash, so account + "/" + cluster is unambiguous.
+func CheckName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fmt.Errorf("name %q: use 1 to 63 of a-z, 0-9 and -, not beginning with -", name)
+	}
+	return nil
+}
+
+// match reports whether all of name fits the glob: * stands for any run of bytes, also none, everything else for itself. path.Match
+// would not let * cross a slash, which a cluster's name may have.
+func match(glob, name string) bool {
+	first, rest, star := strings.Cut(glob, "*")
+	if !star {
+		return glob == name
+	}
+	if !strings.HasPrefix(name, first) {
+		return false
+	}
+	name = name[len(first):]
+	for {
+		var part string
+		part, rest, star = strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(name, part)
+		}
+		// The leftmost place is as good as any: what follows is another run of anything.
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+}

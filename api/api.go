@@ -1,0 +1,198 @@
+// Package api is what users touch: the HTTP server that answers from the last fifteen minutes first and from the store otherwise.
+//
+// What it promises: every answer under /v1 is limited to the account of the request's key; every refusal is a 4xx whose JSON names the
+// field and the remedy; an answer is right whether Redis is there or not, and the server's metrics say which source gave it. Before the first
+// byte of an answer everything it needs was read, so a failure is a status and never a torn answer.
+//
+// What bites: the list of an account's nodes is remembered for NodesTTL, so a new node appears that much later in lists.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Config says where to listen and what a request may ask for.
+type Config struct {
+	Listen string `yaml:"listen"` // host:port; port 0 takes a free one
+
+	// RecentSpan is how far back the recent source is asked; what is older is the store's.
+	RecentSpan time.Duration `yaml:"recent_span"`
+	// MaxRange bounds the time range of a request: two weeks are kept raw, a month is what people ask for.
+	MaxRange time.Duration `yaml:"max_range"`
+	// MaxPoints bounds the values in an answer. A million are about 60 MB of JSON.
+	MaxPoints int `yaml:"max_points"`
+	// MaxSelectors bounds how often metrics= may be there.
+	MaxSelectors int `yaml:"max_selectors"`
+	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
+	NodesTTL time.Duration `yaml:"nodes_ttl"`
+
+	// RequestTimeout bounds the work for one request. It ends before the server's own write timeout.
+	RequestTimeout time.Duration `yaml:"request_timeout"`
+	// ShutdownTimeout bounds the wait for requests under way when the server ends.
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"`
+
+	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+}
+
+// DefaultConfig returns loopback and limits for a dashboard's requests.
+func DefaultConfig() Config {
+	return Config{
+		Listen:          "127.0.0.1:9470",
+		RecentSpan:      15 * time.Minute,
+		MaxRange:        31 * 24 * time.Hour,
+		MaxPoints:       1_000_000,
+		MaxSelectors:    32,
+		NodesTTL:        5 * time.Second,
+		RequestTimeout:  30 * time.Second,
+		ShutdownTimeout: 10 * time.Second,
+		Clock:           time.Now,
+	}
+}
+
+// Validate returns everything that is wrong with the configuration, at once.
+func (c *Config) Validate() error {
+	var wrong []error
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		wrong = append(wrong, fmt.Errorf("api: listen: %q is not host:port", c.Listen))
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
+		if d.value <= 0 {
+			wrong = append(wrong, fmt.Errorf("api: %s is %v, it must be more than nothing", d.name, d.value))
+		}
+	}
+	if c.MaxPoints < 1 {
+		wrong = append(wrong, fmt.Errorf("api: max_points is %d, it must be more than nothing", c.MaxPoints))
+	}
+	if c.MaxSelectors < 1 {
+		wrong = append(wrong, fmt.Errorf("api: max_selectors is %d, it must be more than nothing", c.MaxSelectors))
+	}
+	return errors.Join(wrong...)
+}
+
+// Node is a node as the store's metadata describes it.
+type Node = window.Node
+
+// Recent is the source that is asked first.
+type Recent interface {
+	// Latest returns the newest frame and, before it, its key frame if that is another. The error is Deps.Miss if it does not hold them.
+	Latest(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
+	// Frames returns the frames from from to to with their key frames, in ms, and whether these are surely all.
+	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) ([][]byte, bool, error)
+	// LastSeen returns the times of the newest frames of those nodes that it knows.
+	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
+}
+
+// Store is the source that has everything.
+type Store interface {
+	// Nodes returns the account's nodes.
+	Nodes(ctx context.Context, account string) ([]Node, error)
+	// LatestFrames is Recent's Latest; no frames and no error if there are none.
+	LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
+	// Read returns the values from from to to, both inclusive and in ms, sorted by labels.
+	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error)
+}
+
+// Deps are what the server works with.
+type Deps struct {
+	// Admit returns who a request comes from, as account.Door does.
+	Admit func(*http.Request) (account.Principal, error)
+
+	Store Store
+	// LastSeen returns the time of a node's newest frame in the store, 0 if there is none.
+	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
+	// StoreReady returns nil when the store answers.
+	StoreReady func(context.Context) error
+
+	Recent Recent // nil: every read is the store's
+	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.
+	Miss error
+	// RecentReady returns nil when the recent source answers; nil if there is no Recent.
+	RecentReady func(context.Context) error
+
+	Metrics *prometheus.Registry // the server's own metrics go in, /metrics shows all that is in
+	Log     *slog.Logger
+}
+
+// Server is the HTTP server. New makes one.
+type Server struct {
+	config   Config
+	deps     Deps
+	metrics  *metrics
+	parser   parser.Parser
+	nodes    nodeList
+	listener net.Listener
+	http     *http.Server
+}
+
+// New validates, registers the server's metrics and binds; Run serves.
+func New(c Config, d Deps) (*Server, error) {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	s := &Server{config: c, deps: d, parser: parser.NewParser(parser.Options{})}
+	s.nodes.init(&s.config, d.Store)
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("api: cannot listen on %s, set api.listen to another address: %w", c.Listen, err)
+	}
+	s.listener = listener
+	s.metrics = newMetrics(d.Metrics)
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second, // requests have no bodies
+		WriteTimeout:      2 * c.RequestTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// Addr returns where the server listens.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends, then gives requests under way ShutdownTimeout to finish.
+func (s *Server) Run(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("api: %w", err)
+	case <-ctx.Done():
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.ShutdownTimeout)
+	defer cancel()
+	err := s.http.Shutdown(bounded)
+	if err != nil {
+		_ = s.http.Close() // what did not finish in time is cut off
+	}
+	<-ended
+	if err != nil {
+		return fmt.Errorf("api: requests under way were cut off: %w", err)
+	}
+	return nil
+}

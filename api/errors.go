@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
+// Error is a refusal or a failure as clients see it:
+//
+//	{"error":{"reason":"bad_time","field":"from","message":"…"}}
+type Error struct {
+	Status  int    `json:"-"`
+	Reason  string `json:"reason"`          // for programs
+	Field   string `json:"field,omitempty"` // the part of the request that is wrong
+	Message string `json:"message"`         // one sentence for people, with the remedy
+
+	retryAfter int // seconds, 0: no such header
+	cause      error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns what lies behind it, which clients do not see.
+func (e *Error) Unwrap() error { return e.cause }
+
+// bad is a 400 that names the field.
+func bad(reason, field, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Reason: reason, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// asError gives every error its status.
+func asError(ctx context.Context, err error) *Error {
+	var e *Error
+	var many *account.TooManyError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &many):
+		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_wrong_keys", Message: many.Error(), retryAfter: int(many.After.Seconds()) + 1}
+	case errors.Is(err, account.ErrNoKey):
+		return &Error{Status: http.StatusUnauthorized, Reason: "no_key", Field: "Authorization", Message: err.Error()}
+	case errors.Is(err, account.ErrUnknownKey):
+		return &Error{Status: http.StatusUnauthorized, Reason: "unknown_key", Field: "Authorization", Message: err.Error()}
+	case errors.Is(err, account.ErrExpired):
+		return &Error{Status: http.StatusUnauthorized, Reason: "expired_key", Field: "Authorization", Message: err.Error()}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", cause: err}
+	}
+	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer just now: try again in a moment; /-/ready says more", retryAfter: 5, cause: err}
+}
+
+func writeError(w http.ResponseWriter, e *Error) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if e.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="ringwatch"`)
+		h.Add("WWW-Authenticate", `Basic realm="ringwatch"`)
+	}
+	if e.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(e.retryAfter))
+	}
+	w.WriteHeader(e.Status)
+	_ = json.NewEncoder(w).Encode(map[string]*Error{"error": e}) // a client that went away misses nothing
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// boundStep thins a histogram's buckets in exposition text, where each is a line of its own: every eighth bound, the last one and +Inf. Counts are
+// cumulative over buckets and so stay exact; with bounds a fifth apart a quantile is then known to a factor of four. JSON has all buckets.
+const boundStep = 8
+
+// getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text.
+func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	nodes, err := s.find(r, p)
+	if err != nil {
+		return err
+	}
+	answers := make([]nodeSeries, len(nodes))
+	for i := range nodes {
+		series, err := s.select1(r, p, &nodes[i], &metricsQuery{latest: true})
+		if err != nil {
+			return err
+		}
+		s.metrics.points.Add(float64(len(series)))
+		answers[i] = nodeSeries{&nodes[i], series}
+	}
+	s.writeExposition(w, r, answers)
+	return nil
+}
+
+// writeExposition writes the first value of every series as text 0.0.4, or as OpenMetrics if the client prefers that. A metric's lines
+// stand together, whatever node they are of.
+func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers []nodeSeries) {
+	var all []*window.Series
+	for i := range answers {
+		for j := range answers[i].series {
+			all = append(all, &answers[i].series[j])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
+	format := expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics))
+	e := exposition{open: format.FormatType() == expfmt.TypeOpenMetrics}
+	contentType := "text/plain; version=0.0.4; charset=utf-8"
+	if e.open {
+		contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+	}
+	out := answer(w, r, contentType)
+	defer out.end()
+	for i, series := range all {
+		e.b = e.b[:0]
+		if i == 0 || all[i-1].Metric.Name != series.Metric.Name {
+			e.family(series.Metric)
+		}
+		e.series(series)
+		if _, err := out.Write(e.b); err != nil {
+			return // the client went away
+		}
+	}
+	if e.open {
+		_, _ = out.WriteString("# EOF\n")
+	}
+}
+
+// exposition appends the lines of one series at a time.
+type exposition struct {
+	open bool // OpenMetrics
+	b    []byte
+}
+
+// family appends what is said of a metric before its first line.
+func (e *exposition) family(m *window.Metric) {
+	name, kind := m.Name, "gauge"
+	switch m.Kind {
+	case frame.Counter:
+		kind = "counter"
+		if base, ok := strings.CutSuffix(name, "_total"); ok && e.open {
+			name = base
+		} else if e.open {
+			kind = "unknown" // OpenMetrics has no counter without _total
+		}
+	case frame.Histogram:
+		kind = "histogram"
+	case frame.GaugeHistogram:
+		if kind = "gaugehistogram"; !e.open {
+			kind = "untyped" // text 0.0.4 has no such type, and a histogram that falls would look like restarts
+		}
+	}
+	e.b = append(append(append(append(append(e.b, "# TYPE "...), name...), ' '), kind...), '\n')
+	// OpenMetrics demands that a unit is the name's last part; in text 0.0.4 the line is a comment.
+	if m.Unit != "" && (!e.open || strings.HasSuffix(name, "_"+m.Unit)) {
+		e.b = append(append(append(append(append(e.b, "# UNIT "...), name...), ' '), m.Unit...), '\n')
+	}
+}
+
+func (e *exposition) series(s *window.Series) {
+	m := s.Metric
+	switch m.Kind {
+	case frame.String:
+		name := "value"
+		if s.Labels.Has(name) {
+			name = "text"
+		}
+		e.line(s, "", name, []byte(s.Strings[0]), func(dst []byte) []byte { return append(dst, '1') })
+	case frame.Histogram, frame.GaugeHistogram:
+		e.histogram(s)
+	default:
+		e.line(s, "", "", nil, func(dst []byte) []byte { return appendNumber(dst, s, 0) })
+	}
+}
+
+func (e *exposition) histogram(s *window.Series) {
+	m, h := s.Metric, &s.Histograms[0]
+	var total int64
+	var le []byte
+	bucket := func() {
+		e.line(s, "_bucket", "le", le, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
+	}
+	for i, n := range h.Counts {
+		total += n
+		switch {
+		case i == len(h.Counts)-1:
+			le = append(le[:0], "+Inf"...)
+			bucket()
+		case i%boundStep == boundStep-1 || i == len(h.Counts)-2:
+			le = e.bound(le[:0], m.Bounds.Upper[i], m.Bounds.Exponent)
+			bucket()
+		}
+	}
+	sum, count := "_sum", "_count"
+	if m.Kind == frame.GaugeHistogram && e.open {
+		sum, count = "_gsum", "_gcount"
+	}
+	if m.HasSum {
+		e.line(s, sum, "", nil, func(dst []byte) []byte { return appendDecimal(dst, h.Sum, m.Exponent) })
+	}
+	e.line(s, count, "", nil, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
+}
+
+// bound appends a bucket's bound; OpenMetrics wants it to look like a float.
+func (e *exposition) bound(dst []byte, v int64, exponent int) []byte {
+	start := len(dst)
+	dst = appendDecimal(dst, v, exponent)
+	if e.open && !strings.Contains(string(dst[start:]), ".") {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
+
+// line appends one sample with the time it was taken. extra, if it has a name, is one more label.
+func (e *exposition) line(s *window.Series, suffix, extra string, extraValue []byte, value func([]byte) []byte) {
+	e.b = append(append(e.b, s.Metric.Name...), suffix...)
+	open := byte('{')
+	s.Labels.Range(func(l labels.Label) {
+		if l.Name != labels.MetricName {
+			e.b = append(append(append(e.b, open), l.Name...), `="`...)
+			e.b = append(appendEscaped(e.b, l.Value), '"')
+			open = ','
+		}
+	})
+	if extra != "" {
+		e.b = append(append(append(e.b, open), extra...), `="`...)
+		e.b = append(appendEscaped(e.b, string(extraValue)), '"')
+	}
+	e.b = append(value(append(e.b, "} "...)), ' ')
+	if e.open {
+		e.b = appendDecimal(e.b, s.At[0], -3)
+	} else {
+		e.b = strconv.AppendInt(e.b, s.At[0], 10)
+	}
+	e.b = append(e.b, '\n')
+}
+
+// appendEscaped appends a label's value as both text formats want it.
+func appendEscaped(dst []byte, value string) []byte {
+	for i := range len(value) {
+		switch c := value[i]; c {
+		case '\\', '"':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// nodeSeries is one element of an answer.
+type nodeSeries struct {
+	node   *Node
+	series []window.Series
+}
+
+// getMetrics answers /v1/nodes/{id}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
+func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	q, err := s.metricsQuery(r)
+	if err != nil {
+		return err
+	}
+	nodes, err := s.find(r, p)
+	if err != nil {
+		return err
+	}
+	points := 0
+	answers := make([]nodeSeries, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		series, err := s.select1(r, p, n, q)
+		if err != nil {
+			return err
+		}
+		for j := range series {
+			points += len(series[j].At)
+		}
+		if points > s.config.MaxPoints {
+			field := "metrics"
+			if !q.latest {
+				field = "step"
+			}
+			return bad("too_many_values", field, "the answer would have more than %d values: ask for fewer metrics, less time or a wider step", s.config.MaxPoints)
+		}
+		answers[i] = nodeSeries{n, series}
+	}
+	s.metrics.points.Add(float64(points))
+	if q.text {
+		s.writeExposition(w, r, answers)
+		return nil
+	}
+	out := answer(w, r, "application/json")
+	defer out.end()
+	var b []byte
+	for i, a := range answers {
+		b = append(b[:0], '[')
+		if i > 0 {
+			b[0] = ','
+		}
+		b = append(b, `{"id":`...)
+		b = appendString(b, a.node.ID.String())
+		for _, f := range []struct{ name, value string }{{"cluster", a.node.Cluster}, {"datacenter", a.node.Datacenter}, {"rack", a.node.Rack}} {
+			b = append(append(append(b, `,"`...), f.name...), `":`...)
+			b = appendString(b, f.value)
+		}
+		b = append(b, `,"payload":[`...)
+		for j := range a.series {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = appendSeries(b, &a.series[j])
+			if _, err := out.Write(b); err != nil {
+				return nil // the client went away
+			}
+			b = b[:0]
+		}
+		b = append(b, "]}"...)
+		_, _ = out.Write(b)
+	}
+	_, _ = out.WriteString("]\n")
+	return nil
+}
+
+// select1 returns what a query asks of one node.
+func (s *Server) select1(r *http.Request, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, error) {
+	if q.latest {
+		state, err := s.latest(r.Context(), p.Account, n)
+		if err != nil || state == nil {
+			return nil, err
+		}
+		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), nil
+	}
+	series, err := s.timeRange(r.Context(), p.Account, n, q.from, q.to, q.selectors)
+	if err != nil {
+		return nil, err
+	}
+	if q.step > 0 {
+		for i := range series {
+			thin(&series[i], q.from, q.step)
+		}
+	}
+	return series, nil
+}
+
+// thin keeps the last value of each step, counted from from.
+func thin(s *window.Series, from, step int64) {
+	kept := window.Series{Labels: s.Labels, Metric: s.Metric}
+	for i, at := range s.At {
+		if i+1 < len(s.At) && (at-from)/step == (s.At[i+1]-from)/step {
+			continue
+		}
+		kept.At = append(kept.At, at)
+		switch s.Metric.Kind {
+		case frame.Counter, frame.Gauge:
+			kept.Ints = append(kept.Ints, s.Ints[i])
+		case frame.GaugeDouble:
+			kept.Doubles = append(kept.Doubles, s.Doubles[i])
+		case frame.String:
+			kept.Strings = append(kept.Strings, s.Strings[i])
+		default:
+			kept.Histograms = append(kept.Histograms, s.Histograms[i])
+		}
+	}
+	*s = kept
+}

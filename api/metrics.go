@@ -1,0 +1,55 @@
+package api
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Where an answer's values came from.
+const (
+	fromRecent = "recent"
+	fromStore  = "store"
+	fromBoth   = "both" // a range whose older part is the store's
+)
+
+// Why the recent source was asked in vain.
+const (
+	fallMiss       = "miss"       // it does not hold it
+	fallAway       = "away"       // it did not answer
+	fallIncomplete = "incomplete" // it may lack some of the range
+	fallStale      = "stale"      // its newest frame is older than two intervals, so the store may know a newer one
+	fallUnreadable = "unreadable" // what it holds cannot be decoded
+)
+
+var fallReasons = []string{fallMiss, fallAway, fallIncomplete, fallStale, fallUnreadable}
+
+// metrics are the server's own: answered requests by route and code, and for each read of values its source.
+type metrics struct {
+	requests  *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	inFlight  prometheus.Gauge
+	reads     *prometheus.CounterVec
+	fallbacks *prometheus.CounterVec
+	failures  prometheus.Counter
+	points    prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_requests_total", Help: "Answered requests."}, []string{"route", "code"}),
+		seconds:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ringwatch_api_request_seconds", Help: "Time from a request's header to its answer's last byte.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17)}, []string{"route"}),
+		inFlight:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_api_requests_in_flight", Help: "Requests under way."}),
+		reads:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_reads_total", Help: "Reads of a node's values, by call (latest, range, last_seen) and by the source that answered."}, []string{"call", "source"}),
+		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_fallbacks_total", Help: "Reads that the recent source could not answer and the store was asked for, by reason."}, []string{"reason"}),
+		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_read_failures_total", Help: "Reads that no source could answer."}),
+		points:    prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_points_total", Help: "Values in answers."}),
+	}
+	for _, r := range fallReasons {
+		m.fallbacks.WithLabelValues(r)
+	}
+	for _, call := range []string{"latest", "range", "last_seen"} {
+		m.reads.WithLabelValues(call, fromRecent)
+		m.reads.WithLabelValues(call, fromStore)
+	}
+	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.reads, m.fallbacks, m.failures, m.points)
+	return m
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
+// A node is up while frames come, late when some are missing, down when nothing came for a minute, or for six intervals of a slower agent.
+const (
+	stateUp   = "up"
+	stateLate = "late"
+	stateDown = "down"
+
+	lateIntervals = 3
+	downIntervals = 6
+	downMillis    = 60_000
+)
+
+func state(age, interval int64) string {
+	switch {
+	case age <= lateIntervals*interval:
+		return stateUp
+	case age <= max(downIntervals*interval, downMillis):
+		return stateLate
+	}
+	return stateDown
+}
+
+// nodeAnswer is a node in the answer of /v1/nodes.
+type nodeAnswer struct {
+	ID         uuid.UUID         `json:"id"`
+	Cluster    string            `json:"cluster"`
+	Datacenter string            `json:"datacenter"`
+	Rack       string            `json:"rack"`
+	Address    string            `json:"address"`
+	Facts      map[string]string `json:"facts"`
+	IntervalMS int64             `json:"interval_ms"`
+	LastSeen   string            `json:"last_seen,omitempty"` // not there if no frame is known
+	AgeSeconds *float64          `json:"age_seconds,omitempty"`
+	State      string            `json:"state"`
+}
+
+// timeFormat is RFC 3339 with milliseconds, always in UTC.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+func formatTime(at int64) string { return time.UnixMilli(at).UTC().Format(timeFormat) }
+
+func (s *Server) describe(ctx context.Context, p account.Principal) ([]nodeAnswer, error) {
+	nodes, err := s.nodes.get(ctx, p, s.config.NodesTTL)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := s.lastSeen(ctx, p.Account, nodes)
+	if err != nil {
+		return nil, err
+	}
+	now := s.config.Clock().UnixMilli()
+	answers := make([]nodeAnswer, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		a := nodeAnswer{
+			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
+			Facts: map[string]string{}, IntervalMS: n.Interval, State: stateDown,
+		}
+		for _, f := range n.Facts {
+			a.Facts[f.Name] = f.Value
+		}
+		if at := seen[n.ID]; at > 0 {
+			age := max(0, now-at)
+			seconds := float64(age) / 1000
+			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, state(age, n.Interval)
+		}
+		answers[i] = a
+	}
+	return answers, nil
+}
+
+// lastSeenAtOnce is how many nodes the store is asked about at a time.
+const lastSeenAtOnce = 16
+
+// lastSeen asks the recent source for all nodes at once, and the store for those of which it knows nothing fresh.
+func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (map[uuid.UUID]int64, error) {
+	seen := map[uuid.UUID]int64{}
+	now := s.config.Clock().UnixMilli()
+	if s.deps.Recent != nil && len(nodes) > 0 {
+		ids := make([]uuid.UUID, len(nodes))
+		for i := range nodes {
+			ids[i] = nodes[i].ID
+		}
+		recent, err := s.deps.Recent.LastSeen(ctx, accountName, ids)
+		if err != nil {
+			s.fall(err)
+		} else {
+			seen = recent
+			s.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
+		}
+	}
+	var mu sync.Mutex
+	var asked atomic.Bool
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(lastSeenAtOnce)
+	for i := range nodes {
+		n := &nodes[i]
+		mu.Lock()
+		at, known := seen[n.ID]
+		mu.Unlock()
+		if known && now-at <= lateIntervals*n.Interval {
+			continue
+		}
+		asked.Store(true)
+		g.Go(func() error {
+			stored, err := s.deps.LastSeen(ctx, accountName, n.ID)
+			if err != nil {
+				if known {
+					return nil // old, and said to be
+				}
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			seen[n.ID] = max(at, stored)
+			return nil
+		})
+	}
+	err := g.Wait()
+	if asked.Load() {
+		s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
+	}
+	return seen, err
+}
+
+func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	answers, err := s.describe(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, answers)
+}
+
+// clusterAnswer is a cluster in the answer of /v1/clusters.
+type clusterAnswer struct {
+	Cluster     string             `json:"cluster"`
+	Nodes       int                `json:"nodes"`
+	Up          int                `json:"up"`
+	Late        int                `json:"late"`
+	Down        int                `json:"down"`
+	LastSeen    string             `json:"last_seen,omitempty"` // of the node heard of last
+	Datacenters []datacenterAnswer `json:"datacenters"`
+}
+
+type datacenterAnswer struct {
+	Datacenter string `json:"datacenter"`
+	Nodes      int    `json:"nodes"`
+}
+
+func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	nodes, err := s.describe(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	answers := []*clusterAnswer{}
+	for _, n := range nodes { // by cluster, then datacenter
+		if len(answers) == 0 || answers[len(answers)-1].Cluster != n.Cluster {
+			answers = append(answers, &clusterAnswer{Cluster: n.Cluster})
+		}
+		c := answers[len(answers)-1]
+		if len(c.Datacenters) == 0 || c.Datacenters[len(c.Datacenters)-1].Datacenter != n.Datacenter {
+			c.Datacenters = append(c.Datacenters, datacenterAnswer{Datacenter: n.Datacenter})
+		}
+		c.Datacenters[len(c.Datacenters)-1].Nodes++
+		c.Nodes++
+		switch n.State {
+		case stateUp:
+			c.Up++
+		case stateLate:
+			c.Late++
+		default:
+			c.Down++
+		}
+		c.LastSeen = max(c.LastSeen, n.LastSeen)
+	}
+	return writeJSON(w, r, answers)
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	out := answer(w, r, "application/json")
+	_, _ = out.Write(append(b, '\n')) // a client that went away misses nothing
+	out.end()
+	return nil
+}

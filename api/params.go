@@ -1,0 +1,174 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// parameters returns the query's, each of which must be allowed, and once unless it is metrics.
+func parameters(r *http.Request, allowed ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, bad("bad_query", "query", "the part after ? cannot be read: encode special characters as %%XX")
+	}
+	for name, values := range q {
+		if !slices.Contains(allowed, name) {
+			if len(allowed) == 0 {
+				return nil, bad("unknown_parameter", name, "there are no parameters here")
+			}
+			return nil, bad("unknown_parameter", name, "unknown parameter: there are %s", strings.Join(allowed, ", "))
+		}
+		if len(values) > 1 && name != "metrics" {
+			return nil, bad("repeated_parameter", name, "%s is there more than once", name)
+		}
+	}
+	return q, nil
+}
+
+// metricsQuery is what a request for metrics asks, apart from whose.
+type metricsQuery struct {
+	selectors [][]*labels.Matcher // none: everything
+	latest    bool
+	from, to  int64 // ms, both inclusive
+	step      int64 // ms, 0: every value
+	text      bool  // exposition text instead of JSON
+}
+
+func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
+	values, err := parameters(r, "metrics", "from", "to", "period", "step", "format")
+	if err != nil {
+		return nil, err
+	}
+	q := &metricsQuery{}
+	switch f := values.Get("format"); f {
+	case "", "json":
+	case "prometheus":
+		q.text = true
+	default:
+		return nil, bad("bad_format", "format", "unknown format %q: there are json and prometheus", f)
+	}
+	if q.selectors, err = s.selectors(values["metrics"]); err != nil {
+		return nil, err
+	}
+	if err := s.parseRange(q, values); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.latest && values.Has("step"):
+		return nil, bad("bad_step", "step", "step is for a time range: add period=, or from= and to=")
+	case !q.latest && q.text:
+		return nil, bad("bad_format", "format", "format=prometheus shows the newest values only: leave out the time range or use format=json")
+	case !q.latest && len(q.selectors) == 0:
+		return nil, bad("no_metrics", "metrics", "a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
+	}
+	return q, nil
+}
+
+func (s *Server) selectors(list []string) ([][]*labels.Matcher, error) {
+	if len(list) > s.config.MaxSelectors {
+		return nil, bad("too_many_metrics", "metrics", "metrics is there %d times, %d are allowed: use a selector such as {__name__=~\"a|b\"}", len(list), s.config.MaxSelectors)
+	}
+	var all [][]*labels.Matcher
+	for _, text := range list {
+		matchers, err := s.parser.ParseMetricSelector(text)
+		if err != nil {
+			return nil, bad("bad_matcher", "metrics", "%q is no series selector: %v", text, err)
+		}
+		all = append(all, matchers)
+	}
+	return all, nil
+}
+
+// maxTime bounds times in ms, as the frame format does.
+const maxTime = 1<<48 - 1
+
+func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
+	from, to, period, step := values.Get("from"), values.Get("to"), values.Get("period"), values.Get("step")
+	switch {
+	case from == "" && to == "" && period == "":
+		for _, name := range []string{"from", "to", "period"} {
+			if values.Has(name) {
+				return bad("bad_time", name, "%s is empty", name)
+			}
+		}
+		q.latest = true
+		return nil
+	case from != "" && period != "":
+		return bad("bad_time", "period", "give period= or from=, not both")
+	case from == "" && period == "":
+		return bad("bad_time", "from", "to= needs from= or period=")
+	}
+	q.to = s.config.Clock().UnixMilli()
+	if to != "" {
+		if q.to, err = parseTime("to", to); err != nil {
+			return err
+		}
+	}
+	if period != "" {
+		span, err := parseSpan("period", period)
+		if err != nil {
+			return err
+		}
+		q.from = max(0, q.to-span)
+	} else if q.from, err = parseTime("from", from); err != nil {
+		return err
+	}
+	if step != "" {
+		if q.step, err = parseSpan("step", step); err != nil {
+			return err
+		}
+	}
+	if q.from > q.to {
+		if to == "" {
+			return bad("bad_time", "from", "from is in the future")
+		}
+		return bad("bad_time", "from", "from is after to")
+	}
+	if q.to-q.from > s.config.MaxRange.Milliseconds() {
+		field := "from"
+		if period != "" {
+			field = "period"
+		}
+		return bad("range_too_wide", field, "the time range is longer than %s: ask for less at a time", model.Duration(s.config.MaxRange))
+	}
+	return nil
+}
+
+// parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from 10^11 on are milliseconds, which as seconds would
+// be the year 5138.
+func parseTime(field, text string) (int64, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		if at := t.UnixMilli(); at >= 0 && at <= maxTime {
+			return at, nil
+		}
+		return 0, bad("bad_time", field, "%s lies outside of the times there are", field)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || strings.ContainsAny(text, "xXpP_") {
+		return 0, bad("bad_time", field, "%s is no time: use RFC 3339 such as 2026-09-03T00:48:05Z, or seconds or milliseconds since 1970", field)
+	}
+	if v < 1e11 {
+		v *= 1000
+	}
+	if v < 0 || v > maxTime {
+		return 0, bad("bad_time", field, "%s lies outside of the times there are", field)
+	}
+	return int64(math.Round(v)), nil
+}
+
+// parseSpan reads a duration as Prometheus writes them, in ms.
+func parseSpan(field, text string) (int64, error) {
+	d, err := model.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, bad("bad_duration", field, "%s is no duration: use a number and a unit such as 30s, 15m, 6h or 2d", field)
+	}
+	return time.Duration(d).Milliseconds(), nil
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// staleSlack is how much later than two intervals a newest frame may be before the store is asked for a newer one, in ms.
+const staleSlack = 2_000
+
+// fall counts why the recent source was asked in vain.
+func (s *Server) fall(err error) {
+	reason := fallAway
+	if s.deps.Miss != nil && errors.Is(err, s.deps.Miss) {
+		reason = fallMiss
+	}
+	s.metrics.fallbacks.WithLabelValues(reason).Inc()
+}
+
+// latest returns a node's newest state; nil without an error if there is none.
+func (s *Server) latest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
+	var recent *window.Window
+	if s.deps.Recent != nil {
+		frames, err := s.deps.Recent.Latest(ctx, accountName, n.ID)
+		if err != nil {
+			s.fall(err)
+		} else if recent, err = newest(accountName, n, frames); err != nil {
+			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
+			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+			return recent, nil
+		} else {
+			s.metrics.fallbacks.WithLabelValues(fallStale).Inc()
+		}
+	}
+	frames, err := s.deps.Store.LatestFrames(ctx, accountName, n.ID)
+	if err != nil {
+		if recent != nil { // old, and its times say so
+			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+			return recent, nil
+		}
+		s.metrics.failures.Inc()
+		return nil, err
+	}
+	if len(frames) == 0 {
+		return recent, nil
+	}
+	stored, err := newest(accountName, n, frames)
+	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
+		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+		return recent, nil
+	}
+	if err != nil {
+		s.metrics.failures.Inc()
+		return nil, err
+	}
+	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
+	return stored, nil
+}
+
+func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }
+
+// newest makes a window of one state, of which every frame must be readable.
+func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error) {
+	w, report, err := window.Build(Node{Account: accountName, ID: n.ID}, frames)
+	if err != nil {
+		return nil, err
+	}
+	if report.Corrupt+report.MissingKey > 0 || len(w.Times) == 0 {
+		return nil, fmt.Errorf("api: %d of %d frames cannot be decoded", report.Corrupt+report.MissingKey, report.Frames)
+	}
+	return w, nil
+}
+
+// timeRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
+func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
+	if s.deps.Recent != nil && to >= recentFrom {
+		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
+		if ok && recentFrom == from {
+			s.metrics.reads.WithLabelValues("range", fromRecent).Inc()
+			return recent, nil
+		}
+		if ok {
+			old, err := s.storeRange(ctx, accountName, n, from, recentFrom-1, selectors)
+			if err != nil {
+				return nil, err
+			}
+			s.metrics.reads.WithLabelValues("range", fromBoth).Inc()
+			return window.Join(old, recent), nil
+		}
+	}
+	series, err := s.storeRange(ctx, accountName, n, from, to, selectors)
+	if err == nil {
+		s.metrics.reads.WithLabelValues("range", fromStore).Inc()
+	}
+	return series, err
+}
+
+func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, bool) {
+	frames, complete, err := s.deps.Recent.Frames(ctx, accountName, n.ID, from, to)
+	if err != nil {
+		s.fall(err)
+		return nil, false
+	}
+	if !complete {
+		s.metrics.fallbacks.WithLabelValues(fallIncomplete).Inc()
+		return nil, false
+	}
+	byWindow := map[int64][][]byte{}
+	for _, b := range frames {
+		h, _, err := frame.Parse(b)
+		if err != nil {
+			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+			return nil, false
+		}
+		byWindow[h.Window()] = append(byWindow[h.Window()], b)
+	}
+	var parts [][]window.Series
+	for _, frames := range byWindow {
+		w, err := newest(accountName, n, frames)
+		if err != nil {
+			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+			return nil, false
+		}
+		parts = append(parts, union(selectors, func(m []*labels.Matcher) []window.Series { return w.Select(from, to, m...) }))
+	}
+	return window.Join(parts...), true
+}
+
+func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+	var failed error
+	series := union(selectors, func(m []*labels.Matcher) []window.Series {
+		part, err := s.deps.Store.Read(ctx, accountName, n.ID, from, to, m...)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return part
+	})
+	if failed != nil {
+		s.metrics.failures.Inc()
+	}
+	return series, failed
+}
+
+// union returns what any of the selectors selects; no selectors select everything.
+func union(selectors [][]*labels.Matcher, one func([]*labels.Matcher) []window.Series) []window.Series {
+	if len(selectors) == 0 {
+		return one(nil)
+	}
+	parts := make([][]window.Series, len(selectors))
+	for i, m := range selectors {
+		parts[i] = one(m)
+	}
+	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...)
+}

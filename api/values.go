@@ -1,0 +1,161 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// The JSON of a value, in the shape operators know. Every number that was measured is a string with its exact decimal digits, so that no client
+// rounds it by reading it as a double; quantiles are estimates of six digits.
+//
+//	{"value":"1.6","time":"2019-09-03T00:48:05.000Z"}
+//
+//	{"time":…,"count":"12","sum":"0.25","p50":…,"p75":…,"p95":…,"p98":…,"p99":…,"p999":…,"max":…,
+//	 "buckets":[{"le":"0.001","count":"7"},…,{"le":"+Inf","count":"12"}],
+//	 "interval":{"count":"3","sum":…,"p50":…,…}}
+//
+// count, sum, quantiles and buckets are since the node started (of a gauge_histogram: at that instant). interval says the same of what came since the
+// value before it in the same answer, and is not there in the first one. Bucket counts are cumulative over buckets; a bucket that adds nothing to
+// the one below is left out. Without observations there are no quantiles; max is the bound of the highest bucket that has any and is left out if
+// that has no bound; sum is there if the node counts it.
+
+// appendSeries appends one element of a payload.
+func appendSeries(dst []byte, s *window.Series) []byte {
+	dst = append(dst, `{"metric":`...)
+	dst = appendString(dst, s.Metric.Name)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, typeName(s.Metric.Kind))
+	dst = append(dst, `,"unit":`...)
+	dst = appendString(dst, s.Metric.Unit)
+	dst = append(dst, `,"labels":{`...)
+	first := true
+	eachEntityLabel(s, func(name, value string) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(appendString(dst, name), ':')
+		dst = appendString(dst, value)
+	})
+	dst = append(dst, `},"values":[`...)
+	for i := range s.At {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendValue(dst, s, i)
+	}
+	return append(dst, "]}"...)
+}
+
+// typeName is how a kind is called where nobody cares whether a gauge is a double.
+func typeName(k frame.Kind) string {
+	if k == frame.GaugeDouble {
+		k = frame.Gauge
+	}
+	return k.String()
+}
+
+// eachEntityLabel calls f for the labels that are the entity's own.
+func eachEntityLabel(s *window.Series, f func(name, value string)) {
+	s.Labels.Range(func(l labels.Label) {
+		switch l.Name {
+		case labels.MetricName, "cluster", "datacenter", "rack", "node":
+		default:
+			f(l.Name, l.Value)
+		}
+	})
+}
+
+func appendValue(dst []byte, s *window.Series, i int) []byte {
+	if !s.Metric.Kind.IsHistogram() {
+		dst = append(dst, `{"value":`...)
+		if s.Metric.Kind == frame.String {
+			dst = appendString(dst, s.Strings[i])
+		} else {
+			dst = append(dst, '"')
+			dst = append(appendNumber(dst, s, i), '"')
+		}
+		dst = append(dst, `,"time":"`...)
+		dst = time.UnixMilli(s.At[i]).UTC().AppendFormat(dst, timeFormat)
+		return append(dst, `"}`...)
+	}
+	h := &s.Histograms[i]
+	dst = append(dst, `{"time":"`...)
+	dst = time.UnixMilli(s.At[i]).UTC().AppendFormat(dst, timeFormat)
+	dst = append(dst, `",`...)
+	dst = appendSummary(dst, s.Metric, h)
+	dst = append(dst, `,"buckets":[`...)
+	var total int64
+	for b, n := range h.Counts {
+		last := b == len(h.Counts)-1
+		if n == 0 && !last {
+			continue
+		}
+		total += n
+		dst = append(dst, `{"le":"`...)
+		if last {
+			dst = append(dst, "+Inf"...)
+		} else {
+			dst = appendDecimal(dst, s.Metric.Bounds.Upper[b], s.Metric.Bounds.Exponent)
+		}
+		dst = append(dst, `","count":"`...)
+		dst = append(strconv.AppendInt(dst, total, 10), `"}`...)
+		if !last {
+			dst = append(dst, ',')
+		}
+	}
+	dst = append(dst, ']')
+	if i > 0 && s.Metric.Kind == frame.Histogram {
+		d := difference(&s.Histograms[i-1], h)
+		dst = append(dst, `,"interval":{`...)
+		dst = append(appendSummary(dst, s.Metric, &d), '}')
+	}
+	return append(dst, '}')
+}
+
+// appendNumber appends the value of a counter or a gauge.
+func appendNumber(dst []byte, s *window.Series, i int) []byte {
+	if s.Metric.Kind == frame.GaugeDouble {
+		return appendDouble(dst, s.Doubles[i])
+	}
+	return appendDecimal(dst, s.Ints[i], s.Metric.Exponent)
+}
+
+func appendSummary(dst []byte, m *window.Metric, h *window.Histogram) []byte {
+	total := h.Count()
+	dst = append(dst, `"count":"`...)
+	dst = append(strconv.AppendInt(dst, total, 10), '"')
+	if m.HasSum {
+		dst = append(dst, `,"sum":"`...)
+		dst = append(appendDecimal(dst, h.Sum, m.Exponent), '"')
+	}
+	if total <= 0 {
+		return dst
+	}
+	for _, q := range quantiles {
+		dst = append(dst, `,"`...)
+		dst = append(dst, q.name...)
+		dst = append(dst, `":"`...)
+		dst = append(appendEstimate(dst, quantile(q.q, h.Counts, total, m.Bounds)), '"')
+	}
+	if top := highest(h.Counts); top < len(m.Bounds.Upper) {
+		dst = append(dst, `,"max":"`...)
+		dst = append(appendDecimal(dst, m.Bounds.Upper[top], m.Bounds.Exponent), '"')
+	}
+	return dst
+}
+
+// appendString appends text as JSON.
+func appendString(dst []byte, text string) []byte {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // no string fails
+	}
+	return append(dst, b...)
+}

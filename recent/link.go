@@ -1,0 +1,135 @@
+package recent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// link is a connection to Redis that may be away: it connects when first needed, keeps its callers within their deadlines, and after a
+// failure to answer fails at once until Backoff has passed.
+type link struct {
+	config *Config
+	option rueidis.ClientOption
+
+	mu        sync.Mutex
+	client    rueidis.Client
+	dialing   chan struct{} // closed when the attempt under way has ended; nil when there is none
+	awayUntil time.Time
+	why       error // of the last failure
+	closed    bool
+	dials     sync.WaitGroup
+}
+
+func newLink(c *Config) *link {
+	return &link{config: c, option: rueidis.ClientOption{
+		InitAddress:       c.Addresses,
+		Username:          c.Username,
+		Password:          c.Password,
+		ClientName:        "ringwatch",
+		Dialer:            net.Dialer{Timeout: c.DialTimeout, KeepAlive: time.Second},
+		ConnWriteTimeout:  max(c.ReadTimeout, c.WriteTimeout),
+		DisableRetry:      true, // the store answers sooner than a second try
+		DisableCache:      true,
+		PipelineMultiplex: 1, // two connections: frames are big, so more would only divide the pipeline
+	}}
+}
+
+// get returns a client, waiting for a first connection no longer than ctx.
+func (l *link) get(ctx context.Context) (rueidis.Client, error) {
+	l.mu.Lock()
+	switch {
+	case l.closed:
+		l.mu.Unlock()
+		return nil, fmt.Errorf("%w: closed", ErrAway)
+	case l.config.Clock().Before(l.awayUntil):
+		err := fmt.Errorf("%w: %v", ErrAway, l.why)
+		l.mu.Unlock()
+		return nil, err
+	case l.client != nil:
+		defer l.mu.Unlock()
+		return l.client, nil
+	}
+	if l.dialing == nil {
+		l.dialing = make(chan struct{})
+		l.dials.Add(1)
+		go l.dial(l.dialing)
+	}
+	done := l.dialing
+	l.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client == nil {
+		return nil, fmt.Errorf("%w: %v", ErrAway, l.why)
+	}
+	return l.client, nil
+}
+
+func (l *link) dial(done chan struct{}) {
+	defer l.dials.Done()
+	client, err := rueidis.NewClient(l.option)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer close(done)
+	l.dialing = nil
+	switch {
+	case err != nil:
+		l.why, l.awayUntil = err, l.config.Clock().Add(l.config.Backoff)
+	case l.closed:
+		client.Close()
+	default:
+		l.client = client
+	}
+}
+
+// judge decides what an error of a command means: Redis's own refusals come back as they are, everything else opens the backoff and
+// wraps ErrAway. caller is the context without the link's deadline: when the caller left, nothing is known about Redis.
+func (l *link) judge(caller context.Context, err error) error {
+	if err == nil || errors.Is(err, ErrAway) {
+		return err
+	}
+	if _, ok := rueidis.IsRedisErr(err); ok {
+		return err
+	}
+	if caller.Err() != nil {
+		return caller.Err()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.why, l.awayUntil = err, l.config.Clock().Add(l.config.Backoff)
+	return fmt.Errorf("%w: %w", ErrAway, err)
+}
+
+// ping asks Redis whether it is there, whatever the backoff says of other callers.
+func (l *link) ping(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, l.config.ReadTimeout)
+	defer cancel()
+	client, err := l.get(call)
+	if err != nil {
+		return err
+	}
+	return l.judge(ctx, client.Do(call, client.B().Ping().Build()).Error())
+}
+
+// close ends the connections and waits for an attempt under way.
+func (l *link) close() {
+	l.mu.Lock()
+	l.closed = true
+	client := l.client
+	l.client = nil
+	l.mu.Unlock()
+	if client != nil {
+		client.Close()
+	}
+	l.dials.Wait()
+}

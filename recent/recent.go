@@ -1,0 +1,126 @@
+// Package recent keeps the last fifteen minutes of every node in Redis, because the newest values are what nearly all readers ask for.
+//
+// One hash per account, node and window holds the frames as they were received, so a value costs what the wire format made of it and no
+// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of.
+//
+// What it promises: every write carries its time to live in the same command, so Redis never keeps what nobody renews. A reader says
+// whether a range is complete, judged by the agents' own sequence numbers, and never guesses. Neither side waits longer than its
+// deadline for a Redis that is slow or away, and both go on by themselves when it is back.
+//
+// What bites:
+//   - Redis is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
+//     readers go to the store for them.
+//   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be read, so it is a miss until the next window.
+//
+// Keys and fields, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
+// window's beginning and AT the time of a frame, both in milliseconds since the Unix epoch:
+//
+//	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
+//	                           last  newest AT
+//	                           key   AT of the key frame that the newest frame needs
+package recent
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Errors of a Reader.
+var (
+	// ErrMiss says that Redis answered and does not hold what was asked for.
+	ErrMiss = errors.New("recent: not in Redis")
+	// ErrAway says that Redis did not answer just now and is not asked again for a moment.
+	ErrAway = errors.New("recent: Redis is away")
+)
+
+// Config says where Redis is and how long to wait for it.
+type Config struct {
+	Addresses []string `yaml:"addresses"` // host:port of one server, or of some of a cluster's
+	Username  string   `yaml:"username"`
+	Password  string   `yaml:"password"`
+
+	// DialTimeout is short because a caller waits: the store can answer in a few milliseconds.
+	DialTimeout time.Duration `yaml:"dial_timeout"`
+	// ReadTimeout bounds one call of a Reader, whatever Redis does.
+	ReadTimeout time.Duration `yaml:"read_timeout"`
+	// WriteTimeout bounds one Handle of a Writer, and so how long a partition can stand still.
+	WriteTimeout time.Duration `yaml:"write_timeout"`
+	// Backoff is how long Redis is left alone after it failed to answer: meanwhile readers and writers fail at once.
+	Backoff time.Duration `yaml:"backoff"`
+	// Keep is the time to live of a window after its last write, and the age at which a frame is no longer written.
+	Keep time.Duration `yaml:"keep"`
+
+	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+}
+
+// DefaultConfig returns a Redis on this machine and deadlines for a network where it usually answers within a millisecond.
+func DefaultConfig() Config {
+	return Config{
+		Addresses:    []string{"127.0.0.1:6379"},
+		DialTimeout:  200 * time.Millisecond,
+		ReadTimeout:  2 * time.Second,
+		WriteTimeout: 2 * time.Second,
+		Backoff:      500 * time.Millisecond,
+		Keep:         15 * time.Minute,
+		Clock:        time.Now,
+	}
+}
+
+// Validate returns everything that is wrong with the configuration, at once.
+func (c *Config) Validate() error {
+	var wrong []error
+	if len(c.Addresses) == 0 {
+		wrong = append(wrong, errors.New("recent: addresses is empty: name at least one host:port of Redis"))
+	}
+	for _, a := range c.Addresses {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			wrong = append(wrong, fmt.Errorf("recent: addresses: %q is not host:port", a))
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}} {
+		if d.value <= 0 {
+			wrong = append(wrong, fmt.Errorf("recent: %s is %v, it must be more than nothing", d.name, d.value))
+		}
+	}
+	if c.Keep < time.Second {
+		wrong = append(wrong, fmt.Errorf("recent: keep is %v, Redis can keep a key a second or more", c.Keep))
+	}
+	return errors.Join(wrong...)
+}
+
+func (c *Config) millis() int64 { return c.Clock().UnixMilli() }
+
+// maxAhead is how far a node's clock may be ahead before its newest window is not looked for.
+const maxAhead = 60_000
+
+// windowKey names the hash of one window of one node.
+func windowKey(account string, node uuid.UUID, window int64) string {
+	b := make([]byte, 0, len(account)+64)
+	b = append(b, "rw:{"...)
+	b = append(b, account...)
+	b = append(b, '/')
+	b = append(b, node.String()...)
+	b = append(b, "}:"...)
+	return string(strconv.AppendInt(b, window, 10))
+}
+
+// windows returns the beginnings of the windows that may hold something not older than keep, newest first.
+func (c *Config) windows() []int64 {
+	now := c.millis()
+	newest, oldest := frame.WindowOf(now+maxAhead), frame.WindowOf(now-c.Keep.Milliseconds())
+	var list []int64
+	for w := newest; w >= oldest; w -= frame.WindowMillis {
+		list = append(list, w)
+	}
+	return list
+}

@@ -1,0 +1,333 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Record is one frame as Kafka has it.
+type Record struct {
+	Account   string
+	Cluster   string
+	Partition int32
+	Offset    int64
+	Received  time.Time // when ingest took it, by ingest's clock
+	Value     []byte    // the frame; the handler's to keep
+}
+
+// Handler does something with frames. Its methods are never called concurrently.
+type Handler interface {
+	// Handle takes records, in order within each partition. nil says that their effect is done, or that they are counted as unreadable. After
+	// an error the same records come again, less those whose partitions have gone, until it is nil; an error that wraps ErrFatal ends Run.
+	// ctx ends after ConsumerConfig.HandleTimeout.
+	Handle(ctx context.Context, records []Record) error
+	// Tick is called about every ConsumerConfig.TickEvery while no Handle is failing, for what is due by time. After an error it is simply called
+	// again. ctx ends after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
+	Tick(ctx context.Context, now time.Time) error
+	// LowWater returns the offset of the oldest record of the partition that would be needed again after a restart; false if none.
+	LowWater(partition int32) (offset int64, ok bool)
+	// Revoke says that the partition is another's now: forget it, without effect. Records of it may come again from LowWater on.
+	Revoke(partition int32)
+}
+
+// ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
+var ErrFatal = errors.New("stream: the handler cannot go on")
+
+// ConsumerConfig says how to consume.
+type ConsumerConfig struct {
+	Stream Config `yaml:"-"` // Brokers, Topic, TLS and SASL are used
+	Group  string `yaml:"group"`
+
+	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for effects that do not matter after that.
+	MaxAge time.Duration `yaml:"max_age"`
+	// SessionTimeout is after how long without a heartbeat Kafka gives a dead process's partitions to others: freshness after a crash.
+	// Kafka allows 6 s and more unless told otherwise.
+	SessionTimeout time.Duration `yaml:"session_timeout"`
+	// HandleTimeout bounds one call of Handle or Tick. Half of the minute that Kafka waits for a consumer in a rebalance.
+	HandleTimeout time.Duration `yaml:"handle_timeout"`
+	TickEvery     time.Duration `yaml:"tick_every"`
+	CommitEvery   time.Duration `yaml:"commit_every"`    // the most that is done again after a crash, beside open windows
+	MaxBackoff    time.Duration `yaml:"max_backoff"`     // between failing calls of Handle
+	MaxFetchBytes int32         `yaml:"max_fetch_bytes"` // fetched ahead per broker; a batch is at most that, or one message
+	MaxRecords    int           `yaml:"max_records"`     // in a batch
+}
+
+// DefaultConsumerConfig returns the configuration of a group's consumer.
+func DefaultConsumerConfig(stream Config, group string) ConsumerConfig {
+	return ConsumerConfig{
+		Stream: stream, Group: group,
+		SessionTimeout: 10 * time.Second, HandleTimeout: 30 * time.Second, TickEvery: time.Second, CommitEvery: time.Second,
+		MaxBackoff: 5 * time.Second, MaxFetchBytes: 32 << 20, MaxRecords: 1000,
+	}
+}
+
+// Validate reports everything that is wrong at once.
+func (c ConsumerConfig) Validate() error {
+	errs := []error{c.Stream.Validate()}
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("stream: consumer "+format, args...))
+		}
+	}
+	check(c.Group != "", "group is empty: consumers of one role share a name")
+	check(c.MaxAge >= 0, "max_age is %s: use 0 for all there is", c.MaxAge)
+	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s", c.SessionTimeout)
+	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second, "handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
+	check(c.TickEvery >= 10*time.Millisecond, "tick_every is %s: use at least 10ms", c.TickEvery)
+	check(c.CommitEvery >= 10*time.Millisecond, "commit_every is %s: use at least 10ms", c.CommitEvery)
+	check(c.MaxBackoff >= minBackoff, "max_backoff is %s: use at least %s", c.MaxBackoff, minBackoff)
+	check(c.MaxFetchBytes >= 64<<10 && c.MaxFetchBytes <= 64<<20, "max_fetch_bytes is %d: use 65536 to 67108864", c.MaxFetchBytes)
+	check(c.MaxRecords >= 1, "max_records is %d: use at least 1", c.MaxRecords)
+	return errors.Join(errs...)
+}
+
+const (
+	rebalanceTimeout = time.Minute // how long Kafka waits for every consumer to agree to a rebalance
+	minBackoff       = 50 * time.Millisecond
+	commitTimeout    = 5 * time.Second
+	leaveTimeout     = 10 * time.Second
+)
+
+// Consumer is a member of a consumer group.
+//
+// One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works and are let in between (also between failing
+// calls of Handle), so the handler and the client's callbacks never meet. Heartbeats are the client's own and always go on.
+type Consumer struct {
+	config  ConsumerConfig
+	handler Handler
+	log     *slog.Logger
+	metrics *consumerMetrics
+	now     func() time.Time
+
+	// What follows belongs to whoever holds the gate: Run between a poll and AllowRebalance, the client's callbacks otherwise. mu is for the
+	// moment when a client that could not leave its group in time calls back late.
+	mu      sync.Mutex
+	client  *kgo.Client // the session's; nil: none
+	parts   map[int32]*part
+	pending []Record // polled and not handled
+}
+
+// part is what the consumer knows of a partition that it has handled records of.
+type part struct {
+	next      int64 // offset after the last handled record
+	committed int64 // what Kafka has from us, -1 if nothing yet
+}
+
+// NewConsumer checks the configuration. Metrics carry the label group.
+func NewConsumer(c ConsumerConfig, h Handler, reg prometheus.Registerer, log *slog.Logger) (*Consumer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := newConsumerMetrics(prometheus.WrapRegistererWith(prometheus.Labels{"group": c.Group}, reg))
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now}, nil
+}
+
+// Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. Kafka may be away at any time.
+func (c *Consumer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := c.session(ctx)
+		switch {
+		case errors.Is(err, ErrFatal):
+			return err
+		case err != nil && ctx.Err() == nil:
+			// Such a partition would never be fetched again by this client (its topic was deleted, a permission is missing).
+			c.log.Error("consuming begins again after an error", "error", err, "after", c.config.MaxBackoff)
+			wait(ctx, c.config.MaxBackoff)
+		}
+	}
+	return nil
+}
+
+// session is the life of one client.
+func (c *Consumer) session(ctx context.Context) error {
+	client, err := c.config.Stream.client(c.log, c.options()...)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.client, c.parts, c.pending = client, map[int32]*part{}, nil
+	c.mu.Unlock()
+	defer c.leave(client)
+	nextTick, nextCommit := c.now(), c.now()
+	for {
+		until := nextTick
+		if nextCommit.Before(until) {
+			until = nextCommit
+		}
+		err := c.poll(ctx, max(until.Sub(c.now()), 0))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			err = c.handle(ctx)
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if now := c.now(); !now.Before(nextTick) {
+			c.tick(ctx, now)
+			nextTick = now.Add(c.config.TickEvery)
+		}
+		if now := c.now(); !now.Before(nextCommit) {
+			c.commit(ctx, c.owned())
+			nextCommit = now.Add(c.config.CommitEvery)
+		}
+		client.AllowRebalance()
+	}
+}
+
+func (c *Consumer) options() []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.ConsumeTopics(c.config.Stream.Topic),
+		kgo.ConsumerGroup(c.config.Group),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), // who keeps its partitions goes on during a rebalance
+		kgo.BlockRebalanceOnPoll(),
+		kgo.DisableAutoCommit(),
+		kgo.SessionTimeout(c.config.SessionTimeout),
+		kgo.HeartbeatInterval(c.config.SessionTimeout / 4),
+		kgo.RebalanceTimeout(rebalanceTimeout),
+		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {
+			c.giveBack(ctx, client, gone[c.config.Stream.Topic], true)
+		}),
+		kgo.OnPartitionsLost(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {
+			c.giveBack(ctx, client, gone[c.config.Stream.Topic], false) // they are another's already
+		}),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		// After an unclean leader change nobody knows where to go on: back by three windows, effects are idempotent.
+		kgo.ConsumeResetOffset(kgo.RewindOffset(15 * time.Minute)),
+		kgo.FetchMaxBytes(c.config.MaxFetchBytes),
+		kgo.FetchMaxPartitionBytes(min(c.config.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
+		kgo.FetchMaxWait(500 * time.Millisecond),
+	}
+	if c.config.MaxAge > 0 {
+		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.notOlder))
+	}
+	return opts
+}
+
+// poll takes what has arrived, waiting for at most d, and holds the gate when it returns. The error ends the session.
+func (c *Consumer) poll(ctx context.Context, d time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	fetches := c.client.PollRecords(waiting, c.config.MaxRecords)
+	err := c.take(fetches)
+	if len(fetches) == 0 {
+		return errors.Join(err, c.hold()) // an empty answer does not hold the gate
+	}
+	return err
+}
+
+// hold takes the gate back: a poll whose context is over returns at once with that as its (non-empty) answer, and so blocks rebalances.
+func (c *Consumer) hold() error {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	return c.take(c.client.PollRecords(over, c.config.MaxRecords))
+}
+
+// take adds what was fetched to the pending records.
+func (c *Consumer) take(fetches kgo.Fetches) error {
+	var fatal error
+	fetches.EachError(func(topic string, partition int32, err error) {
+		var loss *kgo.ErrDataLoss
+		var group *kgo.ErrGroupSession
+		switch {
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		case errors.As(err, &loss):
+			c.metrics.fetchErrors.Inc()
+			c.log.Error("Kafka lost records that it had", "partition", partition, "error", err)
+		case errors.As(err, &group):
+			c.metrics.fetchErrors.Inc()
+			c.log.Warn("the consumer group is not reachable, trying again", "error", err)
+		default:
+			c.metrics.fetchErrors.Inc()
+			fatal = fmt.Errorf("stream: cannot fetch partition %d of %s: %w", partition, topic, err)
+		}
+	})
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		for _, r := range p.Records {
+			c.metrics.consumed.Inc()
+			account, cluster, ok := splitKey(r.Key)
+			if !ok {
+				c.metrics.dropped.WithLabelValues("key").Inc() // not written by ingest
+				continue
+			}
+			// A copy, because a fetch's records share its buffer: who keeps one frame for five minutes must not keep 32 MiB.
+			c.pending = append(c.pending, Record{Account: account, Cluster: cluster, Partition: p.Partition, Offset: r.Offset, Received: r.Timestamp, Value: slices.Clone(r.Value)})
+		}
+		if n := len(p.Records); n > 0 {
+			c.metrics.lag.WithLabelValues(partitionLabel(p.Partition)).Set(float64(max(0, p.HighWatermark-p.Records[n-1].Offset-1)))
+		}
+	})
+	c.metrics.pending.Set(float64(len(c.pending)))
+	return fatal
+}
+
+// handle brings the pending records to their effect, however often it takes. It returns an error that wraps ErrFatal, or nil: then nothing
+// is pending, or ctx has ended.
+func (c *Consumer) handle(ctx context.Context) error {
+	for backoff := minBackoff; len(c.pending) > 0; backoff = min(2*backoff, c.config.MaxBackoff) {
+		bounded, cancel := context.WithTimeout(ctx, c.config.HandleTimeout)
+		err := c.handler.Handle(bounded, c.pending)
+		cancel()
+		if err == nil {
+			c.handled()
+			return nil
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrFatal) {
+			return err
+		}
+		c.metrics.retries.Inc()
+		c.log.Warn("records could not be handled, trying again", "records", len(c.pending), "error", err, "after", backoff)
+		c.client.AllowRebalance()
+		wait(ctx, backoff/2+rand.N(backoff/2))
+		if err := c.hold(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Consumer) handled() {
+	for _, r := range c.pending {
+		p := c.parts[r.Partition]
+		if p == nil {
+			p = &part{committed: -1}
+			c.parts[r.Partition] = p
+		}
+		p.next = r.Offset + 1
+	}
+	c.metrics.handled.Add(float64(len(c.pending)))
+	c.pending = nil // the handler may keep the slice
+	c.metrics.pending.Set(0)
+}
+
+func (c *Consumer) tick(ctx context.Context, now time.Time) {
+	bounded, cancel := context.WithTimeout(ctx, c.config.HandleTimeout)
+	defer cancel()
+	if err := c.handler.Tick(bounded, now); err != nil && ctx.Err() == nil {
+		c.metrics.tickErrors.Inc()
+		c.log.Warn("what is due could not be done, trying again", "error", err)
+	}
+}
+
+// wait returns after d, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,42 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// consumerMetrics is the hop's ledger: consumed = handled + dropped + pending.
+type consumerMetrics struct {
+	consumed, handled                              prometheus.Counter
+	dropped                                        *prometheus.CounterVec
+	pending                                        prometheus.Gauge
+	retries, tickErrors, commitErrors, fetchErrors prometheus.Counter
+	lag                                            *prometheus.GaugeVec
+}
+
+func newConsumerMetrics(reg prometheus.Registerer) (*consumerMetrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_stream_" + name + "_total", Help: help})
+	}
+	m := &consumerMetrics{
+		consumed:     counter("consumed", "Records taken from Kafka, repetitions included."),
+		handled:      counter("handled", "Records whose effect is done."),
+		dropped:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_stream_dropped_total", Help: "Records not handled: returned (their partition went to another consumer, or we stopped, and they are read again) or key (no frame of ingest's)."}, []string{"reason"}),
+		pending:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_stream_pending", Help: "Records taken and not handled yet."}),
+		retries:      counter("handle_retries", "Failed calls of the handler, each tried again."),
+		tickErrors:   counter("tick_errors", "Failed attempts at what is due by time."),
+		commitErrors: counter("commit_errors", "Failed commits of offsets."),
+		fetchErrors:  counter("fetch_errors", "Errors while fetching or in the consumer group."),
+		lag:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ringwatch_stream_lag_records", Help: "Records in the partition behind the last one taken, as of then."}, []string{"partition"}),
+	}
+	for _, c := range []prometheus.Collector{m.consumed, m.handled, m.dropped, m.pending, m.retries, m.tickErrors, m.commitErrors, m.fetchErrors, m.lag} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func partitionLabel(p int32) string { return strconv.Itoa(int(p)) }

@@ -1,0 +1,140 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// owned returns the partitions that records were handled of.
+func (c *Consumer) owned() []int32 {
+	var list []int32
+	for p := range c.parts {
+		list = append(list, p)
+	}
+	return list
+}
+
+// commit tells Kafka where to go on after us in the given partitions: at the oldest record that the handler still needs, else after the last
+// handled one. A failure is logged: the next commit makes up for it.
+func (c *Consumer) commit(ctx context.Context, partitions []int32) {
+	offsets := map[int32]kgo.EpochOffset{}
+	for _, p := range partitions {
+		known := c.parts[p]
+		if known == nil {
+			continue // nothing handled, so what is committed is right
+		}
+		at := known.next
+		if low, ok := c.handler.LowWater(p); ok {
+			at = min(low, at)
+		}
+		if at != known.committed {
+			offsets[p] = kgo.EpochOffset{Epoch: -1, Offset: at}
+		}
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	var failed error
+	c.client.CommitOffsetsSync(bounded, map[string]map[int32]kgo.EpochOffset{c.config.Stream.Topic: offsets},
+		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+			if err != nil {
+				failed = err
+				return
+			}
+			for _, t := range answer.Topics {
+				for _, p := range t.Partitions {
+					if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+						failed = err
+					} else if known := c.parts[p.Partition]; known != nil {
+						known.committed = offsets[p.Partition].Offset
+					}
+				}
+			}
+		})
+	if failed != nil && ctx.Err() == nil {
+		c.metrics.commitErrors.Inc()
+		c.log.Warn("offsets could not be committed; the next commit makes up for it", "error", failed)
+	}
+}
+
+// giveBack ends what we have to do with partitions: what is pending of them is dropped (the next owner reads it again), what is done is committed
+// if we still may, and the handler forgets them. The client calls it while it holds the gate.
+func (c *Consumer) giveBack(ctx context.Context, client *kgo.Client, partitions []int32, mayCommit bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != client || len(partitions) == 0 {
+		return // a client that we have left behind, or a rebalance that takes nothing
+	}
+	before := len(c.pending)
+	// A new slice: the handler may have kept the old one.
+	var rest []Record
+	for _, r := range c.pending {
+		if !slices.Contains(partitions, r.Partition) {
+			rest = append(rest, r)
+		}
+	}
+	c.pending = rest
+	c.metrics.dropped.WithLabelValues("returned").Add(float64(before - len(rest)))
+	c.metrics.pending.Set(float64(len(rest)))
+	if mayCommit {
+		c.commit(ctx, partitions)
+	}
+	for _, p := range partitions {
+		c.handler.Revoke(p)
+		delete(c.parts, p)
+		c.metrics.lag.DeleteLabelValues(partitionLabel(p))
+	}
+}
+
+// leave gives everything back and ends the client. Other members take over at once.
+func (c *Consumer) leave(client *kgo.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	client.AllowRebalance()
+	if err := client.LeaveGroupContext(ctx); err != nil {
+		c.log.Warn("the consumer group was not told that we leave; others take over after the session timeout", "error", err)
+	}
+	c.mu.Lock()
+	// Usually nothing is left by now: leaving gave it back.
+	for _, p := range c.owned() {
+		c.handler.Revoke(p)
+		c.metrics.lag.DeleteLabelValues(partitionLabel(p))
+	}
+	c.metrics.dropped.WithLabelValues("returned").Add(float64(len(c.pending)))
+	c.metrics.pending.Set(0)
+	c.client, c.parts, c.pending = nil, nil, nil
+	c.mu.Unlock()
+	client.Close()
+}
+
+// notOlder moves the start of newly assigned partitions forward to MaxAge ago.
+func (c *Consumer) notOlder(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	topic := c.config.Stream.Topic
+	c.mu.Lock()
+	client := c.client
+	c.mu.Unlock()
+	if client == nil || len(offsets[topic]) == 0 {
+		return offsets, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	listed, err := kadm.NewClient(client).ListOffsetsAfterMilli(bounded, c.now().Add(-c.config.MaxAge).UnixMilli(), topic)
+	if err != nil {
+		return nil, fmt.Errorf("stream: cannot find where %s ago is: %w", c.config.MaxAge.Round(time.Second), err)
+	}
+	for p, committed := range offsets[topic] {
+		if l, ok := listed.Lookup(topic, p); ok && l.Err == nil && l.Offset > committed.EpochOffset().Offset {
+			offsets[topic][p] = kgo.NewOffset().At(l.Offset).WithEpoch(-1)
+		}
+	}
+	return offsets, nil
+}

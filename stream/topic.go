@@ -1,0 +1,110 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// ErrTopic says that the topic exists and is not fit for frames. The error around it says what to change.
+var ErrTopic = errors.New("stream: the topic does not fit")
+
+// EnsureTopic makes the topic of frames, or checks the one there is. Several processes may do so at once. A topic that would lose frames is an
+// ErrTopic; one that only differs from the configuration (someone tuned it) is logged and left alone.
+func EnsureTopic(ctx context.Context, c Config, log *slog.Logger) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	client, err := c.client(log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	_, err = admin.CreateTopic(ctx, c.Partitions, c.ReplicationFactor, c.topicSettings(), c.Topic)
+	switch {
+	case err == nil:
+		log.Info("made the topic of frames", "topic", c.Topic, "partitions", c.Partitions, "replication_factor", c.ReplicationFactor)
+		return c.awaitTopic(ctx, admin)
+	case errors.Is(err, kerr.TopicAlreadyExists):
+		return c.checkTopic(ctx, admin, log)
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		return fmt.Errorf("stream: Kafka has fewer brokers than replication_factor, %d, asks for: start more or lower it: %w", c.ReplicationFactor, err)
+	}
+	return fmt.Errorf("stream: cannot make topic %s on %s: check that Kafka runs there and lets us create topics: %w", c.Topic, strings.Join(c.Brokers, ","), err)
+}
+
+func (c Config) topicSettings() map[string]*string {
+	return map[string]*string{
+		"cleanup.policy":      kadm.StringPtr("delete"),
+		"retention.ms":        kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
+		"max.message.bytes":   kadm.StringPtr(strconv.Itoa(int(c.MaxMessageBytes))),
+		"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(c.MinInsyncReplicas))),
+		// Frames are compressed already; the broker must not spend CPU on them again.
+		"compression.type": kadm.StringPtr("producer"),
+		// Ingest stamps a record when it takes the frame, and walking back by time relies on it.
+		"message.timestamp.type": kadm.StringPtr("CreateTime"),
+	}
+}
+
+// awaitTopic waits until all partitions of a new topic have a leader: creation is answered before that.
+func (c Config) awaitTopic(ctx context.Context, admin *kadm.Client) error {
+	for {
+		topics, err := admin.ListTopics(ctx, c.Topic)
+		if err == nil {
+			ready := 0
+			for _, p := range topics[c.Topic].Partitions {
+				if p.Err == nil && p.Leader >= 0 {
+					ready++
+				}
+			}
+			if ready == int(c.Partitions) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stream: topic %s is made and its partitions have no leaders yet: %w", c.Topic, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (c Config) checkTopic(ctx context.Context, admin *kadm.Client, log *slog.Logger) error {
+	resources, err := admin.DescribeTopicConfigs(ctx, c.Topic)
+	if err != nil {
+		return fmt.Errorf("stream: cannot read the settings of topic %s: %w", c.Topic, err)
+	}
+	topic, err := resources.On(c.Topic, nil)
+	if err == nil {
+		err = topic.Err
+	}
+	if err != nil {
+		return fmt.Errorf("stream: cannot read the settings of topic %s: %w", c.Topic, err)
+	}
+	have := map[string]string{}
+	for _, s := range topic.Configs {
+		have[s.Key] = s.MaybeValue()
+	}
+	var errs []error
+	if limit, err := strconv.Atoi(have["max.message.bytes"]); err != nil || limit < int(c.MaxMessageBytes) {
+		errs = append(errs, fmt.Errorf("%w: %s takes messages of %s bytes and frames need %d: set its max.message.bytes to %[4]d, or lower max_message_bytes and ingest's max_frame_bytes",
+			ErrTopic, c.Topic, have["max.message.bytes"], c.MaxMessageBytes))
+	}
+	if policy := have["cleanup.policy"]; policy != "delete" {
+		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which would drop all but a cluster's last frame: set it to delete", ErrTopic, c.Topic, policy))
+	}
+	for name, want := range c.topicSettings() {
+		if name != "max.message.bytes" && name != "cleanup.policy" && have[name] != *want {
+			log.Warn("the topic differs from the configuration and is left as it is", "topic", c.Topic, "setting", name, "topic_has", have[name], "configured", *want)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,145 @@
+package window
+
+import (
+	"math"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// scalarCells is the cells of a metric whose value is one word.
+type scalarCells struct {
+	kind  frame.Kind
+	keyed []int64 // by entity of the key frame; empty: all zero
+	col   *frame.Column
+	now   []int64 // by row: the word at the last instant where the cell was present
+	out   changes
+	texts map[string]int64
+	list  []string
+}
+
+func newScalarCells(m *Metric, rows int) *scalarCells {
+	c := &scalarCells{kind: m.Kind, now: make([]int64, rows)}
+	if m.Kind == frame.String {
+		c.texts, c.list = map[string]int64{"": 0}, []string{""}
+	}
+	return c
+}
+
+// word returns entry i of a column: a difference in integers, else the value.
+func (c *scalarCells) word(col *frame.Column, i int32) int64 {
+	switch c.kind {
+	case frame.GaugeDouble:
+		return int64(math.Float64bits(col.Doubles[i]))
+	case frame.String:
+		s := col.Strings[i]
+		n, found := c.texts[s]
+		if !found {
+			n = int64(len(c.list))
+			c.texts[s], c.list = n, append(c.list, s)
+		}
+		return n
+	default:
+		return col.Ints[i]
+	}
+}
+
+func (c *scalarCells) base(col *frame.Column, r *roster) {
+	c.keyed = c.keyed[:0]
+	if col == nil {
+		return
+	}
+	c.keyed = append(c.keyed, make([]int64, r.keyed)...)
+	eachSelected(col, r, func(i int, e int32) { c.keyed[e] = c.word(col, int32(i)) })
+}
+
+func (c *scalarCells) values(col *frame.Column) { c.col = col }
+
+func (c *scalarCells) set(row, at, entity, i int32) {
+	var v int64
+	if entity >= 0 && len(c.keyed) > 0 {
+		v = c.keyed[entity]
+	}
+	if i >= 0 {
+		if w := c.word(c.col, i); c.kind == frame.Counter || c.kind == frame.Gauge {
+			v += w
+		} else {
+			v = w
+		}
+	}
+	if v != c.now[row] {
+		c.now[row] = v
+		c.out.scalar(row, at, v)
+	}
+}
+
+func (c *scalarCells) column(rows int) *column {
+	out := c.out.column(rows)
+	if out != nil {
+		out.texts = c.list
+	}
+	return out
+}
+
+// histogramCells is the cells of a histogram. A row's value is the sum of two parts as the frames hold them, so that what a pass changed costs
+// what it says and not a copy of all buckets.
+type histogramCells struct {
+	keyed []*frame.Buckets // by entity of the key frame; empty: all zero
+	col   *frame.Column
+	now   [][2]*frame.Buckets // by row: the value at the last instant where the cell was present: key frame's part and difference
+	diff  []int64             // scratch by bucket, zero between calls
+	out   changes
+}
+
+func newHistogramCells(m *Metric, rows int) *histogramCells {
+	return &histogramCells{now: make([][2]*frame.Buckets, rows), diff: make([]int64, m.buckets()), out: changes{hist: true}}
+}
+
+func (c *histogramCells) base(col *frame.Column, r *roster) {
+	c.keyed = c.keyed[:0]
+	if col == nil {
+		return
+	}
+	c.keyed = append(c.keyed, make([]*frame.Buckets, r.keyed)...)
+	eachSelected(col, r, func(i int, e int32) { c.keyed[e] = &col.Histograms[i] })
+}
+
+func (c *histogramCells) values(col *frame.Column) { c.col = col }
+
+func (c *histogramCells) set(row, at, entity, i int32) {
+	var v [2]*frame.Buckets
+	if entity >= 0 && len(c.keyed) > 0 {
+		v[0] = c.keyed[entity]
+	}
+	if i >= 0 {
+		v[1] = &c.col.Histograms[i]
+	}
+	old := c.now[row]
+	if v == old {
+		return
+	}
+	c.now[row] = v
+	var sum int64
+	from, to := len(c.diff), 0
+	add := func(b *frame.Buckets, sign int64) {
+		if b == nil {
+			return
+		}
+		sum += sign * b.Sum
+		if len(b.Index) == 0 {
+			return
+		}
+		from, to = min(from, int(b.Index[0])), max(to, int(b.Index[len(b.Index)-1])+1)
+		for j, bucket := range b.Index {
+			c.diff[bucket] += sign * b.Count[j]
+		}
+	}
+	if v[0] != old[0] {
+		add(v[0], 1)
+		add(old[0], -1)
+	}
+	add(v[1], 1)
+	add(old[1], -1)
+	c.out.histogram(row, at, sum, c.diff, from, to)
+}
+
+func (c *histogramCells) column(rows int) *column { return c.out.column(rows) }

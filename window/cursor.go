@@ -1,0 +1,99 @@
+package window
+
+// cursor walks the present cells of one column, row by row, instant by instant.
+type cursor struct {
+	column   *column // nil: all zero
+	live     *presence
+	instants int32
+
+	instant int32   // where the cursor stands after next
+	word    int64   // value there: integer, double's bits, index of a text or a histogram's sum
+	counts  []int64 // histograms only: counts there; scratch
+
+	edges  []int32 // of the row, from the one that ends or begins what lies ahead
+	here   bool    // between edges: present
+	change int     // next change of the row
+	last   int     // end of the row's changes
+	shared []int64 // copy of counts that was given out and still holds
+	resets bool
+}
+
+func newCursor(t *Type, metric int, instants int32) *cursor {
+	c := &cursor{column: t.columns[metric], instants: instants}
+	c.live = t.presenceOf(c.column)
+	if n := t.Metrics[metric].buckets(); n > 0 {
+		c.counts = make([]int64, n)
+	}
+	return c
+}
+
+// row sets the cursor before the first instant of a row.
+func (c *cursor) row(row int32) {
+	c.instant, c.word, c.change, c.last = -1, 0, 0, 0
+	if c.resets {
+		clear(c.counts)
+		c.resets = false
+	}
+	c.shared = nil
+	edges, full := c.live.of(row)
+	c.edges, c.here = edges, full
+	if c.column != nil {
+		if i, found := c.column.find(row); found {
+			c.change, c.last = c.column.changes(i)
+		}
+	}
+}
+
+// next moves on to the next instant that is present, not before first and before end, and reports whether there is one.
+func (c *cursor) next(first, end int32) bool {
+	i := max(c.instant+1, first)
+	for len(c.edges) > 0 && c.edges[0] <= i {
+		c.here = !c.here
+		c.edges = c.edges[1:]
+	}
+	if !c.here {
+		if len(c.edges) == 0 {
+			return false
+		}
+		i = c.edges[0]
+		c.edges, c.here = c.edges[1:], true
+	}
+	if i >= end || i >= c.instants {
+		return false
+	}
+	c.instant = i
+	for c.change < c.last && c.column.at[c.change] <= i {
+		c.apply()
+	}
+	return true
+}
+
+func (c *cursor) apply() {
+	if c.counts == nil {
+		c.word = c.column.words[c.change]
+	} else {
+		c.word += c.column.words[c.change]
+		from, to := c.column.buckets(c.change)
+		for j := from; j < to; j++ {
+			c.counts[c.column.bucket[j]] += c.column.count[j]
+		}
+		c.shared = nil
+		c.resets = true
+	}
+	c.change++
+}
+
+func (c *cursor) text() string {
+	if c.column == nil || len(c.column.texts) == 0 {
+		return ""
+	}
+	return c.column.texts[c.word]
+}
+
+// histogram returns the value; its counts are shared between instants that do not differ.
+func (c *cursor) histogram() Histogram {
+	if c.shared == nil {
+		c.shared = append([]int64(nil), c.counts...)
+	}
+	return Histogram{Counts: c.shared, Sum: c.word}
+}

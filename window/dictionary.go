@@ -1,0 +1,167 @@
+package window
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Dictionary is what the columns of one entity type refer to: whose they are, which metrics there are and which entities. It is immutable.
+type Dictionary struct {
+	Node                      uuid.UUID
+	Cluster, Datacenter, Rack string
+	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a number from 1 if an agent that restarted within the window gave
+	// the type other labels.
+	Key     string
+	Type    string
+	Labels  []string   // label names
+	Rows    [][]string // label values by entity, ascending, no two alike
+	Metrics []Metric   // in the agent's order; one that changed its definition within the window is there twice
+}
+
+// MetricKey tells metric number i apart from all others of the dictionary: its name, or its name, "#" and a number from 1 for a further
+// definition of the same name.
+func (d *Dictionary) MetricKey(i int) string {
+	earlier := 0
+	for j := range i {
+		if d.Metrics[j].Name == d.Metrics[i].Name {
+			earlier++
+		}
+	}
+	return numbered(d.Metrics[i].Name, earlier)
+}
+
+func numbered(name string, n int) string {
+	if n == 0 {
+		return name
+	}
+	return name + "#" + strconv.Itoa(n)
+}
+
+// draft is a dictionary while its entities are collected: rows have provisional numbers in order of appearance.
+type draft struct {
+	*Dictionary
+	index map[string]int32 // row → provisional number
+	order []int32          // provisional number → final number
+}
+
+// row returns the provisional number of an entity.
+func (d *draft) row(values []string) int32 {
+	k := rowKey(values)
+	n, found := d.index[k]
+	if !found {
+		n = int32(len(d.Rows))
+		d.index[k] = n
+		d.Rows = append(d.Rows, values)
+	}
+	return n
+}
+
+// rowKey is a map key for label values. A label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart.
+func rowKey(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteString(strconv.Itoa(len(v)))
+		b.WriteByte(':')
+		b.WriteString(v)
+	}
+	return b.String()
+}
+
+// sort puts the rows in their final order.
+func (d *draft) sort() {
+	from := make([]int32, len(d.Rows))
+	for i := range from {
+		from[i] = int32(i)
+	}
+	slices.SortFunc(from, func(a, b int32) int { return slices.Compare(d.Rows[a], d.Rows[b]) })
+	rows := make([][]string, len(from))
+	d.order = make([]int32, len(from))
+	for final, provisional := range from {
+		rows[final] = d.Rows[provisional]
+		d.order[provisional] = int32(final)
+	}
+	d.Rows = rows
+}
+
+// drafts are the dictionaries of a window while they are collected.
+type drafts struct {
+	list   []*draft
+	bounds []*frame.Bounds
+}
+
+// of returns the draft for a type with these labels.
+func (ds *drafts) of(typ string, labels []string) *draft {
+	same := 0
+	for _, d := range ds.list {
+		if d.Type == typ {
+			if slices.Equal(d.Labels, labels) {
+				return d
+			}
+			same++
+		}
+	}
+	d := &draft{Dictionary: &Dictionary{Key: numbered(typ, same), Type: typ, Labels: labels}, index: map[string]int32{}}
+	ds.list = append(ds.list, d)
+	return d
+}
+
+// metric returns the number of a metric in the draft; it is added if there is none of the same definition.
+func (d *draft) metric(m Metric) int32 {
+	for i := range d.Metrics {
+		if d.Metrics[i].same(&m) {
+			return int32(i)
+		}
+	}
+	d.Metrics = append(d.Metrics, m)
+	return int32(len(d.Metrics) - 1)
+}
+
+// metrics returns by number of a template's metrics their numbers in the draft.
+func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame.Bounds) []int32 {
+	numbers := make([]int32, len(t.Metrics))
+	first := len(d.Metrics) == 0
+	for i := range t.Metrics {
+		m := Metric{Type: t.Type, Name: t.Metrics[i].Name, Kind: t.Metrics[i].Kind, Unit: t.Metrics[i].Unit, Exponent: t.Metrics[i].Exponent, HasSum: t.Metrics[i].HasSum}
+		if m.Kind.IsHistogram() {
+			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
+		}
+		if first { // a template's names are unique, so there is nothing to compare with
+			d.Metrics = append(d.Metrics, m)
+			numbers[i] = int32(i)
+		} else {
+			numbers[i] = d.metric(m)
+		}
+	}
+	return numbers
+}
+
+// shared returns the first bounds equal to b.
+func (ds *drafts) shared(b *frame.Bounds) *frame.Bounds {
+	for _, known := range ds.bounds {
+		if sameBounds(known, b) {
+			return known
+		}
+	}
+	ds.bounds = append(ds.bounds, b)
+	return b
+}
+
+// finish sorts all drafts and returns them as types by ascending key.
+func (ds *drafts) finish(node *Node) []*Type {
+	types := make([]*Type, 0, len(ds.list))
+	for _, d := range ds.list {
+		d.sort()
+		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
+		types = append(types, &Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})
+	}
+	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
+	return types
+}

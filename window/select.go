@@ -1,0 +1,168 @@
+package window
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Select returns the series that match and have values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Matchers may name __name__,
+// cluster, datacenter, rack, node (the host id) and the labels of entities; a label that a series does not have is empty.
+//
+// Two series have equal labels only if a metric changed its definition within the window.
+func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
+	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
+	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
+	if first >= end {
+		return nil
+	}
+	var out []Series
+	for _, t := range w.Types {
+		metrics := t.MatchMetrics(matchers...)
+		if len(metrics) == 0 {
+			continue
+		}
+		rows := t.matchRows(matchers)
+		for _, m := range metrics {
+			out = t.appendSeries(out, w.Times, m, rows, int32(first), int32(end))
+		}
+	}
+	sortSeries(out)
+	return joinSorted(out)
+}
+
+// Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
+// state a window built from its newest frame and that frame's key frame is enough.
+func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
+	if len(w.Times) == 0 {
+		return nil
+	}
+	newest := w.Times[len(w.Times)-1]
+	return w.Select(newest, newest, matchers...)
+}
+
+func sortSeries(list []Series) {
+	slices.SortStableFunc(list, func(a, b Series) int { return labels.Compare(a.Labels, b.Labels) })
+}
+
+// fixed returns a label that all entities of the dictionary share.
+func (d *Dictionary) fixed(name string) (string, bool) {
+	switch name {
+	case "cluster":
+		return d.Cluster, true
+	case "datacenter":
+		return d.Datacenter, true
+	case "rack":
+		return d.Rack, true
+	case "node":
+		return d.Node.String(), true
+	}
+	return "", false
+}
+
+// MatchMetrics returns the numbers of the metrics that can have series that match, by name and by what all entities share.
+func (d *Dictionary) MatchMetrics(matchers ...*labels.Matcher) []int {
+	for _, m := range matchers {
+		if m.Name == labels.MetricName || slices.Contains(d.Labels, m.Name) {
+			continue
+		}
+		if v, _ := d.fixed(m.Name); !m.Matches(v) {
+			return nil
+		}
+	}
+	var list []int
+metrics:
+	for i := range d.Metrics {
+		for _, m := range matchers {
+			if m.Name == labels.MetricName && !m.Matches(d.Metrics[i].Name) {
+				continue metrics
+			}
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+// matchRows returns the rows whose own labels match.
+func (d *Dictionary) matchRows(matchers []*labels.Matcher) []int32 {
+	type check struct {
+		column int
+		*labels.Matcher
+	}
+	var checks []check
+	for _, m := range matchers {
+		if i := slices.Index(d.Labels, m.Name); i >= 0 {
+			checks = append(checks, check{i, m})
+		}
+	}
+	rows := make([]int32, 0, len(d.Rows))
+rows:
+	for i, row := range d.Rows {
+		for _, c := range checks {
+			if !c.Matches(row[c.column]) {
+				continue rows
+			}
+		}
+		rows = append(rows, int32(i))
+	}
+	return rows
+}
+
+// labels returns the labels of a series. Empty values are left out, as Prometheus does.
+func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int, row int32) labels.Labels {
+	b.Reset()
+	add := func(name, value string) {
+		if value != "" {
+			b.Add(name, value)
+		}
+	}
+	add(labels.MetricName, d.Metrics[metric].Name)
+	add("cluster", d.Cluster)
+	add("datacenter", d.Datacenter)
+	add("rack", d.Rack)
+	add("node", node)
+	for i, name := range d.Labels {
+		add(name, d.Rows[row][i])
+	}
+	b.Sort()
+	return b.Labels()
+}
+
+// appendSeries appends the series of one metric that have values at instants first ≤ i < end.
+func (t *Type) appendSeries(out []Series, times []int64, metric int, rows []int32, first, end int32) []Series {
+	b := labels.NewScratchBuilder(5 + len(t.Labels))
+	node := t.Node.String()
+	m := &t.Metrics[metric]
+	c := newCursor(t, metric, int32(len(times)))
+	for _, row := range rows {
+		s := Series{Metric: m}
+		c.row(row)
+		for c.next(first, end) {
+			s.append(times[c.instant], c)
+		}
+		if len(s.At) > 0 {
+			s.Labels = t.labels(&b, node, metric, row)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// append adds the cursor's value at an instant.
+func (s *Series) append(at int64, c *cursor) {
+	s.At = append(s.At, at)
+	switch s.Metric.Kind {
+	case frame.Counter, frame.Gauge:
+		s.Ints = append(s.Ints, c.word)
+	case frame.GaugeDouble:
+		s.Doubles = append(s.Doubles, math.Float64frombits(uint64(c.word)))
+	case frame.String:
+		s.Strings = append(s.Strings, c.text())
+	default:
+		s.Histograms = append(s.Histograms, c.histogram())
+	}
+}

@@ -1,0 +1,142 @@
+package window
+
+import (
+	"slices"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// MaxInstants is how many instants a window may have. It bounds what a few hostile bytes can make a decoder allocate; at one frame a second a
+// window has 300.
+const MaxInstants = 1 << 15
+
+// Window is what one node said in five minutes, by columns. It is immutable once made, so it may be read from many goroutines.
+type Window struct {
+	Node  Node    // as the newest key frame describes it
+	Start int64   // milliseconds since the Unix epoch
+	Times []int64 // the instants of all frames, ascending, milliseconds since the Unix epoch
+	Types []*Type // by ascending Dictionary.Key
+}
+
+// Type is all that a window holds of one entity type.
+type Type struct {
+	*Dictionary
+	live    *presence // when each entity was there
+	columns []*column // by number of metric; nil is a column whose every live cell is zero
+}
+
+// column holds one metric of all entities of a type. A row (entity) without changes is zero at every instant where it is present.
+//
+// A change says which value a row has from an instant on. Changes are only at instants where the cell is present and only where the value
+// differs from that of the last instant where it was, zero before the first: so a column has one form, and what stands still has one entry.
+type column struct {
+	present *presence // nil: present wherever the entity is live
+	rows    []int32   // rows with changes, ascending
+	end     []int32   // by index in rows: where its changes end; they begin where those of the row before end
+	at      []int32   // instant of each change, as index in Window.Times, ascending in a row
+	words   []int64   // value of each change: integer, double's bits or index in texts. In histograms the difference of the sum
+	texts   []string  // strings only; texts[0] is ""
+
+	// Histograms only: how the counts differ from those before the change.
+	bucketEnd []int32 // by change
+	bucket    []uint16
+	count     []int64
+}
+
+// changes returns the range of changes of a row that is number i in c.rows.
+func (c *column) changes(i int) (from, to int) {
+	if i > 0 {
+		from = int(c.end[i-1])
+	}
+	return from, int(c.end[i])
+}
+
+// buckets returns the range of bucket differences of a change.
+func (c *column) buckets(change int) (from, to int) {
+	if change > 0 {
+		from = int(c.bucketEnd[change-1])
+	}
+	return from, int(c.bucketEnd[change])
+}
+
+// find returns where a row stands in c.rows.
+func (c *column) find(row int32) (int, bool) { return slices.BinarySearch(c.rows, row) }
+
+// presence says at which instants which rows are there. nil means all rows at all instants, and so does it for each row that is not listed.
+type presence struct {
+	rows  []int32 // ascending
+	end   []int32 // by index in rows: where its edges end
+	edges []int32 // instants, ascending in a row, at which the row by turns comes and goes; it is away before the first
+}
+
+// of returns the edges of a row; full says that the row is there at all instants.
+func (p *presence) of(row int32) (edges []int32, full bool) {
+	if p == nil {
+		return nil, true
+	}
+	i, found := slices.BinarySearch(p.rows, row)
+	if !found {
+		return nil, true
+	}
+	return p.at(i), false
+}
+
+func (p *presence) at(i int) []int32 {
+	from := int32(0)
+	if i > 0 {
+		from = p.end[i-1]
+	}
+	return p.edges[from:p.end[i]]
+}
+
+// none reports whether no row of so many is ever there.
+func (p *presence) none(rows int) bool {
+	return p != nil && len(p.rows) == rows && len(p.edges) == 0
+}
+
+// never is the presence of a column about which nothing is known.
+func never(rows int) *presence {
+	p := &presence{rows: make([]int32, rows), end: make([]int32, rows)}
+	for i := range p.rows {
+		p.rows[i] = int32(i)
+	}
+	return p
+}
+
+func (p *presence) equal(o *presence) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	return slices.Equal(p.rows, o.rows) && slices.Equal(p.end, o.end) && slices.Equal(p.edges, o.edges)
+}
+
+// presenceOf returns the column's presence, which is the type's if it has none of its own.
+func (t *Type) presenceOf(c *column) *presence {
+	if c == nil || c.present == nil {
+		return t.live
+	}
+	return c.present
+}
+
+// same reports whether values of the two metrics can stand in one series.
+func (m *Metric) same(o *Metric) bool {
+	if m == o {
+		return true
+	}
+	return m.Name == o.Name && m.Kind == o.Kind && m.Unit == o.Unit && m.Exponent == o.Exponent && m.HasSum == o.HasSum && sameBounds(m.Bounds, o.Bounds)
+}
+
+func sameBounds(a, b *frame.Bounds) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return a.Exponent == b.Exponent && slices.Equal(a.Upper, b.Upper)
+}
+
+// buckets returns how many buckets a value has.
+func (m *Metric) buckets() int {
+	if m.Bounds == nil {
+		return 0
+	}
+	return len(m.Bounds.Upper) + 1
+}
