@@ -43,11 +43,11 @@ status: bin/up ## say what runs
 clean-data: bin/up ## forget the data of what make up started
 	@bin/up clean-data
 
-test: build ## every test, on real engines
-	@go run ./cmd/testsum
+test: prerequisites ## every test, on real engines
+	@go run ./cmd/testsum --build=make,build
 
-test-full: build ## the same with the race detector and the long tests
-	@go run ./cmd/testsum --full
+test-full: prerequisites ## the same with the race detector and the long tests
+	@go run ./cmd/testsum --build=make,build --full
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
