@@ -40,7 +40,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Admit:       p.door.Admit,
 		Store:       apiStore{db},
 		LastSeen:    db.LastSeen,
-		StoreReady:  db.Ready,
+		StoreReady:  func(context.Context) error { return db.Ready() },
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
