@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func (c *topic) taken() []stream.Record {
 func mustTopic(t *testing.T, broker *engines.Kafka) *topic {
 	t.Helper()
 	c := &topic{config: stream.DefaultConfig()}
-	c.config.Brokers, c.config.Topic, c.config.Partitions = []string{broker.Addr()}, t.Name(), 1
+	c.config.Brokers, c.config.Topic, c.config.Partitions = []string{broker.Addr()}, fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano()), 1
 	c.config.PublishTimeout = time.Second
 	if err := stream.EnsureTopic(t.Context(), c.config, quiet); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func mustTopic(t *testing.T, broker *engines.Kafka) *topic {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.producer.Close)
-	consumer, err := stream.NewConsumer(stream.DefaultConsumerConfig(c.config, t.Name()), c, prometheus.NewRegistry(), quiet)
+	consumer, err := stream.NewConsumer(stream.DefaultConsumerConfig(c.config, c.config.Topic), c, prometheus.NewRegistry(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
