@@ -150,7 +150,7 @@ func TestBadInput(t *testing.T) {
 		{"lying deflate bomb", rawFrame(frame.Deflate, 1000, bomb(t, frame.Deflate, false)), nil, 413, "raw_too_large"},
 		{"honest zstd bomb", rawFrame(frame.Zstd, 60<<20, bomb(t, frame.Zstd, true)), nil, 413, "raw_too_large"},
 		{"lying zstd bomb", rawFrame(frame.Zstd, 1000, bomb(t, frame.Zstd, false)), nil, 413, "raw_too_large"},
-		{"zstd bomb with two sizes", rawFrame(frame.Zstd, 1000, bomb(t, frame.Zstd, true)), nil, 400, "malformed"},
+		{"zstd bomb with two sizes", rawFrame(frame.Zstd, 1000, bomb(t, frame.Zstd, true)), nil, 413, "raw_too_large"},
 		{"too many series", node{rows: 501}.mustKey(t), nil, 413, "too_many_series"},
 		{"frame an hour ahead", node{at: now.Add(time.Hour)}.mustKey(t), nil, 400, "clock_ahead"},
 		{"clock an hour ahead", node{at: now.Add(time.Hour)}.mustKey(t), []func(*http.Request){sentAt(now.Add(time.Hour))}, 400, "clock_skew"},
