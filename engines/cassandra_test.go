@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 	"testing"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
@@ -63,8 +64,8 @@ func TestCassandra(t *testing.T) {
 		if err := node.Pause(); err != nil {
 			t.Fatal(err)
 		}
-		if _, state, _ := readStat(node.Pid()); state != "T" {
-			t.Errorf("a paused process has the state %s", state)
+		if stat, _ := readStat(node.Pid()); stat.state != "T" {
+			t.Errorf("a paused process has the state %s", stat.state)
 		}
 		if err := node.Resume(); err != nil {
 			t.Fatal(err)
@@ -107,4 +108,26 @@ func TestCassandraThatCannotStart(t *testing.T) {
 		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir()})
 		oneSentence(t, err, "openjdk-17")
 	})
+}
+
+// Two nodes on one machine see each other, as tests of clusters need it.
+func TestCassandraCluster(t *testing.T) {
+	first := MustCassandra(t)
+	second := MustCassandra(t, func(c *CassandraConfig) {
+		c.ListenAddress, c.StoragePort, c.Rack = "127.0.0.2", first.StoragePort, "rack2"
+		c.Seeds = []string{net.JoinHostPort(first.Host, itoa(first.StoragePort))}
+	})
+	for _, node := range []*Cassandra{first, second} {
+		session := cqlSession(t, node.Addr())
+		for began := time.Now(); ; {
+			var peers int
+			err := session.Query("SELECT count(*) FROM system.peers_v2").Scan(&peers)
+			if err == nil && peers == 1 {
+				break
+			}
+			if time.Since(began) > StartTimeout {
+				t.Fatalf("%s sees %d peers, %v", node.Addr(), peers, err)
+			}
+		}
+	}
 }

@@ -99,37 +99,55 @@ func (b bundle) fetch(ctx context.Context, progress func(string)) (string, error
 	return strings.Join(classPath, ":"), nil
 }
 
+// fetchInto makes dir hold the checked jars. The directory appears there whole, by a rename, so one that exists is complete.
 func (b bundle) fetchInto(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
 	if _, ok := checked.Load(dir); ok {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
-	}
-	unlock, err := lockFile(ctx, dir+".flock", func() { progress("waiting for another process that fetches " + b.title) })
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		fresh, err := os.MkdirTemp(filepath.Dir(dir), b.name+"-fetching-")
-		if err != nil {
-			return fmt.Errorf("cannot make a directory to fetch %s into: %w", b.title, err)
-		}
-		defer os.RemoveAll(fresh)
-		if err := b.download(ctx, fresh, len(entries), progress); err != nil {
+		if err := b.fetchLocked(ctx, dir, entries, progress); err != nil {
 			return err
-		}
-		if err := verify(filepath.Join(fresh, "lib"), entries); err != nil {
-			return fmt.Errorf("refusing the fetched %s %s: %w; if the change is meant, run go generate ./engines", b.title, b.version, err)
-		}
-		if err := os.Rename(filepath.Join(fresh, "lib"), dir); err != nil {
-			return fmt.Errorf("cannot keep the fetched %s: %w", b.title, err)
 		}
 	} else if err := verify(dir, entries); err != nil {
 		return fmt.Errorf("refusing %s %s from the cache: %w; remove %s to fetch it again", b.title, b.version, err, dir)
 	}
 	checked.Store(dir, true)
+	return nil
+}
+
+// fetchLocked fetches while no other process does: one is enough, and Maven's own cache takes one writer.
+func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
+	cache := filepath.Dir(dir)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
+	}
+	unlock, err := lockFile(ctx, filepath.Join(cache, "flock"), func() { progress("waiting for another process that fetches engines") })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return verify(dir, entries) // that other process fetched it
+	}
+	if left, err := filepath.Glob(filepath.Join(cache, "*-fetching-*")); err == nil {
+		for _, dir := range left { // of a process that was killed, or it would hold the lock
+			_ = os.RemoveAll(dir) // it only takes space
+		}
+	}
+	fresh, err := os.MkdirTemp(cache, b.name+"-fetching-")
+	if err != nil {
+		return fmt.Errorf("cannot make a directory to fetch %s into: %w", b.title, err)
+	}
+	defer os.RemoveAll(fresh)
+	if err := b.download(ctx, fresh, len(entries), progress); err != nil {
+		return err
+	}
+	if err := verify(filepath.Join(fresh, "lib"), entries); err != nil {
+		return fmt.Errorf("refusing the fetched %s %s: %w; if the change is meant, run go generate ./engines", b.title, b.version, err)
+	}
+	if err := os.Rename(filepath.Join(fresh, "lib"), dir); err != nil {
+		return fmt.Errorf("cannot keep the fetched %s: %w", b.title, err)
+	}
 	return nil
 }
 
@@ -160,14 +178,14 @@ func (b bundle) download(ctx context.Context, dir string, jars int, progress fun
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		switch {
-		case strings.Contains(line, "Downloaded from ") && strings.Contains(line, ".jar "):
+		case strings.Contains(line, "Downloaded from "):
 			got++
 		case strings.HasPrefix(line, "[ERROR] ") && complaint == "":
 			complaint = strings.TrimPrefix(line, "[ERROR] ")
 		}
 		if time.Since(said) > 2*time.Second {
 			said = time.Now()
-			progress(fmt.Sprintf("fetching %s %s: %d jars after %.0f s", b.title, b.version, got, time.Since(began).Seconds()))
+			progress(fmt.Sprintf("fetching %s %s: %d files after %.0f s", b.title, b.version, got, time.Since(began).Seconds()))
 		}
 	}
 	if err := cmd.Wait(); err != nil {
@@ -197,35 +215,4 @@ func Relock(ctx context.Context, progress func(string)) (map[string]string, erro
 		}
 	}
 	return locks, nil
-}
-
-// lockFile takes an exclusive lock between processes, calling waiting once when another holds it. The kernel lets go of
-// it when its holder dies.
-func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open a lock: %w", err)
-	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for said := false; ; {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("cannot lock %s: %w", path, err)
-		}
-		if !said {
-			said = true
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("gave up waiting for %s, which another process holds: %w", path, ctx.Err())
-		case <-tick.C:
-		}
-	}
 }

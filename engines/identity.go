@@ -18,17 +18,17 @@ type Identity struct {
 
 // IdentityOf returns the identity of a running process.
 func IdentityOf(pid int) (Identity, error) {
-	started, _, err := readStat(pid)
+	stat, err := readStat(pid)
 	if err != nil {
 		return Identity{}, fmt.Errorf("process %d is not there: %w", pid, err)
 	}
-	return Identity{Pid: pid, Started: started}, nil
+	return Identity{Pid: pid, Started: stat.started}, nil
 }
 
 // Alive tells whether this very process still runs. A zombie, ended but not reaped by its parent, does not.
 func (id Identity) Alive() bool {
-	started, state, err := readStat(id.Pid)
-	return err == nil && started == id.Started && state != "Z" && state != "X"
+	stat, err := readStat(id.Pid)
+	return err == nil && stat.started == id.Started && !stat.ended()
 }
 
 // Stop ends a process that need not be our child: SIGTERM, then SIGKILL when ctx ends or grace has passed. It
@@ -79,22 +79,36 @@ func (id Identity) awaitEnd(ctx context.Context, bound time.Duration) bool {
 	return true
 }
 
-// readStat returns the start time and the state letter of a process.
-func readStat(pid int) (started uint64, state string, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// procStat is what is read of /proc/PID/stat.
+type procStat struct {
+	state   string
+	threads int
+	started uint64
+}
+
+// ended tells whether only the entry in the process table is left. While a process ends, its first thread can be a zombie
+// already and others still hold its ports open.
+func (s procStat) ended() bool { return (s.state == "Z" || s.state == "X") && s.threads <= 1 }
+
+func readStat(pid int) (procStat, error) {
+	var s procStat
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, "", err
+		return s, err
 	}
-	// The command's name, in parentheses, may hold anything; what follows the last one does not.
-	_, rest, ok := cutLast(string(stat), ")")
+	// The command's name, in parentheses, may hold anything; what follows the last one does not. proc(5) counts from 1,
+	// and the state is its third field.
+	const state, threads, started = 3 - 3, 20 - 3, 22 - 3
+	_, rest, ok := cutLast(string(text), ")")
 	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
-		return 0, "", fmt.Errorf("/proc/%d/stat has an unknown shape", pid)
+	if !ok || len(fields) <= started {
+		return s, fmt.Errorf("/proc/%d/stat has an unknown shape", pid)
 	}
-	if _, err := fmt.Sscan(fields[19], &started); err != nil {
-		return 0, "", fmt.Errorf("/proc/%d/stat has an unknown shape: %w", pid, err)
+	s.state = fields[state]
+	if _, err := fmt.Sscan(fields[threads]+" "+fields[started], &s.threads, &s.started); err != nil {
+		return s, fmt.Errorf("/proc/%d/stat has an unknown shape: %w", pid, err)
 	}
-	return started, fields[0], nil
+	return s, nil
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -125,6 +125,9 @@ func (c KafkaConfig) writeFiles() error {
 		"log.dirs":                         filepath.Join(c.Dir, "data"),
 		"auto.create.topics.enable":        "false", // a mistyped topic is an error
 		"group.initial.rebalance.delay.ms": "0",     // one consumer at a time joins here
+		// A killed broker's successor is refused until the old session ends: 9 s by default.
+		"broker.heartbeat.interval.ms": "500",
+		"broker.session.timeout.ms":    "3000",
 		// Internal topics with the 50 partitions of a large cluster cost a second of every first use.
 		"offsets.topic.num.partitions":                     "4",
 		"transaction.state.log.num.partitions":             "4",

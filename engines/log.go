@@ -16,7 +16,7 @@ const maxDiagnosed = 256 << 10
 
 var (
 	bindFailure = regexp.MustCompile(`(?i)address already in use|port already in use|is in use by another process|failed to bind|BindException`)
-	complaint   = regexp.MustCompile(`ERROR|FATAL|Caused by:|Exception|Error:|error:|# |Can't|Cannot|Failed|WARNING: `)
+	complaint   = regexp.MustCompile(`ERROR|FATAL|Caused by:|Exception|Error:|error:|# |Can't|Cannot|Failed`)
 	stackFrame  = regexp.MustCompile(`^(at |\.\.\. \d+ )`)
 	plainStatus = regexp.MustCompile(`INFO |DEBUG `)
 )
@@ -28,6 +28,7 @@ var remedies = []struct {
 }{
 	{regexp.MustCompile(`Error opening zip file|agent library failed|processing of -javaagent failed`), "build the agent's jar (make build) or leave the -javaagent argument out"},
 	{regexp.MustCompile(`UnsupportedClassVersionError|Unrecognized option|Unrecognized VM option`), "run it with Java 17 (JAVA_HOME)"},
+	{regexp.MustCompile(`Invalid (initial|maximum) heap size`), "give its heap as a JVM size such as 1G"},
 	{regexp.MustCompile(`OutOfMemoryError`), "give it a larger heap"},
 	{regexp.MustCompile(`Cannot allocate memory|insufficient memory|could not reserve enough space`), "free some memory or give it a smaller heap"},
 	{regexp.MustCompile(`No space left on device`), "free some disk space"},
@@ -43,6 +44,13 @@ func diagnose(path string) (line string, bindFailed bool, remedy string) {
 		_, text, _ = strings.Cut(text[i:], "\n")
 	}
 	return diagnoseText(text)
+}
+
+// LastWords returns the most telling line that a process wrote since its last start, for an error message, and what to
+// do about it.
+func LastWords(logFile string) (line, remedy string) {
+	line, _, remedy = diagnose(logFile)
+	return line, remedy
 }
 
 // diagnoseText prefers a line about a taken port, then the first with a known remedy, then the last complaint, then

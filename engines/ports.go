@@ -62,3 +62,11 @@ func PortFree(host string, port int, need string) error {
 	defer hold.release()
 	return hold.take(host, &port, need)
 }
+
+// FreePort returns a port on host that nothing listens on just now, of those that no outgoing connection is given. It is for processes that are told
+// their port and start a moment later.
+func FreePort(host string) (port int, err error) {
+	var hold portHold
+	defer hold.release()
+	return port, hold.take(host, &port, "a process")
+}

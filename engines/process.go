@@ -140,7 +140,7 @@ func (p *Process) Pause() error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, state, err := readStat(p.id.Pid); err == nil && state == "T" {
+		if stat, err := readStat(p.id.Pid); err == nil && stat.state == "T" {
 			return nil
 		}
 		select {

@@ -53,6 +53,21 @@ func MustRedis(tb testing.TB, change ...func(*RedisConfig)) *Redis {
 	return server
 }
 
+// FreePorts returns n ports on 127.0.0.1 that nothing listens on, for a program under test that must be told its ports. They
+// lie where no outgoing connection can take them; another listener still could.
+func FreePorts(tb testing.TB, n int) []int {
+	tb.Helper()
+	var hold portHold
+	defer hold.release()
+	ports := make([]int, n)
+	for i := range ports {
+		if err := hold.take("127.0.0.1", &ports[i], "the test"); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return ports
+}
+
 // endWith kills an engine when the test ends (its data goes too, so there is nothing to save) and shows the end of its
 // log when the test failed.
 func endWith(tb testing.TB, e *Engine) {

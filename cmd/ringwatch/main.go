@@ -1,12 +1,17 @@
-// Command ringwatch asks the API.
+// Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process or as many, and the
+// commands that ask them.
+//
+// A role is a package is a subcommand. This package holds flags and wiring only; the wiring diagram stands in all.go.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -19,30 +24,44 @@ const (
 )
 
 type cli struct {
-	Clusters clustersCmd `cmd:"" help:"List the clusters."`
-	Nodes    nodesCmd    `cmd:"" help:"List the nodes with the age of their data."`
-	Latest   latestCmd   `cmd:"" help:"Show a node's newest values."`
-	Series   seriesCmd   `cmd:"" help:"Show one metric of a node over time, with a plot."`
-	Top      topCmd      `cmd:"" help:"Watch the nodes, worst first."`
+	All    allCmd    `cmd:"" group:"Roles" help:"Run every role in one process."`
+	Ingest ingestCmd `cmd:"" group:"Roles" help:"Take frames from agents and put them into Kafka."`
+	Store  storeCmd  `cmd:"" group:"Roles" help:"Write frames from Kafka to Cassandra."`
+	Recent recentCmd `cmd:"" group:"Roles" help:"Write the last 15 minutes from Kafka to Redis."`
+	API    apiCmd    `cmd:"" name:"api" group:"Roles" help:"Answer readers."`
+
+	Clusters clustersCmd `cmd:"" group:"Questions" help:"List the clusters."`
+	Nodes    nodesCmd    `cmd:"" group:"Questions" help:"List the nodes with the age of their data."`
+	Latest   latestCmd   `cmd:"" group:"Questions" help:"Show a node's newest values."`
+	Series   seriesCmd   `cmd:"" group:"Questions" help:"Show one metric of a node over time, with a plot."`
+	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
+
+	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
+	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create the tables in Cassandra and the topic in Kafka."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
 // usageError is the caller's mistake: exit code 2.
 type usageError struct{ error }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
 
 func run(args []string) int {
 	var c cli
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exit := -1
-	k, err := kong.New(&c, kong.Name("ringwatch"), kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	k, err := kong.New(&c, kong.Name("ringwatch"), kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes almost nothing."),
+		kong.Vars{"version": version()}, kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
 	if err != nil {
 		panic(err) // the structs above are wrong
 	}
 	parsed, err := k.Parse(args)
-	if exit >= 0 { // --help has answered
+	if exit >= 0 { // --help and --version have answered
 		return exit
 	}
 	if err != nil {
@@ -52,7 +71,7 @@ func run(args []string) int {
 	err = parsed.Run()
 	var usage usageError
 	switch {
-	case err == nil:
+	case err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return 0
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "ringwatch: %v\n", err)
@@ -60,4 +79,30 @@ func run(args []string) int {
 	}
 	fmt.Fprintf(os.Stderr, "ringwatch: %v\n", err)
 	return exitFailed
+}
+
+// version is the module's version with the commit, where the build knows them.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v + " " + info.GoVersion
+}
+
+// logger writes to stderr; roles run under a supervisor that keeps it.
+func logger(c logConfig) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.Level)) // validated with the configuration
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }

@@ -1,0 +1,53 @@
+# What people type; `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+.DEFAULT_GOAL := help
+
+JAR := agent/target/ringwatch-agent.jar
+AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null)
+
+# Counts the packages of a long first build instead of printing each; passes on everything else.
+COUNT := awk '/^[^ :\#]+$$/ {if (++n % 50 == 0) {print "  " n " packages"; fflush()} next} {print; fflush()}'
+
+.PHONY: help prerequisites build bin/ringwatch bin/up up down clean-data status test test-full bench
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+prerequisites:
+	@engines/prerequisites.sh
+
+build: prerequisites bin/ringwatch $(JAR) ## bin/ringwatch and the agent's jar
+
+bin/ringwatch:
+	@[ -e $@ ] || echo "building $@ (the first time takes some minutes)"
+	@go build -v -o $@ ./cmd/ringwatch 2>&1 | $(COUNT)
+
+bin/up:
+	@go build -v -o $@ ./cmd/up 2>&1 | $(COUNT)
+
+$(JAR): $(AGENT_SOURCES)
+	@echo "building $@"
+	@cd agent && mvn -q -B package -DskipTests
+	@touch $@
+
+up: build bin/up ## start everything with a monitored Cassandra and say where; settings: bin/up up --help
+	@bin/up up
+
+down: bin/up ## stop what make up started
+	@bin/up down
+
+status: bin/up ## say what runs
+	@bin/up status
+
+clean-data: bin/up ## forget the data of what make up started
+	@bin/up clean-data
+
+test: build ## every test, on real engines
+	@go run ./cmd/testsum
+
+test-full: build ## the same with the race detector and the long tests
+	@go run ./cmd/testsum --full
+
+bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
+	@go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,231 @@
+package dev.ringwatch.agent;
+
+import java.io.IOException;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.UnaryOperator;
+
+/** What {@code agent.yaml} says. All that is wrong with it is reported at once. */
+final class Config {
+    /** Longer than a window would leave windows without frames. */
+    static final long MAX_INTERVAL_MS = 300_000;
+    static final long MIN_INTERVAL_MS = 1_000;
+
+    /** Where frames go; tried in turn when one fails. Empty: nothing is sent. */
+    final List<URL> urls = new ArrayList<>();
+    /** Of the account; never printed. */
+    String key = "";
+    /** Read anew when it changes. */
+    Path keyFile;
+    long intervalMs = 5_000;
+    /** Frames that could not be sent yet; an hour of an idle node is about one MiB. */
+    long queueBytes = 16L << 20;
+    /** Instead of Cassandra's own cluster name, which is often the default one. */
+    String cluster;
+    /** Where {@code /metrics} is served, or null. */
+    String listenHost;
+    int listenPort;
+
+    /** The message holds every error. */
+    static final class Invalid extends Exception {
+        private static final long serialVersionUID = 1;
+
+        Invalid(String message) {
+            super(message);
+        }
+    }
+
+    private Config() {}
+
+    static Config load(Path file) throws Invalid {
+        List<String> lines;
+        try {
+            lines = Files.readAllLines(file);
+        } catch (IOException | RuntimeException e) {
+            throw new Invalid(file + ": cannot be read: " + (e.getMessage() == null || e.getMessage().equals(file.toString())
+                    ? e.getClass().getSimpleName() : e.getMessage()));
+        }
+        try {
+            return parse(lines, System::getenv);
+        } catch (Invalid e) {
+            throw new Invalid(file + ": " + e.getMessage());
+        }
+    }
+
+    static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
+        List<String> errors = new ArrayList<>();
+        Map<String, Object> map = YamlSubset.parse(substitute(lines, environment, errors), errors);
+        Config config = new Config();
+        for (Map.Entry<String, Object> entry : map.entrySet()) {
+            config.set(entry.getKey(), entry.getValue(), errors);
+        }
+        if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
+            errors.add("neither ingest.urls nor listen is set: there is nothing to do");
+        }
+        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null) {
+            errors.add("ingest.key or ingest.key_file is needed to send");
+        }
+        if (!errors.isEmpty()) {
+            throw new Invalid(String.join("; ", errors));
+        }
+        return config;
+    }
+
+    private void set(String name, Object value, List<String> errors) {
+        switch (name) {
+            case "ingest":
+                if (!(value instanceof Map)) {
+                    errors.add("ingest must hold urls and key");
+                    return;
+                }
+                for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                    ingest((String) entry.getKey(), entry.getValue(), errors);
+                }
+                return;
+            case "interval":
+                intervalMs = duration(name, value, errors);
+                if (intervalMs < MIN_INTERVAL_MS || intervalMs > MAX_INTERVAL_MS) {
+                    errors.add("interval must be 1s to 5m");
+                }
+                return;
+            case "queue_bytes":
+                queueBytes = bytes(name, value, errors);
+                return;
+            case "cluster":
+                cluster = text(name, value, errors);
+                if (cluster.length() > 63 || cluster.chars().anyMatch(Character::isISOControl)) {
+                    errors.add("cluster must be 1 to 63 characters, none of them control characters");
+                }
+                return;
+            case "listen":
+                listen(text(name, value, errors), errors);
+                return;
+            default:
+                errors.add("unknown key \"" + name + "\"");
+        }
+    }
+
+    private void ingest(String name, Object value, List<String> errors) {
+        switch (name) {
+            case "urls":
+                for (Object url : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+                    url(String.valueOf(url), errors);
+                }
+                return;
+            case "key":
+                key = text("ingest.key", value, errors);
+                return;
+            case "key_file":
+                keyFile = Path.of(text("ingest.key_file", value, errors));
+                if (!Files.isReadable(keyFile)) {
+                    errors.add("ingest.key_file " + keyFile + " cannot be read");
+                }
+                return;
+            default:
+                errors.add("unknown key \"ingest." + name + "\"");
+        }
+    }
+
+    private void url(String text, List<String> errors) {
+        try {
+            URL url = new URL(text + (text.endsWith("/") ? "v1/frames" : "/v1/frames"));
+            if (!url.getProtocol().startsWith("http") || url.getHost().isEmpty()) {
+                errors.add("ingest.urls: \"" + text + "\" is not an http or https URL");
+            }
+            urls.add(url);
+        } catch (MalformedURLException e) {
+            errors.add("ingest.urls: \"" + text + "\" is not a URL");
+        }
+    }
+
+    private void listen(String text, List<String> errors) {
+        int colon = text.lastIndexOf(':');
+        try {
+            listenPort = Integer.parseInt(text.substring(colon + 1));
+            listenHost = text.substring(0, Math.max(colon, 0)).replace("[", "").replace("]", "");
+            if (colon <= 0 || listenPort < 0 || listenPort > 65535) {
+                errors.add("listen must be host:port");
+            }
+        } catch (NumberFormatException e) {
+            errors.add("listen must be host:port");
+        }
+    }
+
+    private static String text(String name, Object value, List<String> errors) {
+        if (value instanceof String && !((String) value).isEmpty()) {
+            return (String) value;
+        }
+        errors.add(name + " must be a text");
+        return "";
+    }
+
+    private static long duration(String name, Object value, List<String> errors) {
+        String text = text(name, value, errors);
+        return scaled(name, text, "5s, 500ms or 1m", errors, "ms", 1, "s", 1_000, "m", 60_000);
+    }
+
+    private static long bytes(String name, Object value, List<String> errors) {
+        String text = text(name, value, errors);
+        long bytes = scaled(name, text, "16MiB or 65536", errors, "KiB", 1 << 10, "MiB", 1 << 20, "GiB", 1 << 30, "", 1);
+        if (bytes < 64 << 10 || bytes > 1L << 30) {
+            errors.add(name + " must be 64KiB to 1GiB");
+        }
+        return bytes;
+    }
+
+    private static long scaled(String name, String text, String like, List<String> errors, Object... units) {
+        int digits = 0;
+        while (digits < text.length() && Character.isDigit(text.charAt(digits))) {
+            digits++;
+        }
+        String unit = text.substring(digits).trim();
+        for (int i = 0; i < units.length; i += 2) {
+            if (unit.equals(units[i]) && digits > 0 && digits < 12) {
+                return Long.parseLong(text.substring(0, digits)) * (Integer) units[i + 1];
+            }
+        }
+        errors.add(name + " must be like " + like);
+        return MIN_INTERVAL_MS * 1024;
+    }
+
+    /** {@code ${NAME}} becomes the environment's value; a missing one is an error. */
+    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment, List<String> errors) {
+        List<String> out = new ArrayList<>();
+        for (String line : lines) {
+            StringBuilder replaced = new StringBuilder();
+            int from = 0;
+            for (int open = line.indexOf("${"); open >= 0; open = line.indexOf("${", from)) {
+                int close = line.indexOf('}', open);
+                if (close < 0) {
+                    break;
+                }
+                String name = line.substring(open + 2, close);
+                String value = environment.apply(name);
+                if (value == null && !line.trim().startsWith("#")) {
+                    errors.add("environment variable " + name + " is not set");
+                }
+                replaced.append(line, from, open).append(value == null ? "" : value);
+                from = close + 1;
+            }
+            out.add(replaced.append(line.substring(from)).toString());
+        }
+        return out;
+    }
+
+    /** For logs: everything but the key. */
+    @Override
+    public String toString() {
+        Map<String, Object> shown = new TreeMap<>();
+        shown.put("urls", urls);
+        shown.put("interval_ms", intervalMs);
+        shown.put("queue_bytes", queueBytes);
+        return shown.toString();
+    }
+}

@@ -1,0 +1,117 @@
+package dev.ringwatch.agent;
+
+import dev.ringwatch.agent.cassandra.Inventory;
+import dev.ringwatch.agent.delivery.FrameQueue;
+import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.lang.management.ManagementFactory;
+import java.util.HashMap;
+import java.util.Map;
+
+/** What the agent itself costs and the ledger of its frames, as metrics like any other. */
+final class OwnCost {
+    private final FrameQueue queue;
+    private final Sender sender;
+    private final long senderId;
+    private final com.sun.management.ThreadMXBean threads;
+    private final Metric passes;
+    private final Metric skipped;
+    private final Metric cpu;
+    private final Metric allocated;
+    private final Metric frames;
+    private final Metric sent;
+    private final Metric sentBytes;
+    private final Metric errors;
+    private final Metric queuedFrames;
+    private final Metric queuedBytes;
+    private final Metric gaugeErrors;
+    private final Metric refused;
+    private final Template drops;
+    private final Metric dropped;
+    private final Map<String, Template.Entity> reasons = new HashMap<>();
+    private long lastCpu;
+    private long lastPassNs;
+    private long knownDrops;
+
+    OwnCost(Model model, FrameQueue queue, Sender sender, Thread sending) {
+        this.queue = queue;
+        this.sender = sender;
+        this.senderId = sending == null ? -1 : sending.getId();
+        java.lang.management.ThreadMXBean bean = ManagementFactory.getThreadMXBean();
+        threads = bean instanceof com.sun.management.ThreadMXBean && bean.isThreadCpuTimeSupported()
+                ? (com.sun.management.ThreadMXBean) bean : null;
+        Template agent = model.add(new Template("agent"));
+        passes = agent.add(Metric.scalar("ringwatch_agent_passes_total", Kind.COUNTER, "", 0));
+        skipped = agent.add(Metric.scalar("ringwatch_agent_passes_skipped_total", Kind.COUNTER, "", 0));
+        cpu = agent.add(Metric.scalar("ringwatch_agent_pass_cpu_seconds_total", Kind.COUNTER, "seconds", -9));
+        allocated = agent.add(Metric.scalar("ringwatch_agent_allocated_bytes_total", Kind.COUNTER, "bytes", 0));
+        frames = agent.add(Metric.scalar("ringwatch_agent_frames_total", Kind.COUNTER, "", 0));
+        sent = agent.add(Metric.scalar("ringwatch_agent_frames_sent_total", Kind.COUNTER, "", 0));
+        sentBytes = agent.add(Metric.scalar("ringwatch_agent_sent_bytes_total", Kind.COUNTER, "bytes", 0));
+        errors = agent.add(Metric.scalar("ringwatch_agent_send_errors_total", Kind.COUNTER, "", 0));
+        queuedFrames = agent.add(Metric.scalar("ringwatch_agent_queue_frames", Kind.GAUGE, "", 0));
+        queuedBytes = agent.add(Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
+        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_gauge_errors_total", Kind.COUNTER, "", 0));
+        refused = agent.add(Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
+        agent.addEntity(null);
+        drops = model.add(new Template("agent_drop", "reason"));
+        dropped = drops.add(Metric.scalar("ringwatch_agent_frames_dropped_total", Kind.COUNTER, "", 0));
+        reason(FrameQueue.FULL);
+        reason(FrameQueue.KEY_LOST);
+    }
+
+    /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
+    void sample(long passCount, long skippedCount, Inventory inventory) {
+        passes.set(0, passCount);
+        skipped.set(0, skippedCount);
+        gaugeErrors.set(0, inventory.gaugeErrors());
+        refused.set(0, inventory.refused());
+        frames.set(0, queue.made());
+        sent.set(0, queue.sent());
+        sentBytes.set(0, queue.sentBytes());
+        queuedFrames.set(0, queue.frames());
+        queuedBytes.set(0, queue.bytes());
+        errors.set(0, sender == null ? 0 : sender.errors());
+        long dropsNow = queue.droppedTotal();
+        if (dropsNow != knownDrops) {
+            knownDrops = dropsNow;
+            for (Map.Entry<String, Long> entry : queue.dropped().entrySet()) {
+                dropped.set(reason(entry.getKey()).slot(), entry.getValue());
+            }
+        }
+        if (threads != null) {
+            sampleThreads();
+        }
+    }
+
+    private void sampleThreads() {
+        long now = threads.getCurrentThreadCpuTime();
+        long bytes = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
+        if (senderId >= 0) {
+            now += Math.max(0, threads.getThreadCpuTime(senderId));
+            bytes += Math.max(0, threads.getThreadAllocatedBytes(senderId));
+        }
+        cpu.set(0, now);
+        allocated.set(0, bytes);
+        lastPassNs = Math.max(0, now - lastCpu);
+        lastCpu = now;
+    }
+
+    /** CPU of the agent's threads from the beginning of the last pass to the beginning of this one. */
+    long lastPassNs() {
+        return lastPassNs;
+    }
+
+    private Template.Entity reason(String name) {
+        Template.Entity entity = reasons.get(name);
+        if (entity == null) {
+            entity = new Template.Entity();
+            dropped.set(drops.addEntity(entity, name), 0);
+            reasons.put(name, entity);
+        }
+        return entity;
+    }
+}

@@ -1,0 +1,185 @@
+package dev.ringwatch.agent;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * As much of YAML as a short configuration needs: maps nested by indentation, scalars plain or quoted, lists of
+ * scalars in brackets or with dashes, comments. Anything else is an error with its line, never a guess. A parser of its
+ * own because the host's may be of any version, and because this one is small enough to be sure of.
+ */
+final class YamlSubset {
+    private final List<String> errors;
+    private final List<Line> lines = new ArrayList<>();
+    private int at;
+
+    private static final class Line {
+        final int number;
+        final int indent;
+        final String text;
+
+        Line(int number, int indent, String text) {
+            this.number = number;
+            this.indent = indent;
+            this.text = text;
+        }
+    }
+
+    private YamlSubset(List<String> errors) {
+        this.errors = errors;
+    }
+
+    /** Values are {@code String}, {@code List<String>}, {@code Map<String, Object>}, or null for nothing. */
+    static Map<String, Object> parse(List<String> text, List<String> errors) {
+        YamlSubset parser = new YamlSubset(errors);
+        for (int i = 0; i < text.size(); i++) {
+            String line = withoutComment(text.get(i));
+            String trimmed = line.trim();
+            if (trimmed.isEmpty() || trimmed.equals("---") && parser.lines.isEmpty()) {
+                continue;
+            }
+            int indent = 0;
+            while (line.charAt(indent) == ' ') {
+                indent++;
+            }
+            if (line.charAt(indent) == '\t') {
+                errors.add("line " + (i + 1) + ": indent with blanks, not tabs");
+                continue;
+            }
+            parser.lines.add(new Line(i + 1, indent, trimmed));
+        }
+        Map<String, Object> map = parser.map(0);
+        while (parser.at < parser.lines.size()) {
+            parser.error(parser.lines.get(parser.at++), "unexpected indentation");
+        }
+        return map;
+    }
+
+    private Map<String, Object> map(int indent) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        while (at < lines.size() && lines.get(at).indent == indent) {
+            Line line = lines.get(at++);
+            int colon = colon(line.text);
+            if (colon < 0) {
+                error(line, "expected \"key: value\"");
+                continue;
+            }
+            String key = unquote(line, line.text.substring(0, colon).trim());
+            String rest = line.text.substring(colon + 1).trim();
+            Object value = rest.isEmpty() ? nested(indent) : scalarOrList(line, rest);
+            if (map.containsKey(key)) {
+                error(line, "\"" + key + "\" is there twice");
+            }
+            map.put(key, value);
+        }
+        return map;
+    }
+
+    /** What stands under a key without a value of its own. */
+    private Object nested(int indent) {
+        if (at >= lines.size()) {
+            return null;
+        }
+        Line first = lines.get(at);
+        if (first.text.startsWith("- ") && first.indent >= indent || first.text.equals("-")) {
+            List<String> list = new ArrayList<>();
+            while (at < lines.size() && lines.get(at).indent == first.indent && lines.get(at).text.startsWith("-")) {
+                Line line = lines.get(at++);
+                list.add(unquote(line, line.text.substring(1).trim()));
+            }
+            return list;
+        }
+        return first.indent > indent ? map(first.indent) : null;
+    }
+
+    private Object scalarOrList(Line line, String text) {
+        if (!text.startsWith("[")) {
+            if (text.startsWith("{") || text.startsWith("|") || text.startsWith(">") || text.startsWith("&") || text.startsWith("*")) {
+                error(line, "this form of YAML is not understood here");
+            }
+            return unquote(line, text);
+        }
+        List<String> list = new ArrayList<>();
+        if (!text.endsWith("]")) {
+            error(line, "a list must end on its line with ]");
+            return list;
+        }
+        String inner = text.substring(1, text.length() - 1).trim();
+        int from = 0;
+        char quote = 0;
+        for (int i = 0; i <= inner.length(); i++) {
+            char c = i < inner.length() ? inner.charAt(i) : ',';
+            if (quote != 0 && i < inner.length()) {
+                quote = c == quote ? 0 : quote;
+            } else if (c == '"' || c == '\'') {
+                quote = c;
+            } else if (c == ',') {
+                String item = inner.substring(from, i).trim();
+                if (!item.isEmpty()) {
+                    list.add(unquote(line, item));
+                }
+                from = i + 1;
+            }
+        }
+        return list;
+    }
+
+    private String unquote(Line line, String text) {
+        if (text.length() >= 2 && text.charAt(0) == '\'' && text.endsWith("'")) {
+            return text.substring(1, text.length() - 1).replace("''", "'");
+        }
+        if (text.length() >= 2 && text.charAt(0) == '"' && text.endsWith("\"")) {
+            StringBuilder out = new StringBuilder();
+            for (int i = 1; i < text.length() - 1; i++) {
+                char c = text.charAt(i);
+                if (c == '\\' && i + 1 < text.length() - 1) {
+                    char escaped = text.charAt(++i);
+                    c = escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
+                }
+                out.append(c);
+            }
+            return out.toString();
+        }
+        if (text.startsWith("\"") || text.startsWith("'")) {
+            error(line, "a quote is not closed");
+        }
+        return text;
+    }
+
+    /** The first colon that ends a key: followed by a blank or nothing. */
+    private static int colon(String text) {
+        char quote = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (quote != 0) {
+                quote = c == quote ? 0 : quote;
+            } else if (i == 0 && (c == '"' || c == '\'')) {
+                quote = c;
+            } else if (c == ':' && (i + 1 == text.length() || text.charAt(i + 1) == ' ')) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private static String withoutComment(String line) {
+        char quote = 0;
+        for (int i = 0; i < line.length(); i++) {
+            char c = line.charAt(i);
+            if (quote != 0) {
+                quote = c == quote ? 0 : quote;
+            } else if (c == '"' || c == '\'') {
+                quote = c;
+            } else if (c == '#' && (i == 0 || line.charAt(i - 1) == ' ')) {
+                return line.substring(0, i);
+            }
+        }
+        return line;
+    }
+
+    private void error(Line line, String what) {
+        errors.add("line " + line.number + ": " + what);
+    }
+}

@@ -1,0 +1,166 @@
+package dev.ringwatch.agent.cassandra;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.MBeanServerFactory;
+import javax.management.ObjectName;
+
+/**
+ * The few things of a node that are no metrics, through Cassandra's own management beans in this process: their names
+ * have stayed the same from 4.0 on, where the classes behind them have not.
+ */
+public final class NodeBeans {
+    private static final ObjectName STORAGE = name("org.apache.cassandra.db:type=StorageService");
+    private static final ObjectName SNITCH = name("org.apache.cassandra.db:type=EndpointSnitchInfo");
+    private static final ObjectName FAILURES = name("org.apache.cassandra.net:type=FailureDetector");
+    private static final ObjectName STREAMS = name("org.apache.cassandra.net:type=StreamManager");
+
+    private final MBeanServer server;
+
+    private NodeBeans(MBeanServer server) {
+        this.server = server;
+    }
+
+    /**
+     * Null until Cassandra has come up far enough to have a host id and to be in its ring (or to be joining it). Looks
+     * for a server that Cassandra has made and makes none: doing so early would pick the JVM's logging and JMX
+     * settings before Cassandra does.
+     */
+    public static NodeBeans ifStarted() {
+        for (MBeanServer server : MBeanServerFactory.findMBeanServer(null)) {
+            if (server.isRegistered(STORAGE)) {
+                NodeBeans beans = new NodeBeans(server);
+                boolean up = Boolean.TRUE.equals(beans.get(STORAGE, "Initialized")) && beans.get(STORAGE, "LocalHostId") != null;
+                return up ? beans : null;
+            }
+        }
+        return null;
+    }
+
+    public UUID hostId() {
+        return UUID.fromString((String) get(STORAGE, "LocalHostId"));
+    }
+
+    public String clusterName() {
+        return text(STORAGE, "ClusterName");
+    }
+
+    public String datacenter() {
+        return text(SNITCH, "Datacenter");
+    }
+
+    public String rack() {
+        return text(SNITCH, "Rack");
+    }
+
+    public String releaseVersion() {
+        return text(STORAGE, "ReleaseVersion");
+    }
+
+    public String schemaVersion() {
+        return text(STORAGE, "SchemaVersion");
+    }
+
+    public String operationMode() {
+        return text(STORAGE, "OperationMode");
+    }
+
+    public boolean gossipRunning() {
+        return Boolean.TRUE.equals(get(STORAGE, "GossipRunning"));
+    }
+
+    public boolean nativeTransportRunning() {
+        return Boolean.TRUE.equals(get(STORAGE, "NativeTransportRunning"));
+    }
+
+    public List<?> tokens() {
+        Object tokens = get(STORAGE, "Tokens");
+        return tokens instanceof List ? (List<?>) tokens : Collections.emptyList();
+    }
+
+    /** Address and storage port as others see this node, or empty. */
+    public String address() {
+        Object byId = get(STORAGE, "HostIdToEndpointWithPort");
+        Object own = byId instanceof Map ? ((Map<?, ?>) byId).get(get(STORAGE, "LocalHostId")) : null;
+        return own == null ? "" : own.toString();
+    }
+
+    /** Where clients connect, or empty. */
+    public String rpcAddress(String address) {
+        try {
+            Object answer = server.invoke(STORAGE, "getNativeaddress", new Object[] {address, true},
+                    new String[] {"java.lang.String", "boolean"});
+            return answer == null ? "" : answer.toString();
+        } catch (JMException | RuntimeException absent) {
+            return "";
+        }
+    }
+
+    /** Directories of data, commit log, hints and saved caches. */
+    public List<String> directories() {
+        List<String> all = new ArrayList<>();
+        Object data = get(STORAGE, "AllDataFileLocations");
+        if (data instanceof String[]) {
+            all.addAll(Arrays.asList((String[]) data));
+        }
+        for (String attribute : new String[] {"CommitLogLocation", "SavedCachesLocation"}) {
+            Object location = get(STORAGE, attribute);
+            if (location != null) {
+                all.add(location.toString());
+            }
+        }
+        return all;
+    }
+
+    public int peersUp() {
+        return number(FAILURES, "UpEndpointCount");
+    }
+
+    public int peersDown() {
+        return number(FAILURES, "DownEndpointCount");
+    }
+
+    /** Address and port → {@code UP} or {@code DOWN}; this node is among them. */
+    public Map<?, ?> peerStates() {
+        Object states = get(FAILURES, "SimpleStatesWithPort");
+        return states instanceof Map ? (Map<?, ?>) states : Collections.emptyMap();
+    }
+
+    /** Streaming operations under way. */
+    public int streams() {
+        Object streams = get(STREAMS, "CurrentStreams");
+        return streams instanceof java.util.Collection ? ((java.util.Collection<?>) streams).size() : 0;
+    }
+
+    private int number(ObjectName bean, String attribute) {
+        Object value = get(bean, attribute);
+        return value instanceof Number ? ((Number) value).intValue() : -1;
+    }
+
+    private String text(ObjectName bean, String attribute) {
+        Object value = get(bean, attribute);
+        return value == null ? "" : value.toString();
+    }
+
+    private Object get(ObjectName bean, String attribute) {
+        try {
+            return server.getAttribute(bean, attribute);
+        } catch (JMException | RuntimeException absent) { // not in this version, or not yet
+            return null;
+        }
+    }
+
+    private static ObjectName name(String name) {
+        try {
+            return new ObjectName(name);
+        } catch (JMException e) {
+            throw new IllegalArgumentException(e);
+        }
+    }
+}

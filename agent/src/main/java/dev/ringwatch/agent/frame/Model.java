@@ -1,0 +1,108 @@
+package dev.ringwatch.agent.frame;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** All that is known of one node at one instant, and what its window's key frame said. */
+public final class Model {
+    private final List<Bounds> bounds = new ArrayList<>();
+    private final List<Template> templates = new ArrayList<>();
+    private String datacenter = "";
+    private String rack = "";
+    /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
+    private final TreeMap<String, String> facts = new TreeMap<>();
+    private boolean identityChanged;
+
+    int keyTemplates;
+    int keyBounds;
+
+    /** The dictionary's set of these bounds, added if it is not there. */
+    public Bounds bounds(int exponent, long[] values) {
+        for (Bounds known : bounds) {
+            if (known.same(exponent, values)) {
+                return known;
+            }
+        }
+        Bounds added = new Bounds(exponent, values);
+        added.number = bounds.size();
+        bounds.add(added);
+        return added;
+    }
+
+    /** Takes in a template, which must have a metric by the time a frame is written. */
+    public Template add(Template template) {
+        templates.add(template);
+        return template;
+    }
+
+    public int templateCount() {
+        return templates.size();
+    }
+
+    public Template template(int index) {
+        return templates.get(index);
+    }
+
+    int boundsCount() {
+        return bounds.size();
+    }
+
+    Bounds bounds(int index) {
+        return bounds.get(index);
+    }
+
+    public String datacenter() {
+        return datacenter;
+    }
+
+    public String rack() {
+        return rack;
+    }
+
+    public void place(String newDatacenter, String newRack) {
+        identityChanged |= !newDatacenter.equals(datacenter) || !newRack.equals(rack);
+        datacenter = newDatacenter;
+        rack = newRack;
+    }
+
+    public void fact(String name, String value) {
+        identityChanged |= !value.equals(facts.put(name, value));
+    }
+
+    Map<String, String> facts() {
+        return facts;
+    }
+
+    /** True if a delta frame could not say what has changed: the identity, or the metrics of a known template. */
+    public boolean needsKeyFrame() {
+        if (identityChanged) {
+            return true;
+        }
+        for (int i = 0; i < keyTemplates; i++) {
+            if (templates.get(i).keyMetrics != templates.get(i).metricCount()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void beginKeyFrame() {
+        keyTemplates = 0;
+        keyBounds = 0;
+        for (int i = 0; i < templates.size(); i++) {
+            templates.get(i).compact();
+            templates.get(i).keySlots = 0;
+        }
+    }
+
+    void endKeyFrame() {
+        identityChanged = false;
+        keyTemplates = templates.size();
+        keyBounds = bounds.size();
+        for (int i = 0; i < templates.size(); i++) {
+            templates.get(i).rebase();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// Package line runs the whole of Ringwatch on free ports: Cassandra with the agent in it, Kafka, Redis and every role in one process. The
+// end-to-end tests and the benchmarks that need all of it share it.
+package line
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+// Config says what to run. Dir, Binary and Jar are needed.
+type Config struct {
+	Dir      string        // data, logs and configuration
+	Binary   string        // bin/ringwatch
+	Jar      string        // the agent; empty: Cassandra without it
+	Interval time.Duration // the agent's; 5 s by default
+	Extra    string        // more sections for ringwatch.yaml
+	Progress func(string)  // may be nil
+}
+
+// Line is what runs.
+type Line struct {
+	Cassandra *engines.Cassandra
+	Kafka     *engines.Kafka
+	Redis     *engines.Redis
+	API       string // URL without a path
+	Ingest    string
+	Key       string // may read and write, account "default"
+	Account   string
+
+	config    Config
+	yaml      string
+	ringwatch *engines.Process
+}
+
+// Start starts everything and waits until the roles are ready. What it started dies with this process; Stop ends it earlier.
+func Start(ctx context.Context, c Config) (*Line, error) {
+	if c.Interval == 0 {
+		c.Interval = 5 * time.Second
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	api, err := engines.FreePort("127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	ingest, err := engines.FreePort("127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	l := &Line{config: c, Key: account.NewKey(), Account: "default",
+		API: fmt.Sprintf("http://127.0.0.1:%d", api), Ingest: fmt.Sprintf("http://127.0.0.1:%d", ingest)}
+	var args []string
+	if c.Jar != "" {
+		agent := filepath.Join(c.Dir, "agent.yaml")
+		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\ninterval: %dms\n", l.Ingest, l.Key, c.Interval.Milliseconds())
+		if err := os.WriteFile(agent, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		jar, err := filepath.Abs(c.Jar)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-javaagent:"+jar+"="+agent)
+	}
+	g, start := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		l.Cassandra, err = engines.StartCassandra(start, engines.CassandraConfig{Dir: filepath.Join(c.Dir, "cassandra"), Heap: "768M", JVMArgs: args, Progress: c.Progress})
+		return err
+	})
+	g.Go(func() (err error) {
+		l.Kafka, err = engines.StartKafka(start, engines.KafkaConfig{Dir: filepath.Join(c.Dir, "kafka"), Progress: c.Progress})
+		return err
+	})
+	g.Go(func() (err error) {
+		l.Redis, err = engines.StartRedis(start, engines.RedisConfig{Dir: filepath.Join(c.Dir, "redis")})
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		l.Stop()
+		return nil, err
+	}
+	l.yaml = filepath.Join(c.Dir, "ringwatch.yaml")
+	text := fmt.Sprintf(`accounts:
+  - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
+kafka: {brokers: [%q], partitions: 4}
+cassandra: {hosts: [%q]}
+redis: {addresses: [%q]}
+ingest: {listen: "127.0.0.1:%d"}
+api: {listen: "127.0.0.1:%d"}
+%s`, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), l.Redis.Addr(), ingest, api, c.Extra)
+	if err := os.WriteFile(l.yaml, []byte(text), 0o600); err != nil {
+		l.Stop()
+		return nil, err
+	}
+	if err := l.StartRingwatch(ctx); err != nil {
+		l.Stop()
+		return nil, err
+	}
+	return l, nil
+}
+
+// StartRingwatch starts the roles and waits until both listeners are ready.
+func (l *Line) StartRingwatch(ctx context.Context) error {
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: l.config.Binary, Args: []string{"all", "--config", l.yaml},
+		Log: filepath.Join(l.config.Dir, "ringwatch.log")})
+	if err != nil {
+		return err
+	}
+	l.ringwatch = p
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	for _, base := range []string{l.Ingest, l.API} {
+		err := Until(ctx, "ringwatch at "+base, func(ctx context.Context) error {
+			if !p.Running() {
+				return fmt.Errorf("it ended; its log is %s", p.LogFile())
+			}
+			return get(ctx, base+"/-/ready", "", nil)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KillRingwatch ends the roles as a crash would.
+func (l *Line) KillRingwatch() error { return l.ringwatch.Kill() }
+
+// Stop ends everything; it is safe on a Line that is half started.
+func (l *Line) Stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if l.ringwatch != nil {
+		l.ringwatch.Stop(ctx)
+	}
+	if l.Cassandra != nil {
+		l.Cassandra.Kill()
+	}
+	if l.Kafka != nil {
+		l.Kafka.Kill()
+	}
+	if l.Redis != nil {
+		l.Redis.Kill()
+	}
+}
+
+// Get asks the API for a path with its query and decodes the JSON answer.
+func (l *Line) Get(ctx context.Context, path string, into any) error {
+	return get(ctx, l.API+path, l.Key, into)
+}
+
+// Text asks the API and returns the answer as it is.
+func (l *Line) Text(ctx context.Context, path string) (text string, err error) {
+	return text, get(ctx, l.API+path, l.Key, &text)
+}
+
+func get(ctx context.Context, address, key string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s: %s", address, resp.Status, b)
+	}
+	switch into := into.(type) {
+	case nil:
+		return nil
+	case *string:
+		*into = string(b)
+		return nil
+	}
+	return json.Unmarshal(b, into)
+}
+
+// Node is one entry of /v1/nodes.
+type Node struct{ ID, Cluster, Datacenter, Rack string }
+
+// Nodes returns what /v1/nodes lists.
+func (l *Line) Nodes(ctx context.Context) (nodes []Node, err error) {
+	return nodes, l.Get(ctx, "/v1/nodes", &nodes)
+}
+
+// Payload is the part of a metrics answer that tests and benches read.
+type Payload struct {
+	Metric string
+	Type   string
+	Labels map[string]string
+	Values []map[string]any
+}
+
+// Metrics returns a node's newest values of a selector, or those of a time range when query (&period=15m) says so.
+func (l *Line) Metrics(ctx context.Context, node, selector, query string) ([]Payload, error) {
+	var answer []struct{ Payload []Payload }
+	if err := l.Get(ctx, "/v1/nodes/"+node+"/metrics?metrics="+url.QueryEscape(selector)+query, &answer); err != nil {
+		return nil, err
+	}
+	var all []Payload
+	for _, a := range answer {
+		all = append(all, a.Payload...)
+	}
+	return all, nil
+}
+
+// Until calls try every 20 ms until it succeeds, and returns its last error when ctx ends.
+func Until(ctx context.Context, what string, try func(context.Context) error) error {
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited in vain for %s: %w", what, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// The wiring. Every arrow is one call; docs/DATAPATH.md has a row for each.
+//
+//	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
+//	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
+//	reader ──GET──► api.Server ──► recent.Reader ──(miss, or Redis away)──► store.Store
+
+// process is what the roles of one process share.
+type process struct {
+	*config
+	accounts *account.Registry
+	door     *account.Door // one for all listeners: guessing at one counts at the other
+	metrics  *prometheus.Registry
+	log      *slog.Logger
+
+	database    *store.Store                // once a role has opened it
+	recentReady func(context.Context) error // once the role recent is there
+}
+
+// startPatience is how long a start waits for engines before it calls their addresses wrong: a Cassandra that starts beside it needs most of it.
+const startPatience = 90 * time.Second
+
+// start loads the configuration and waits for the engines that the caller picks from it.
+func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) []engine) (*process, error) {
+	c, registry, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{config: c, accounts: registry, door: account.NewDoor(registry.Authenticate), metrics: prometheus.NewRegistry(), log: logger(c.Log)}
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.log.Info("starting", "role", role, "version", version(), "config", f.Config)
+	return p, reach(ctx, p.log, startPatience, pick(c)...)
+}
+
+// part is one role's blocking run.
+type part func(context.Context) error
+
+// run runs the parts until ctx ends or one of them fails, and joins them all.
+func (p *process) run(ctx context.Context, parts ...part) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, run := range parts {
+		g.Go(func() error { return run(ctx) })
+	}
+	err := g.Wait()
+	p.log.Info("stopped")
+	return err
+}
+
+type allCmd struct{ roleFlags }
+
+func (c *allCmd) Run(ctx context.Context) error {
+	p, err := c.start(ctx, "all", func(c *config) []engine { return []engine{c.kafka(), c.cassandra(), c.redis()} })
+	if err != nil {
+		return err
+	}
+	var parts []part
+	for _, role := range []func(context.Context) ([]part, error){p.ingestParts, p.storeParts, p.recentParts, p.apiParts} {
+		more, err := role(ctx)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, more...)
+	}
+	return p.run(ctx, parts...)
+}

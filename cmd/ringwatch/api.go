@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+type apiCmd struct{ roleFlags }
+
+func (c *apiCmd) Run(ctx context.Context) error {
+	p, err := c.start(ctx, "api", func(c *config) []engine { return []engine{c.cassandra(), c.redis()} })
+	if err != nil {
+		return err
+	}
+	parts, err := p.apiParts(ctx)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, parts...)
+}
+
+// apiParts wires HTTP → Redis, else Cassandra.
+func (p *process) apiParts(ctx context.Context) ([]part, error) {
+	db, err := p.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := recent.NewReader(p.Redis, p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	server, err := api.New(p.API, api.Deps{
+		Admit:       p.door.Admit,
+		Store:       apiStore{db},
+		LastSeen:    db.LastSeen,
+		StoreReady:  db.Ready,
+		Recent:      reader,
+		Miss:        recent.ErrMiss,
+		RecentReady: reader.Ping,
+		Metrics:     p.metrics,
+		Log:         p.log,
+	})
+	if err != nil {
+		reader.Close()
+		return nil, err
+	}
+	p.log.Info("api listens", "address", server.Addr())
+	return []part{func(ctx context.Context) error {
+		defer reader.Close()
+		return server.Run(ctx)
+	}}, nil
+}
+
+// apiStore is store.Store in the words of api.
+type apiStore struct{ *store.Store }
+
+func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
+	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
+	return series, err
+}

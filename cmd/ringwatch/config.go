@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/ingest"
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// config is the one YAML file of all roles. A role reads the sections it needs; all sections are checked always, so that a mistake shows
+// where it was made and not on the day its role is started.
+type config struct {
+	Accounts  []account.Account
+	Kafka     stream.Config
+	Cassandra store.Config
+	Redis     recent.Config
+	Ingest    ingest.Config
+	API       api.Config `yaml:"api"`
+	Store     consumerConfig
+	Recent    consumerConfig
+	Log       logConfig
+}
+
+// consumerConfig is what a consuming role has of its own.
+type consumerConfig struct {
+	Listen string // host:port of /metrics and /-/ready when the role runs alone; empty: none
+}
+
+type logConfig struct {
+	Level  string // debug, info, warn, error
+	Format string // text or json
+}
+
+func defaultConfig() config {
+	return config{
+		Kafka:     stream.DefaultConfig(),
+		Cassandra: store.DefaultConfig(),
+		Redis:     recent.DefaultConfig(),
+		Ingest:    ingest.DefaultConfig(),
+		API:       api.DefaultConfig(),
+		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
+		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
+		Log:       logConfig{Level: "info", Format: "text"},
+	}
+}
+
+// roleFlags are what every role takes.
+type roleFlags struct {
+	Config string `help:"The configuration file." type:"path" default:"ringwatch.yaml" env:"RINGWATCH_CONFIG" short:"c"`
+}
+
+// load reads the configuration and the accounts. Every error of the file is reported at once, as a usageError.
+func (f *roleFlags) load() (*config, *account.Registry, error) {
+	text, err := os.ReadFile(f.Config)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("%w; name the configuration with --config", err)}
+	}
+	c := defaultConfig()
+	errs := []error{decodeYAML(text, &c)}
+	registry, err := account.NewRegistry(c.Accounts)
+	errs = append(errs, section("accounts", err), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("log", c.Log.validate()))
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
+	}
+	return &c, registry, nil
+}
+
+func section(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func (c *logConfig) validate() error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return fmt.Errorf("level: %q is none of debug, info, warn, error", c.Level)
+	}
+	if c.Format != "text" && c.Format != "json" {
+		return fmt.Errorf("format: %q is neither text nor json", c.Format)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/ringwatch/ringwatch/ingest"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+type ingestCmd struct{ roleFlags }
+
+func (c *ingestCmd) Run(ctx context.Context) error {
+	p, err := c.start(ctx, "ingest", func(c *config) []engine { return []engine{c.kafka()} })
+	if err != nil {
+		return err
+	}
+	parts, err := p.ingestParts(ctx)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, parts...)
+}
+
+// ingestParts wires HTTP → checks → Kafka.
+func (p *process) ingestParts(ctx context.Context) ([]part, error) {
+	if err := p.topic(ctx); err != nil {
+		return nil, err
+	}
+	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)
+	if err != nil {
+		return nil, err
+	}
+	server, err := ingest.New(p.Ingest, ingest.Deps{
+		Admit:     p.door.Admit,
+		Publish:   producer.Publish,
+		Retryable: stream.Retryable,
+		Ready:     producer.Ready,
+		Registry:  p.metrics,
+		Log:       p.log,
+	})
+	if err != nil {
+		producer.Close()
+		return nil, err
+	}
+	p.log.Info("ingest listens", "address", server.Addr())
+	return []part{func(ctx context.Context) error {
+		defer producer.Close()
+		return server.Run(ctx)
+	}}, nil
+}
+
+// topic makes or checks the topic; every role that touches Kafka does so first, since any may start first.
+func (p *process) topic(ctx context.Context) error {
+	return retry(ctx, p.log, "the topic", stream.Retryable, func(ctx context.Context) error { return stream.EnsureTopic(ctx, p.Kafka, p.log) })
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics.
+func (p *process) ops(listen string, ready func(context.Context) error) (part, error) {
+	if listen == "" {
+		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", listen, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, r *http.Request) {
+		if err := ready(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	p.log.Info("metrics", "address", l.Addr())
+	return func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { server.Close() })
+		defer stop()
+		if err := server.Serve(l); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	}, nil
+}
+
+// retry calls try until it succeeds or fails for good, with a pause that grows to five seconds.
+func retry(ctx context.Context, log *slog.Logger, what string, retryable func(error) bool, try func(context.Context) error) error {
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		err := try(ctx)
+		if err == nil || ctx.Err() != nil || !retryable(err) {
+			return err
+		}
+		log.Warn("trying again", "what", what, "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

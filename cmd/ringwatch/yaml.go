@@ -1,0 +1,268 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/prometheus/common/model"
+)
+
+// decodeYAML fills the struct that into points at from one YAML document and returns every error at once, each with its line. Keys are field names in
+// snake_case, an unknown key is an error, durations are Prometheus's (5s, 15m, 14d), numbers of bytes may say KiB, MiB or GiB, and ${NAME} in
+// a value stands for an environment variable. Fields that the text does not name keep their value, so into holds the defaults.
+func decodeYAML(text []byte, into any) error {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return fmt.Errorf("not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
+	}
+	var d yamlDecoder
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			d.value(doc.Body, reflect.ValueOf(into).Elem(), "")
+		}
+	}
+	return errors.Join(d.errs...)
+}
+
+type yamlDecoder struct{ errs []error }
+
+func (d *yamlDecoder) fail(n ast.Node, path, format string, args ...any) {
+	d.errs = append(d.errs, fmt.Errorf("line %d: %s: %s", n.GetToken().Position.Line, path, fmt.Sprintf(format, args...)))
+}
+
+func (d *yamlDecoder) value(n ast.Node, v reflect.Value, path string) {
+	switch {
+	case n.Type() == ast.NullType:
+		return // an empty section keeps its defaults
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		d.duration(n, v, path)
+	case v.Type() == reflect.TypeFor[time.Time]():
+		d.instant(n, v, path)
+	case v.Kind() == reflect.Struct:
+		d.mapping(n, v, path)
+	case v.Kind() == reflect.Map:
+		d.dictionary(n, v, path)
+	case v.Kind() == reflect.Slice:
+		list, ok := n.(*ast.SequenceNode)
+		if !ok {
+			d.fail(n, path, "expected a list")
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values)))
+		for i, item := range list.Values {
+			d.value(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	default:
+		d.scalar(n, v, path)
+	}
+}
+
+// pairs returns the entries of a mapping; goccy has a node of its own for a mapping of one entry.
+func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		return m.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{m}, true
+	}
+	return nil, false
+}
+
+func (d *yamlDecoder) mapping(n ast.Node, v reflect.Value, path string) {
+	entries, ok := pairs(n)
+	if !ok {
+		d.fail(n, path, "expected keys and values")
+		return
+	}
+	fields := settable(v)
+	for _, e := range entries {
+		key := e.Key.GetToken().Value
+		at := strings.TrimPrefix(path+"."+key, ".")
+		field, known := fields[key]
+		if !known {
+			names := make([]string, 0, len(fields))
+			for name := range fields {
+				names = append(names, name)
+			}
+			sort.Strings(names)
+			d.fail(e, at, "unknown key, known here are %s", strings.Join(names, ", "))
+			continue
+		}
+		d.value(e.Value, field, at)
+	}
+}
+
+func (d *yamlDecoder) dictionary(n ast.Node, v reflect.Value, path string) {
+	entries, ok := pairs(n)
+	if !ok {
+		d.fail(n, path, "expected keys and values")
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, e := range entries {
+		item := reflect.New(v.Type().Elem()).Elem()
+		key := e.Key.GetToken().Value
+		d.value(e.Value, item, path+"."+key)
+		v.SetMapIndex(reflect.ValueOf(key), item)
+	}
+}
+
+func (d *yamlDecoder) text(n ast.Node, path string) (string, bool) {
+	if _, ok := n.(ast.ScalarNode); !ok {
+		d.fail(n, path, "expected one value")
+		return "", false
+	}
+	text := n.GetToken().Value
+	if s, ok := n.(*ast.LiteralNode); ok {
+		text = s.Value.GetToken().Value
+	}
+	expanded, err := expand(text)
+	if err != nil {
+		d.fail(n, path, "%v", err)
+		return "", false
+	}
+	return expanded, true
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand replaces ${NAME} in a value, after the YAML was read, so that no variable can change its structure.
+func expand(text string) (string, error) {
+	var missing error
+	out := variable.ReplaceAllStringFunc(text, func(m string) string {
+		name := variable.FindStringSubmatch(m)[1]
+		v, ok := os.LookupEnv(name)
+		if !ok {
+			missing = fmt.Errorf("the environment variable %s is not set", name)
+		}
+		return v
+	})
+	return out, missing
+}
+
+func (d *yamlDecoder) duration(n ast.Node, v reflect.Value, path string) {
+	text, ok := d.text(n, path)
+	if !ok {
+		return
+	}
+	p, err := model.ParseDuration(text)
+	if err != nil {
+		d.fail(n, path, "%q is no duration; write it like 500ms, 5s, 15m, 14d", text)
+		return
+	}
+	v.SetInt(int64(p))
+}
+
+func (d *yamlDecoder) instant(n ast.Node, v reflect.Value, path string) {
+	text, ok := d.text(n, path)
+	if !ok {
+		return
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			v.Set(reflect.ValueOf(at))
+			return
+		}
+	}
+	d.fail(n, path, "%q is no time; write it like 2027-01-31 or 2027-01-31T12:00:00Z", text)
+}
+
+var byteUnits = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
+	text, ok := d.text(n, path)
+	if !ok {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			d.fail(n, path, "%q is neither true nor false", text)
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		digits, factor := text, int64(1)
+		for unit, f := range byteUnits {
+			if s, ok := strings.CutSuffix(text, unit); ok {
+				digits, factor = strings.TrimSpace(s), f
+			}
+		}
+		i, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || i*factor/factor != i || v.CanInt() && v.OverflowInt(i*factor) || v.CanUint() && (i < 0 || v.OverflowUint(uint64(i*factor))) {
+			d.fail(n, path, "%q is no number that fits here", text)
+			return
+		}
+		if v.CanInt() {
+			v.SetInt(i * factor)
+		} else {
+			v.SetUint(uint64(i * factor))
+		}
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			d.fail(n, path, "%q is no number", text)
+		}
+		v.SetFloat(f)
+	default:
+		d.fail(n, path, "cannot be set from a file")
+	}
+}
+
+// settable returns the fields of a struct that a file may set, by key.
+func settable(v reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch f.Type.Kind() {
+		case reflect.Func, reflect.Interface, reflect.Pointer, reflect.Chan:
+			continue
+		}
+		if name := fieldKey(f); f.IsExported() && name != "-" {
+			fields[name] = v.Field(i)
+		}
+	}
+	return fields
+}
+
+func fieldKey(f reflect.StructField) string {
+	if tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); tag != "" {
+		return tag
+	}
+	return snake(f.Name)
+}
+
+// snake turns MaxFrameBytes into max_frame_bytes and SHA256 into sha256, RawTTL into raw_ttl.
+func snake(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, c := range runes {
+		if unicode.IsUpper(c) {
+			afterLower := i > 0 && unicode.IsLower(runes[i-1])
+			startsWord := i > 0 && i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1])
+			if afterLower || startsWord {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+type sample struct {
+	Name     string
+	MaxBytes int64
+	RawTTL   time.Duration
+	Hosts    []string
+	Ratio    float64
+	On       bool
+	Inner    struct{ Listen string }
+	Accounts []struct {
+		Name   string
+		SHA256 string
+	}
+	Settings map[string]string
+	Expires  time.Time
+	Hook     func() // not settable
+}
+
+func TestYAMLFillsTheStruct(t *testing.T) {
+	t.Setenv("RW_TEST_SECRET", "a: b # no yaml")
+	s := sample{Name: "kept", Ratio: 0.5}
+	err := decodeYAML([]byte(`
+max_bytes: 8MiB
+raw_ttl: 14d
+hosts: [a:1, "${RW_TEST_SECRET}"]
+on: true
+inner: {listen: ":0"}
+accounts:
+  - name: x
+    sha256: 00ff
+settings: {k: v}
+expires: 2027-01-31
+`), &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Name != "kept" || s.MaxBytes != 8<<20 || s.RawTTL != 14*24*time.Hour || s.Ratio != 0.5 || !s.On || s.Inner.Listen != ":0" {
+		t.Errorf("got %+v", s)
+	}
+	if len(s.Hosts) != 2 || s.Hosts[1] != "a: b # no yaml" || s.Accounts[0].SHA256 != "00ff" || s.Settings["k"] != "v" || s.Expires.Year() != 2027 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestYAMLSaysAllErrorsAtOnce(t *testing.T) {
+	var s sample
+	err := decodeYAML([]byte(`
+nmae: x
+raw_ttl: 5 fortnights
+max_bytes: 9999999999GiB
+hosts: one
+name: ${RW_TEST_NOT_SET}
+inner: {listen: a, listne: b}
+hook: 1
+`), &s)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"line 2: nmae: unknown key, known here are accounts, hosts,", "line 3: raw_ttl: \"5 fortnights\" is no duration", "line 4: max_bytes:",
+		"line 5: hosts: expected a list", "line 6: name: the environment variable RW_TEST_NOT_SET is not set", "inner.listne: unknown key, known here are listen",
+		"line 8: hook: unknown key",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in\n%v", want, err)
+		}
+	}
+	if err := decodeYAML([]byte("a: [1"), &s); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("broken YAML: %v", err)
+	}
+}
+
+func TestSnakeKeepsInitialismsTogether(t *testing.T) {
+	for in, want := range map[string]string{"MaxFrameBytes": "max_frame_bytes", "SHA256": "sha256", "RawTTL": "raw_ttl", "TTLSeconds": "ttl_seconds", "ID": "id"} {
+		if got := snake(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadGo(t *testing.T) {
+	for _, c := range []struct {
+		name, events string
+		want         tally
+		says         string
+	}{
+		{"leaves count, parents do not", `
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"pass","Package":"p","Test":"A/x"}
+{"Action":"run","Package":"p","Test":"A/y"}
+{"Action":"output","Package":"p","Test":"A/y","Output":"it broke\n"}
+{"Action":"fail","Package":"p","Test":"A/y"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"B"}
+{"Action":"pass","Package":"p","Test":"B"}
+{"Action":"run","Package":"p","Test":"C"}
+{"Action":"skip","Package":"p","Test":"C"}
+{"Action":"fail","Package":"p","Elapsed":1.5}`, tally{2, 1, 1}, "it broke"},
+		{"a parent that fails by itself", `
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"pass","Package":"p","Test":"A/x"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}`, tally{1, 1, 0}, "FAIL"},
+		{"a package that does not build", `
+{"ImportPath":"p [p.test]","Action":"build-output","Output":"p/a.go:1:1: expected 'package'\n"}
+{"ImportPath":"p [p.test]","Action":"build-fail"}
+{"Action":"start","Package":"p"}
+{"Action":"output","Package":"p","Output":"FAIL\tp [build failed]\n"}
+{"Action":"fail","Package":"p","FailedBuild":"p [p.test]"}`, tally{0, 1, 0}, "expected 'package'"},
+		{"a panic that ends the run", `
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Test":"A","Output":"panic: boom\n"}
+{"Action":"fail","Package":"p"}`, tally{0, 1, 0}, "panic: boom"},
+		{"no test files", `
+{"Action":"start","Package":"p"}
+{"Action":"skip","Package":"p"}`, tally{}, ""},
+		{"go's own words", "pattern ./...: nothing here", tally{}, "nothing here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			if got := readGo(strings.NewReader(c.events), newScreen(&out)); got != c.want {
+				t.Errorf("counted %+v, want %+v", got, c.want)
+			}
+			if !strings.Contains(out.String(), c.says) {
+				t.Errorf("%q is not in the output:\n%s", c.says, out.String())
+			}
+		})
+	}
+}
+
+func TestReadReports(t *testing.T) {
+	project := t.TempDir()
+	reports := filepath.Join(project, "target", "surefire-reports")
+	if err := os.MkdirAll(reports, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"TEST-a.xml": `<?xml version="1.0" encoding="UTF-8"?><testsuite name="a" tests="5" errors="1" skipped="1" failures="1"><testcase name="x"/></testsuite>`,
+		"TEST-b.xml": `<testsuite name="b" tests="2" errors="0" skipped="0" failures="0"/>`,
+		"other.txt":  `nothing`,
+	} {
+		if err := os.WriteFile(filepath.Join(reports, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := readReports(project)
+	if want := (tally{passed: 4, failed: 2, skipped: 1}); got != want || err != nil {
+		t.Errorf("counted %+v, %v, want %+v", got, err, want)
+	}
+	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReports(project); err == nil {
+		t.Error("a torn report was accepted")
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// screen prints for a person, and every half minute names what has been running for long.
+type screen struct {
+	mu     sync.Mutex
+	out    io.Writer
+	began  time.Time
+	active map[string]time.Time // running tests
+}
+
+// quiet is how long a test runs before it is named.
+const quiet = 30 * time.Second
+
+func newScreen(out io.Writer) *screen {
+	return &screen{out: out, began: time.Now(), active: map[string]time.Time{}}
+}
+
+// watch names long-running tests until ctx ends.
+func (s *screen) watch(ctx context.Context) {
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.nameLongRunning()
+		}
+	}
+}
+
+func (s *screen) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, "%7.1f s  %s\n", time.Since(s.began).Seconds(), line)
+}
+
+// block prints the output of what failed.
+func (s *screen) block(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintln(s.out, strings.TrimRight(text, "\n"))
+}
+
+func (s *screen) running(pkg, test string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active[short(pkg)+" "+test] = time.Now()
+}
+
+func (s *screen) ended(pkg, test string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.active, short(pkg)+" "+test)
+}
+
+func (s *screen) nameLongRunning() {
+	s.mu.Lock()
+	var long []string
+	for name, since := range s.active {
+		if running := time.Since(since); running > quiet {
+			long = append(long, fmt.Sprintf("%s (%.0f s)", name, running.Seconds()))
+		}
+	}
+	s.mu.Unlock()
+	sort.Strings(long)
+	if len(long) > 0 {
+		s.say("running: " + strings.Join(long, ", "))
+	}
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+type upCmd struct {
+	Settings settings `embed:""`
+
+	Wait time.Duration `help:"How long to wait for the metrics." default:"5m" env:"RINGWATCH_UP_WAIT"`
+}
+
+// Run starts what does not run yet:
+//
+//	tools, memory, ports → fetch → Redis │ Kafka │ Cassandra+agent → ringwatch all → metrics come back → say where
+//
+// Whatever fails, what this run started is stopped again; what ran before is left running.
+func (c *upCmd) Run(ctx context.Context, st *state) error {
+	unlock, err := st.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all := services(st, c.Settings)
+	say := newSayer()
+	var starting []service
+	for _, s := range all {
+		if _, runs := st.recorded(s.name); !runs {
+			starting = append(starting, s)
+		}
+	}
+	if saved, ok := st.savedSettings(); ok && anyRuns(st) {
+		if differences := saved.differences(c.Settings); len(differences) > 0 {
+			return fmt.Errorf("the running stack has other settings (%s): make down first", strings.Join(differences, ", "))
+		}
+	}
+	key, err := c.prepare(ctx, st, starting, say)
+	if err != nil {
+		return err
+	}
+	run := &launch{st: st, say: say, all: all, started: map[string]bool{}}
+	host, err := run.bringUp(ctx, c, starting, key)
+	if err != nil {
+		return run.undo(ctx, err)
+	}
+	say.done(st, c.Settings, key, host)
+	return nil
+}
+
+// prepare checks and fetches everything before the first process starts.
+func (c *upCmd) prepare(ctx context.Context, st *state, starting []service, say *sayer) (key string, err error) {
+	if len(starting) > 0 {
+		if !c.Settings.EnginesOnly {
+			if err := st.built(); err != nil {
+				return "", err
+			}
+		}
+		if err := checkTools(ctx, say.line); err != nil {
+			return "", err
+		}
+		if err := checkPorts(starting); err != nil {
+			return "", err
+		}
+		if err := checkMemory(starting); err != nil {
+			return "", err
+		}
+		if err := engines.Fetch(ctx, say.line); err != nil {
+			return "", err
+		}
+	}
+	if key, err = st.apiKey(); err != nil {
+		return "", err
+	}
+	return key, st.writeConfig(c.Settings, key)
+}
+
+// launch remembers what one run started.
+type launch struct {
+	st  *state
+	say *sayer
+	all []service
+
+	mu      sync.Mutex
+	started map[string]bool // by name
+}
+
+// bringUp starts the engines side by side, then ringwatch, and returns Cassandra's host id once its metrics are answered.
+func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key string) (host string, err error) {
+	isStarting := map[string]bool{}
+	for _, s := range starting {
+		isStarting[s.name] = true
+	}
+	side, sideCtx := errgroup.WithContext(ctx)
+	for _, s := range l.all {
+		if s.engine {
+			side.Go(func() error { return l.ensure(sideCtx, s, isStarting[s.name]) })
+		}
+	}
+	if err := side.Wait(); err != nil {
+		return "", err
+	}
+	for _, s := range l.all {
+		if !s.engine && isStarting[s.name] {
+			if err := l.start(ctx, s); err != nil {
+				return "", err
+			}
+			l.say.line("ringwatch is started")
+		}
+	}
+	if c.Settings.EnginesOnly {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	check := answerCheck{set: c.Settings, key: key}
+	return check.wait(ctx, l.say, func() error { return firstDead(l.st, l.all) })
+}
+
+// ensure starts a service and waits until it answers, or only waits when it runs already. One that ends meanwhile is started.
+func (l *launch) ensure(ctx context.Context, s service, start bool) error {
+	bounded, cancel := context.WithTimeout(ctx, engines.StartTimeout)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for !start {
+		attempt, cancelAttempt := context.WithTimeout(bounded, 5*time.Second)
+		err := s.answers(attempt)
+		cancelAttempt()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-bounded.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("%s runs and does not answer on %s (%v): make down, then make up; its log is %s", s.title, s.addr, err, l.st.log(s.name))
+		case <-tick.C:
+		}
+		_, runs := l.st.recorded(s.name)
+		start = !runs
+	}
+	l.say.line("starting " + s.title)
+	if err := l.start(ctx, s); err != nil {
+		return err
+	}
+	l.say.line(s.title + " answers on " + s.addr)
+	return nil
+}
+
+func (l *launch) start(ctx context.Context, s service) error {
+	return s.start(ctx, func(id engines.Identity) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.started[s.name] = true
+		return l.st.record(s.name, id)
+	})
+}
+
+// undo stops what this run started, in reverse order, and returns why it had to.
+func (l *launch) undo(ctx context.Context, cause error) error {
+	var stopped []string
+	for _, s := range slices.Backward(l.all) {
+		if !l.started[s.name] {
+			continue
+		}
+		if id, runs := l.st.recorded(s.name); runs {
+			if _, err := id.Stop(context.WithoutCancel(ctx), stopGrace); err != nil {
+				cause = fmt.Errorf("%w (and %v)", cause, err)
+				continue
+			}
+		}
+		l.st.forget(s.name)
+		stopped = append(stopped, s.title)
+	}
+	if len(stopped) > 0 {
+		l.say.line("stopped " + strings.Join(stopped, ", ") + " again")
+	}
+	return cause
+}
+
+// firstDead returns an error about the first of the services that does not run, with its last words.
+func firstDead(st *state, all []service) error {
+	for _, s := range all {
+		if _, runs := st.recorded(s.name); !runs {
+			line, remedy := engines.LastWords(st.log(s.name))
+			return fmt.Errorf("%s ended: %s: %s; its log is %s", s.title, line, remedy, st.log(s.name))
+		}
+	}
+	return nil
+}
+
+// anyRuns tells whether any process of the stack runs.
+func anyRuns(st *state) bool {
+	for _, s := range services(st, settings{}) {
+		if _, runs := st.recorded(s.name); runs {
+			return true
+		}
+	}
+	return false
+}
+
+// sayer prints progress, each line with the seconds since the start.
+type sayer struct {
+	mu    sync.Mutex
+	began time.Time
+}
+
+func newSayer() *sayer { return &sayer{began: time.Now()} }
+
+func (s *sayer) line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Printf("%6.1f s  %s\n", time.Since(s.began).Seconds(), text)
+}
+
+// done says where everything is and what to try.
+func (s *sayer) done(st *state, set settings, key, host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Printf("\nCassandra  %s   Kafka  %s   Redis  %s\n", local(set.CassandraPort), local(set.KafkaPort), local(set.RedisPort))
+	if !set.EnginesOnly {
+		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n", set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)
+		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch top\n", host)
+		fmt.Printf("  curl -H 'Authorization: Bearer %s' '%s'\n\n", key, metricsURL(set, host))
+	}
+	fmt.Fprintf(os.Stdout, "Logs are in %s. Stop it all: make down\n", st.path("logs"))
+}

@@ -1,0 +1,212 @@
+// Package docs_test keeps the documents true: what they name exists, and imports point the way the design says.
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ringwatch/ringwatch/"
+
+// mayImport says which of our packages each package may import outside its tests: siblings never see each other, only cmd and bench see all.
+var mayImport = map[string][]string{
+	"frame":   {},
+	"account": {},
+	"engines": {},
+	"window":  {"frame"},
+	"stream":  {"frame"},
+	"ingest":  {"frame", "account", "stream"},
+	"store":   {"frame", "window", "ring"},
+	"recent":  {"frame", "window"},
+	"api":     {"frame", "window", "account"},
+}
+
+// eachFile parses every Go file of the repository.
+func eachFile(t *testing.T, visit func(dir string, test bool, f *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		dir, _ := filepath.Rel("..", filepath.Dir(path))
+		visit(filepath.ToSlash(dir), strings.HasSuffix(path, "_test.go"), f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	seen := map[string]bool{}
+	eachFile(t, func(dir string, test bool, f *ast.File) {
+		top, _, _ := strings.Cut(dir, "/")
+		if test || top == "cmd" || top == "bench" || top == "engines" {
+			return
+		}
+		allowed, known := mayImport[top]
+		if !known {
+			t.Errorf("%s is a package that the design and mayImport do not name", dir)
+		}
+		seen[top] = true
+		for _, imp := range f.Imports {
+			path := strings.Trim(imp.Path.Value, `"`)
+			if ours, ok := strings.CutPrefix(path, module); ok {
+				if pkg, _, _ := strings.Cut(ours, "/"); pkg != top && !slices.Contains(allowed, pkg) {
+					t.Errorf("%s imports %s", dir, pkg)
+				}
+			}
+			if strings.Contains(path, "franz-go") && top != "stream" {
+				t.Errorf("%s imports %s, stream is the only package that knows Kafka", dir, path)
+			}
+		}
+	})
+	for _, pkg := range []string{"frame", "window", "stream", "ingest", "store", "recent", "api", "account"} {
+		if !seen[pkg] {
+			t.Errorf("package %s was not found", pkg)
+		}
+	}
+}
+
+// declared collects package.Type, package.Func and package.Type.Method, and every string constant in the code.
+func declared(t *testing.T) (names map[string]bool, literals []string) {
+	names = map[string]bool{}
+	eachFile(t, func(dir string, test bool, f *ast.File) {
+		if test {
+			return
+		}
+		pkg := f.Name.Name
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				name := d.Name.Name
+				if d.Recv != nil {
+					recv := d.Recv.List[0].Type
+					if star, ok := recv.(*ast.StarExpr); ok {
+						recv = star.X
+					}
+					if id, ok := recv.(*ast.Ident); ok {
+						name = id.Name + "." + name
+					}
+				}
+				names[pkg+"."+name] = true
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if ts, ok := s.(*ast.TypeSpec); ok {
+						names[pkg+"."+ts.Name.Name] = true
+					}
+				}
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				literals = append(literals, strings.Trim(lit.Value, "`\""))
+			}
+			return true
+		})
+	})
+	return names, literals
+}
+
+func mustRead(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+var (
+	code      = regexp.MustCompile("`([^`]+)`")
+	goName    = regexp.MustCompile(`^[a-z]+\.[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?$`)
+	javaName  = regexp.MustCompile(`^[A-Z][A-Za-z]+(\.[a-z][A-Za-z]*)?$`)
+	ourMetric = regexp.MustCompile(`^ringwatch_[a-z_]+`)
+)
+
+// TestDataPathNamesExist looks up every name that docs/DATAPATH.md puts in code type: Go names in the code, Java classes among the agent's files,
+// metrics in either.
+func TestDataPathNamesExist(t *testing.T) {
+	names, literals := declared(t)
+	all := strings.Join(literals, "\n")
+	var java strings.Builder
+	files := map[string]string{}
+	filepath.WalkDir("../agent/src/main", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".java") {
+			text := mustRead(t, path)
+			files[strings.TrimSuffix(filepath.Base(path), ".java")] = text
+			java.WriteString(text)
+		}
+		return nil
+	})
+	checked := 0
+	for _, m := range code.FindAllStringSubmatch(mustRead(t, "DATAPATH.md"), -1) {
+		name := m[1]
+		switch {
+		case goName.MatchString(name):
+			if !names[name] {
+				t.Errorf("DATAPATH.md names %s, which is not declared", name)
+			}
+		case ourMetric.MatchString(name):
+			// Packages write a metric as ringwatch_ + package + name or in one piece.
+			metric := ourMetric.FindString(name)
+			parts := strings.SplitN(metric, "_", 3)
+			if !strings.Contains(all, metric) && !strings.Contains(java.String(), metric) && !(len(parts) == 3 && strings.Contains(all, parts[2])) {
+				t.Errorf("DATAPATH.md names metric %s, which nothing makes", metric)
+			}
+		case javaName.MatchString(name):
+			class, method, _ := strings.Cut(name, ".")
+			text, ok := files[class]
+			if !ok || !strings.Contains(text, method) {
+				t.Errorf("DATAPATH.md names %s, which the agent does not have", name)
+			}
+		default:
+			continue
+		}
+		checked++
+	}
+	if checked < 20 {
+		t.Errorf("only %d names found in DATAPATH.md", checked)
+	}
+}
+
+var makeTarget = regexp.MustCompile("(?m)(?:`|^ *|\\$ )make ([a-z][a-z-]*)")
+
+// TestReadmeCommandsExist looks up every make target that a document names.
+func TestReadmeCommandsExist(t *testing.T) {
+	makefile := mustRead(t, "../Makefile")
+	docs, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range append(docs, "../README.md") {
+		for _, m := range makeTarget.FindAllStringSubmatch(mustRead(t, doc), -1) {
+			if !regexp.MustCompile(`(?m)^`+m[1]+`( [a-z -]*)?:`).MatchString(makefile) && !(strings.HasPrefix(m[1], "bench-") && strings.Contains(makefile, "bench-%:")) {
+				t.Errorf("%s names `make %s`, which the Makefile does not have", doc, m[1])
+			}
+		}
+	}
+	for _, must := range []string{"make up", "make test"} {
+		if !strings.Contains(mustRead(t, "../README.md"), must) {
+			t.Errorf("README.md does not name `%s`", must)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package frame
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzDecode feeds hostile bytes in two ways: as they are, and as a payload under a valid header, since a checksum would otherwise keep the fuzzer
+// out. Whatever decodes must encode to the same bytes again.
+func FuzzDecode(f *testing.F) {
+	all := mustVectors(f)
+	var key *Frame
+	for _, v := range all {
+		if v.name == "kinds" {
+			key, _ = Decode(v.hex, nil)
+		}
+		if _, payload, err := Parse(v.hex); err == nil {
+			f.Add(payload, v.key != "")
+		}
+		f.Add(v.hex, false)
+	}
+	for _, h := range mustHostile(f) {
+		if _, payload, err := Parse(h.b); err == nil {
+			f.Add(payload, h.key != nil)
+		}
+		f.Add(h.b, true)
+	}
+	delta := all[len(all)-1].frame
+	f.Fuzz(func(t *testing.T, b []byte, asDelta bool) {
+		again(t, b, key)
+		header := all[0].frame
+		if asDelta {
+			header = delta
+			header.KeyCheck = key.Check
+		}
+		again(t, withPayload(header, None, len(b), b), key)
+	})
+}
+
+// again decodes and, where that works and nothing was packed, expects the encoder to give the same bytes.
+func again(t *testing.T, b []byte, key *Frame) {
+	f, err := Decode(b, key)
+	if err != nil {
+		if !isSentinel(err) {
+			t.Fatalf("an error that is none of ours: %v", err)
+		}
+		return
+	}
+	if f.Compression != None {
+		return
+	}
+	out, err := f.Append(nil, key)
+	if err != nil || !bytes.Equal(out, b) {
+		t.Fatalf("decoded, but encodes to other bytes (%v):\n%x\n%x", err, b, out)
+	}
+}

@@ -1,0 +1,224 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+const (
+	// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within seconds, and its agents shall not
+	// wait longer than that. Senders add jitter.
+	retryAfter = 2 * time.Second
+	// minReserved bounds the number of requests at once even if all bodies are tiny: 8,192 with the default limit.
+	minReserved = 64 << 10
+)
+
+// frames answers one request: accepted, then forwarded or dropped.
+func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
+	s.metrics.accepted.Inc()
+	s.metrics.pending.Inc()
+	defer s.metrics.pending.Dec()
+	began := s.now()
+	refused := s.take(w, r)
+	if refused != nil {
+		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
+		s.deps.Log.Debug("refused a frame", "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
+		refused.write(w)
+		return
+	}
+	s.metrics.forwarded.Inc()
+	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// take brings one frame from the request into Kafka. Checks are in the order of what they cost: nothing is read for who may not write, nothing
+// is unpacked that its header condemns.
+func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
+	if r.Method != http.MethodPost {
+		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s", r.Method)
+	}
+	who, err := s.deps.Admit(r)
+	if err != nil {
+		return refuseKey(err)
+	}
+	if !who.Can(account.Write) {
+		return refuse(http.StatusForbidden, "scope", "key %s may not write: use a key with the scope write", who.KeyName)
+	}
+	if e := checkHeaders(r); e != nil {
+		return e
+	}
+	if after := s.limits.take(who.Account, s.now()); after > 0 {
+		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or have ingest.frames_per_second raised", who.Account, s.config.FramesPerSecond)
+	}
+	reserved := max(s.config.MaxFrameBytes, minReserved) // of a body of unknown length
+	if r.ContentLength >= 0 {
+		reserved = max(min(r.ContentLength, s.config.MaxFrameBytes), minReserved)
+	}
+	if !s.inFlight.TryAcquire(reserved) {
+		return s.overloaded()
+	}
+	defer func() { s.inFlight.Release(reserved) }()
+	b, e := s.read(w, r)
+	if e != nil {
+		return e
+	}
+	if _, err := frame.Length(b); errors.Is(err, frame.ErrTooLarge) {
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "%v; send smaller frames", err)
+	}
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		return refuseFrame(err)
+	}
+	if h.RawLength > s.config.MaxRawBytes {
+		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "the frame unpacks to %d bytes where %d are allowed: monitor fewer tables per node or raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
+	}
+	if !who.Owns(h.Cluster) {
+		return refuse(http.StatusForbidden, "foreign_cluster", "account %s does not own cluster %q: use a key of the account that does, or add the cluster to this one", who.Account, h.Cluster)
+	}
+	if e := s.checkClock(r, &h); e != nil {
+		return e
+	}
+	if !s.inFlight.TryAcquire(int64(h.RawLength)) {
+		return s.overloaded()
+	}
+	e = s.checkPayload(r.Context(), b, &h)
+	s.inFlight.Release(int64(h.RawLength))
+	if e != nil {
+		return e
+	}
+	return s.publish(r.Context(), who.Account, h.Cluster, b)
+}
+
+func (s *Server) overloaded() *refusal {
+	return busy(http.StatusServiceUnavailable, "overloaded", retryAfter, "ingest holds as many bytes as it may: send again later, or run more ingest processes")
+}
+
+func checkHeaders(r *http.Request) *refusal {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != frame.ContentType && kind != "application/octet-stream" {
+		return refuse(http.StatusUnsupportedMediaType, "content_type", "Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return refuse(http.StatusUnsupportedMediaType, "content_encoding", "Content-Encoding is %q: send the frame as it is, it is compressed inside", coding)
+	}
+	return nil
+}
+
+// read takes the body, whose announced length is trusted for nothing but a refusal.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+	tooLarge := func() *refusal {
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body exceeds %d bytes: monitor fewer tables per node or raise ingest.max_frame_bytes", s.config.MaxFrameBytes)
+	}
+	if r.ContentLength > s.config.MaxFrameBytes {
+		return nil, tooLarge()
+	}
+	connection := http.NewResponseController(w)
+	if err := connection.SetReadDeadline(time.Now().Add(s.config.BodyTimeout)); err != nil {
+		return nil, refuse(http.StatusInternalServerError, "internal", "the connection takes no deadline: report this")
+	}
+	b, err := readAll(http.MaxBytesReader(w, r.Body, s.config.MaxFrameBytes), r.ContentLength)
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		// The server goes on reading, to see the sender leave; a deadline left there would look like that while Kafka is slow.
+		_ = connection.SetReadDeadline(time.Time{}) // the same call succeeded above
+		return b, nil
+	case errors.As(err, &over):
+		return nil, tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with it.
+		return nil, busy(http.StatusServiceUnavailable, "slow_body", retryAfter, "the body did not arrive within %s: send it again over a faster connection", s.config.BodyTimeout)
+	}
+	return nil, refuse(http.StatusBadRequest, "broken_body", "the body ends before its announced length or is wrongly chunked: send it again whole")
+}
+
+// readAll reads to the end with memory that grows with what has arrived, so that announcing a length costs a sender nothing but reserving it.
+func readAll(body io.Reader, announced int64) ([]byte, error) {
+	const step = 64 << 10
+	b := make([]byte, 0, min(max(announced, 511)+1, step)) // one more than announced, so that the end is seen without growing
+	for {
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}
+
+// checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's clock at the time of sending tells
+// that from a clock that is behind.
+func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
+	now := s.now()
+	if header := r.Header.Get(SentHeader); header != "" {
+		ms, err := strconv.ParseInt(header, 10, 64)
+		if err != nil {
+			return refuse(http.StatusBadRequest, "bad_header", "%s is %q: send the sender's clock in ms since the Unix epoch", SentHeader, header)
+		}
+		if skew := time.UnixMilli(ms).Sub(now); skew.Abs() > s.config.MaxSkew {
+			return refuse(http.StatusBadRequest, "clock_skew", "the sender's clock differs from ours by %s: set its clock, by NTP for example", skew.Round(time.Second))
+		}
+	}
+	if ahead := h.Time().Sub(now); ahead > s.config.MaxSkew {
+		return refuse(http.StatusBadRequest, "clock_ahead", "the frame is from %s in the future: set the node's clock, by NTP for example", ahead.Round(time.Second))
+	} else if -ahead > s.config.MaxAge {
+		return refuse(http.StatusBadRequest, "too_old", "the frame is %s old and raw data is kept for %s: set the node's clock if it is wrong, else drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
+	}
+	return nil
+}
+
+// checkPayload unpacks the frame and reads it as far as that is possible without its key frame.
+func (s *Server) checkPayload(ctx context.Context, b []byte, h *frame.Header) *refusal {
+	if s.checking.Acquire(ctx, 1) != nil {
+		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+	}
+	defer s.checking.Release(1)
+	if !h.IsKey() {
+		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
+			return refuseFrame(err)
+		}
+		return nil
+	}
+	f, err := frame.Decode(b, nil)
+	if err != nil {
+		return refuseFrame(err)
+	}
+	series := 0
+	for _, group := range f.Added {
+		series += len(group.Rows) * len(f.Templates[group.Template].Metrics)
+	}
+	if series > s.config.MaxSeries {
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series where %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
+	}
+	return nil
+}
+
+func (s *Server) publish(ctx context.Context, account, cluster string, b []byte) *refusal {
+	err := s.deps.Publish(ctx, account, cluster, b)
+	switch {
+	case err == nil:
+		s.metrics.bytes.Add(float64(len(b)))
+		return nil
+	case ctx.Err() != nil:
+		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+	case s.deps.Retryable(err):
+		s.deps.Log.Warn("a frame could not be forwarded and its sender is told to send it again", "account", account, "cluster", cluster, "error", err)
+		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "Kafka does not take frames now: send the frame again later")
+	}
+	s.deps.Log.Error("Kafka refuses a frame for good", "account", account, "cluster", cluster, "bytes", len(b), "error", err)
+	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))
+}

@@ -1,0 +1,32 @@
+package ingest
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics is the hop's ledger: accepted = forwarded + dropped + pending.
+type metrics struct {
+	accepted, forwarded, bytes prometheus.Counter
+	dropped                    *prometheus.CounterVec
+	pending                    prometheus.Gauge
+	seconds                    prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		accepted:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_frames_accepted_total", Help: "Requests that brought a frame, good or not."}),
+		forwarded: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_frames_forwarded_total", Help: "Frames that all in-sync replicas have, answered 2xx."}),
+		dropped:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_ingest_frames_dropped_total", Help: "Frames answered 4xx or 5xx, by the reason in the answer."}, []string{"reason"}),
+		pending:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_ingest_frames_pending", Help: "Frames not answered yet."}),
+		bytes:     prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_forwarded_bytes_total", Help: "Bytes of forwarded frames."}),
+		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_ingest_seconds", Help: "Time from a request's headers to its 2xx.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
+	}
+	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
+		}
+	}
+	return m, nil
+}
