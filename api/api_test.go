@@ -101,17 +101,18 @@ func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duratio
 	for i := range nodes {
 		n := frametest.New("fleet-"+fmt.Sprint(i%2), uint64(i+1), tables)
 		f.nodes, f.history = append(f.nodes, n), append(f.history, map[int64][][]frametest.Entity{})
-		var records []recent.Record
-		for at := f.now.Load() - span.Milliseconds(); at <= f.now.Load(); at += n.Interval {
+		now := f.now.Load()
+		for at := now - span.Milliseconds(); at <= now; at += n.Interval {
 			n.Step()
 			f.history[i][at] = n.Copy()
 			b := n.Frame(at)
 			f.store.Put(f.account("acme"), b)
-			records = append(records, recent.Record{Account: f.account("acme"), Value: b})
+			f.now.Store(at)
+			if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account("acme"), Value: b}}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := f.writer.Handle(t.Context(), records); err != nil {
-			t.Fatal(err)
-		}
+		f.now.Store(now)
 	}
 	return f
 }
