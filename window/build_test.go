@@ -37,8 +37,9 @@ func history(pick windowtest.Pick) (*windowtest.Node, []windowtest.Sent) {
 	return n, sent
 }
 
-func mustBuild(t testing.TB, id windowtest.Node, frames [][]byte) (*window.Window, window.Report) {
-	w, rep, err := window.Build(window.Node{Account: "acme", ID: id.ID}, frames)
+func mustBuild(t testing.TB, frames [][]byte) (*window.Window, window.Report) {
+	t.Helper()
+	w, rep, err := window.Build(window.Node{Account: "acme"}, frames)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,9 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 		}
 		rows := t.matchRows(matchers)
 		for _, m := range metrics {
+			if t.columns[m] == unknown {
+				continue
+			}
 			out = t.appendSeries(out, w.Times, m, rows, int32(first), int32(end))
 		}
 	}

@@ -1,0 +1,54 @@
+package store
+
+import "sync"
+
+// bounded is a cache of two generations: what is used moves to the young one, and when that is full the old one is forgotten. Its cost is one map
+// operation, its promise that it never weighs more than its limit and keeps what was used within the last half of it.
+type bounded[K comparable, V any] struct {
+	mu         sync.Mutex
+	limit      int // weight of one generation
+	weight     int // of the young one
+	young, old map[K]weighed[V]
+}
+
+type weighed[V any] struct {
+	value  V
+	weight int
+}
+
+func newBounded[K comparable, V any](limit int) *bounded[K, V] {
+	return &bounded[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
+}
+
+func (b *bounded[K, V]) get(k K) (V, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w, found := b.young[k]; found {
+		return w.value, true
+	}
+	w, found := b.old[k]
+	if found {
+		b.add(k, w)
+	}
+	return w.value, found
+}
+
+func (b *bounded[K, V]) put(k K, v V, weight int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(k, weighed[V]{v, weight})
+}
+
+func (b *bounded[K, V]) add(k K, w weighed[V]) {
+	if w.weight > b.limit {
+		return
+	}
+	if before, found := b.young[k]; found {
+		b.weight -= before.weight
+	}
+	if b.weight+w.weight > b.limit {
+		b.old, b.young, b.weight = b.young, map[K]weighed[V]{}, 0
+	}
+	b.young[k] = w
+	b.weight += w.weight
+}

@@ -1,0 +1,444 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+func asIs(err, target error) bool { return errors.Is(err, target) }
+
+// read returns what Read answers for all times, as samples.
+func read(t *testing.T, s *Store, node uuid.UUID, from, to int64, m ...*labels.Matcher) (windowtest.Samples, ReadReport) {
+	t.Helper()
+	series, report, err := s.Read(t.Context(), "acme", node, from, to, m...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := windowtest.Of(series)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, report
+}
+
+func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Samples) ReadReport {
+	t.Helper()
+	got, report := read(t, s, n.ID, 0, 1<<50)
+	if d := windowtest.Diff(got, want); d != "" {
+		t.Fatalf("report %+v\n%s", report, d)
+	}
+	if report.Partial() || report.Lost > 0 {
+		t.Fatalf("report %+v", report)
+	}
+	return report
+}
+
+// stream is a consumer of two partitions that is killed now and then.
+type stream struct {
+	t         *testing.T
+	pick      windowtest.Pick
+	clock     *clock
+	store     *Store
+	writer    *Writer
+	records   [2][]Record
+	position  [2]int
+	committed [2]int
+	kills     int
+}
+
+func (s *stream) step() {
+	var records []Record
+	for p := range s.records {
+		n := min(s.pick(12), len(s.records[p])-s.position[p])
+		records = append(records, s.records[p][s.position[p]:s.position[p]+n]...)
+		s.position[p] += n
+	}
+	for _, r := range records {
+		h, _, _ := frame.Parse(r.Value)
+		s.clock.millis.Store(max(s.clock.millis.Load(), h.At+200))
+	}
+	if err := s.writer.Handle(s.t.Context(), records); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.pick(3) == 0 { // time passes
+		s.clock.millis.Add(int64(s.pick(40_000)))
+	}
+	if s.pick(2) == 0 {
+		s.tick()
+	}
+	for p := range s.records {
+		if s.pick(2) == 0 {
+			s.commit(p)
+		}
+	}
+	if s.pick(8) == 0 {
+		s.kill()
+	}
+}
+
+func (s *stream) tick() {
+	if err := s.writer.Tick(s.t.Context(), s.clock.now()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stream) commit(p int) {
+	s.committed[p] = s.position[p]
+	if low, ok := s.writer.LowWater(int32(p)); ok {
+		s.committed[p] = int(low)
+	}
+}
+
+// kill forgets everything but what is committed. The new process knows nothing that the old one had cached.
+func (s *stream) kill() {
+	s.kills++
+	fresh, err := New(s.store.config, s.store.metrics)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	fresh.session = s.store.session // a connection is no state, and making one is slow
+	s.store = fresh
+	s.writer = NewWriter(fresh)
+	s.position = s.committed
+}
+
+// TestContract: whatever comes in which order, twice, late, with kills in between, Read answers every sample exactly once, from closed and open windows.
+func TestContract(t *testing.T) {
+	c := newClock(base)
+	first := mustStore(t, c)
+	for seed := range uint64(12) {
+		pick := seeded(t, seed)
+		c.millis.Store(base)
+		s := &stream{t: t, pick: pick, clock: c, store: first}
+		s.store.metrics = NewMetrics(nil)
+		s.writer = NewWriter(s.store)
+		var nodes []*windowtest.Node
+		var wants []windowtest.Samples
+		var newest []windowtest.Sent
+		bad := 0
+		for p := range 3 {
+			n := windowtest.NewNode(pick)
+			n.Cluster = []string{"c1", "c2", "c3"}[p]
+			n.Compression = frame.Compression(pick(3))
+			nodes = append(nodes, n)
+			want := windowtest.Samples{}
+			list := &s.records[p%2]
+			var last windowtest.Sent
+			at := base + int64(pick(5000))
+			for at < base+3*frame.WindowMillis-frame.WindowMillis/4 {
+				last = n.Step(at, pick(12) == 0)
+				want.Add(last.Samples)
+				for range 1 + pick(6)/5 {
+					*list = append(*list, Record{Account: "acme", Value: last.Bytes})
+				}
+				at += 20_000 + int64(pick(30))
+				if pick(10) == 0 {
+					at += 60_000
+				}
+			}
+			wants, newest = append(wants, want), append(newest, last)
+		}
+		for p := range s.records {
+			list := s.records[p]
+			// In order of time with all nodes mixed, then some a little late and some very late.
+			slices.SortStableFunc(list, func(a, b Record) int { return int(at(a) - at(b)) })
+			for i := range list {
+				if pick(4) == 0 {
+					j := min(len(list)-1, i+pick(5))
+					list[i], list[j] = list[j], list[i]
+				}
+				if pick(30) == 0 {
+					j := i + pick(len(list)-i)
+					list[i], list[j] = list[j], list[i]
+				}
+			}
+			if pick(2) == 0 {
+				list = slices.Insert(list, pick(len(list)), Record{Account: "acme", Value: []byte("no frame")})
+				bad++
+			}
+			for i := range list {
+				list[i].Partition, list[i].Offset = int32(p), int64(i)
+			}
+			s.records[p] = list
+		}
+		for steps := 0; s.position[0] < len(s.records[0]) || s.position[1] < len(s.records[1]); steps++ {
+			s.step()
+			if steps%10 == 0 { // nothing wrong on the way, though some may not be there yet
+				i := pick(len(nodes))
+				got, _ := read(t, s.store, nodes[i].ID, 0, 1<<50)
+				for series, values := range got {
+					for at, v := range values {
+						if wants[i][series][at] != v {
+							t.Fatalf("on the way: %s at %d = %s", series, at, v)
+						}
+					}
+				}
+			}
+		}
+		// Two windows closed, the third open.
+		end := base + 2*frame.WindowMillis + 30_000
+		c.millis.Store(max(c.millis.Load(), end) + 21_000)
+		s.tick()
+		var report ReadReport
+		for i, n := range nodes {
+			report = checkRead(t, s.store, n, wants[i])
+			frames, err := s.store.LatestFrames(t.Context(), "acme", n.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, _, err := window.Build(window.Node{}, frames)
+			if err != nil || len(frames) > 2 {
+				t.Fatal(len(frames), err)
+			}
+			got, err := windowtest.Of(w.Latest())
+			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
+				t.Fatalf("latest: %v %s", err, d)
+			}
+			if seen, err := s.store.LastSeen(t.Context(), "acme", n.ID); err != nil || seen != newest[i].At {
+				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
+			}
+		}
+		open := s.store.openWindows()
+		// All closed.
+		c.millis.Store(base + 4*frame.WindowMillis)
+		s.tick()
+		for p := range s.records {
+			if low, ok := s.writer.LowWater(int32(p)); ok {
+				t.Fatalf("partition %d still has an open window at %d", p, low)
+			}
+		}
+		for i, n := range nodes {
+			closed := checkRead(t, s.store, n, wants[i])
+			if closed.Fresh != 0 {
+				t.Fatalf("closed windows answered from fresh: %+v", closed)
+			}
+			// A part of time, and one metric.
+			m := labels.MustNewMatcher(labels.MatchEqual, "__name__", "table_1")
+			from, to := base+int64(pick(900_000)), base+int64(pick(900_000))
+			if from > to {
+				from, to = to, from
+			}
+			got, _ := read(t, s.store, n.ID, from, to, m)
+			all, _, err := s.store.Read(t.Context(), "acme", n.ID, 0, 1<<50)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var some []window.Series
+			for _, series := range all {
+				if m.Matches(series.Labels.Get("__name__")) {
+					some = append(some, series)
+				}
+			}
+			want, _ := windowtest.Of(some)
+			for series, values := range want {
+				for at := range values {
+					if at < from || at > to {
+						delete(want[series], at)
+					}
+				}
+			}
+			if d := windowtest.Diff(got, want); d != "" {
+				t.Fatalf("%d … %d of %v:\n%s", from, to, m, d)
+			}
+			if other, _, _ := s.store.Read(t.Context(), "other", n.ID, 0, 1<<50); len(other) > 0 {
+				t.Fatal("another account sees it")
+			}
+		}
+		known, err := s.store.Nodes(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			if !slices.ContainsFunc(known, func(k Node) bool {
+				return k.ID == n.ID && k.Cluster == n.Cluster && k.Rack == n.Rack && k.Fact("os") == "Linux" && k.LastKey >= base && k.Interval == n.Interval
+			}) {
+				t.Fatalf("node %s is not in %+v", n.ID, known)
+			}
+		}
+		m := s.store.metrics
+		accepted, written := number(m.Accepted), number(m.Written)
+		dropped := number(m.Dropped.WithLabelValues("corrupt")) + number(m.Dropped.WithLabelValues("too_large"))
+		if accepted != written+dropped || number(m.Pending) != 0 || dropped < float64(bad) {
+			t.Fatalf("ledger: accepted %v, written %v, dropped %v", accepted, written, dropped)
+		}
+		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, open, report,
+			number(m.Closed.WithLabelValues("written")), number(m.Closed.WithLabelValues("merged")), number(m.Closed.WithLabelValues("unchanged")))
+	}
+}
+
+// number returns a counter's or a gauge's value.
+func number(c prometheus.Collector) float64 {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(c)
+	families, err := reg.Gather()
+	if err != nil || len(families) != 1 {
+		return -1
+	}
+	m := families[0].GetMetric()[0]
+	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+}
+
+func (s *Store) openWindows() float64 { return number(s.metrics.OpenWindows) }
+
+func at(r Record) int64 {
+	h, _, _ := frame.Parse(r.Value)
+	return h.At
+}
+
+// closedWindow returns a store with one closed window and the frames it was made of.
+func closedWindow(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []windowtest.Sent) {
+	c := newClock(base + frame.WindowMillis + 60_000)
+	s := mustStore(t, c)
+	n := windowtest.NewNode(seeded(t, seed))
+	var sent []windowtest.Sent
+	for i := range int64(14) {
+		sent = append(sent, n.Step(base+i*20_000, i == 7))
+	}
+	return s, c, n, sent
+}
+
+func write(t *testing.T, s *Store, sent ...windowtest.Sent) windowtest.Samples {
+	t.Helper()
+	all := windowtest.Samples{}
+	for _, f := range sent {
+		if err := s.WriteFrame(t.Context(), "acme", f.Bytes); err != nil {
+			t.Fatal(err)
+		}
+		all.Add(f.Samples)
+	}
+	return all
+}
+
+func closeIt(t *testing.T, s *Store, n *windowtest.Node) {
+	t.Helper()
+	if err := s.CloseWindow(t.Context(), "acme", n.ID, base); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLateAfterFreshExpired: a frame that comes when the other frames of its window have expired is added to the columns.
+func TestLateAfterFreshExpired(t *testing.T) {
+	for seed := range uint64(5) {
+		s, _, n, sent := closedWindow(t, 100+seed)
+		want := write(t, s, slices.Concat(sent[:3], sent[4:11])...)
+		closeIt(t, s, n)
+		if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil {
+			t.Fatal(err)
+		}
+		closeIt(t, s, n) // nothing to read must not be nothing to keep
+		checkRead(t, s, n, want)
+		want.Add(write(t, s, sent[0], sent[3], sent[12], sent[7]))
+		closeIt(t, s, n)
+		checkRead(t, s, n, want)
+		if merged := number(s.metrics.Closed.WithLabelValues("merged")); merged != 1 {
+			t.Fatalf("%v merges", merged)
+		}
+		closeIt(t, s, n)
+		checkRead(t, s, n, want)
+	}
+}
+
+// TestSlowCloserLosesAgainstALaterOne: a process that lost its partition while it closed a window writes what it read, after the next owner has read and
+// written more.
+func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
+	s, _, n, sent := closedWindow(t, 200)
+	write(t, s, sent[:6]...)
+	stamp := s.config.Now().UnixMicro()
+	frames, err := s.freshFrames(t.Context(), "acme", n.ID, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, rep, err := window.Build(window.Node{Account: "acme"}, frames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := write(t, s, sent...)
+	closeIt(t, s, n)
+	if err := s.writeWindow(t.Context(), "acme", n.ID, old, rep, stamp); err != nil {
+		t.Fatal(err)
+	}
+	checkRead(t, s, n, want)
+}
+
+// TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is answered.
+func TestDamagedBlobsArePartial(t *testing.T) {
+	s, _, n, sent := closedWindow(t, 300)
+	want := write(t, s, sent...)
+	closeIt(t, s, n)
+	var typ, metric string
+	err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(&typ, &metric) },
+		"SELECT entity_type, metric FROM "+s.table(rawTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING")
+	if err != nil || metric == "" {
+		t.Fatal(metric, err)
+	}
+	for what, statement := range map[string]string{
+		"garbage":       "UPDATE " + s.table(rawTable) + " SET blob = 0x01020304",
+		"newer version": "UPDATE " + s.table(rawTable) + " SET blob = 0xfe0000000000000000",
+		"gone":          "DELETE FROM " + s.table(rawTable),
+	} {
+		if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND window = ?",
+			n.ID.String(), bucketOf(base), typ, metric, base); err != nil {
+			t.Fatal(err)
+		}
+		got, report := read(t, s, n.ID, 0, 1<<50)
+		if !report.Partial() || report.Damaged != 1 && what == "gone" {
+			t.Errorf("%s: report %+v", what, report)
+		}
+		t.Log(what, report.Damage)
+		for series, values := range want {
+			if len(got[series]) != len(values) && !slices.Contains([]string{metric}, nameOf(series)) {
+				t.Errorf("%s: %s is not whole", what, series)
+			}
+		}
+	}
+	// Other metrics do not touch it.
+	m := labels.MustNewMatcher(labels.MatchNotEqual, "__name__", metric)
+	if _, report := read(t, s, n.ID, 0, 1<<50, m); report.Partial() {
+		t.Errorf("other metrics: %+v", report)
+	}
+}
+
+// nameOf returns the metric name in a series key of windowtest.
+func nameOf(series string) string {
+	const before = `__name__="`
+	series = series[len("{")+len(before):]
+	for i := range series {
+		if series[i] == '"' {
+			return series[:i]
+		}
+	}
+	return series
+}
+
+// TestLatestWithoutItsKeyFrame: the newest frame cannot be read, the one before it can.
+func TestLatestWithoutItsKeyFrame(t *testing.T) {
+	s, c, n, sent := closedWindow(t, 400)
+	c.millis.Store(base + 250_000)
+	write(t, s, sent[:7]...)
+	write(t, s, sent[8:10]...) // not 7, their key frame
+	frames, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	if err != nil || len(frames) != 2 {
+		t.Fatal(len(frames), err)
+	}
+	h, _, _ := frame.Parse(frames[1])
+	if h.At != sent[6].At {
+		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
+	}
+	c.millis.Add((30 * time.Minute).Milliseconds())
+	if frames, err = s.LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
+		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
+	}
+	if seen, err := s.LastSeen(t.Context(), "acme", n.ID); err != nil || seen != sent[0].At {
+		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen, err, sent[0].At)
+	}
+}

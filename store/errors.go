@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+var (
+	// ErrNotConnected is returned by all that needs Cassandra before Connect has succeeded, and after Close. It is retryable.
+	ErrNotConnected = errors.New("store: not connected to Cassandra yet")
+	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than ours.
+	ErrLayout = errors.New("store: a table of another layout")
+	// ErrTooLarge is returned for a frame that Cassandra would refuse.
+	ErrTooLarge = errors.New("store: frame too large")
+)
+
+// Retryable reports whether the same call may succeed later without anybody changing anything: Cassandra is away, overloaded, starting or did not answer in
+// time. What Cassandra refuses for what it is (bad credentials, missing tables, missing rights) is not, nor is the end of a context.
+func Retryable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	for _, known := range []error{
+		ErrNotConnected, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
+		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var request gocql.RequestError
+	if errors.As(err, &request) {
+		switch request.Code() {
+		case gocql.ErrCodeServer, gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeTruncate, gocql.ErrCodeWriteTimeout,
+			gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure, gocql.ErrCodeCDCWriteFailure, gocql.ErrCodeUnprepared:
+			return true
+		}
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// MaxFrameBytes is the longest frame that is stored: half of what Cassandra takes in one mutation by default. A node of 10,000 tables sends key frames
+// of about a tenth of it.
+const MaxFrameBytes = 8 << 20
+
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+
+// WriteFrame stores a frame as it was received; a key frame also renews what is known of its node. The error wraps one of package frame's if the bytes are
+// no frame, or ErrTooLarge; else it is Cassandra's, see Retryable. Writing a frame twice is the same as writing it once.
+func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error {
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		return err
+	}
+	return s.writeFrame(ctx, account, &h, b)
+}
+
+func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header, b []byte) error {
+	if len(b) > MaxFrameBytes {
+		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
+	}
+	err := s.exec(ctx, "INSERT INTO "+s.table(freshTable)+" (account, node, window, at, frame, key_at, received) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), s.millis())
+	if err != nil || !h.IsKey() {
+		return err
+	}
+	return s.writeNode(ctx, account, h, b)
+}
+
+// writeNode renews a node's row. The write carries the frame's own time, so that an old key frame that is read again never hides a newer one.
+func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, b []byte) error {
+	f, err := frame.Decode(b, nil)
+	if err != nil { // what its header says is stored; its values will be missed when the window is closed, and counted then
+		s.metrics.BadKeyPayload.Inc()
+		return nil
+	}
+	facts := make(map[string]string, len(f.Identity.Facts))
+	for _, fact := range f.Identity.Facts {
+		facts[fact.Name] = fact.Value
+	}
+	return s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
+		account, h.Cluster, gocql.UUID(h.Node), f.Identity.Datacenter, f.Identity.Rack, facts, h.Interval, h.At, h.At*1000)
+}
+
+// freshFrames returns the frames of a window that are in fresh, newest first.
+func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
+	var frames [][]byte
+	err := s.each(ctx, func(scan func(...any) bool) bool {
+		var b []byte
+		if !scan(&b) {
+			return false
+		}
+		frames = append(frames, b)
+		return true
+	}, "SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ?", account, gocql.UUID(node), window)
+	return frames, err
+}
+
+// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far a node's clock may be ahead of ours.
+const (
+	recentMillis = 15 * 60_000
+	aheadMillis  = 60_000
+)
+
+// LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta frame, its key frame before it: enough for window.Build and
+// Latest. If the newest one's key frame is not there it is the newest that can be read. None: no frames and no error.
+func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error) {
+	now := s.millis()
+	for w := frame.WindowOf(now + aheadMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
+		frames, err := s.latestIn(ctx, account, node, w)
+		if err != nil || len(frames) > 0 {
+			return frames, err
+		}
+	}
+	return nil, nil
+}
+
+func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
+	newest, err := s.frameRow(ctx, "LIMIT 1", account, gocql.UUID(node), window)
+	if newest == nil || err != nil {
+		return nil, err
+	}
+	h, _, err := frame.Parse(newest)
+	if err == nil && h.IsKey() {
+		return [][]byte{newest}, nil
+	}
+	if err == nil {
+		key, err := s.frameRow(ctx, "AND at = ?", account, gocql.UUID(node), window, h.KeyAt())
+		if err != nil {
+			return nil, err
+		}
+		if names(&h, key) {
+			return [][]byte{key, newest}, nil
+		}
+	}
+	return s.latestReadable(ctx, account, node, window)
+}
+
+// latestReadable looks through a whole window, for the rare case that the newest frame's key frame is lost or late.
+func (s *Store) latestReadable(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
+	frames, err := s.freshFrames(ctx, account, node, window)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range frames {
+		h, _, err := frame.Parse(b)
+		if err != nil {
+			continue
+		}
+		if h.IsKey() {
+			return [][]byte{b}, nil
+		}
+		for _, key := range frames[i+1:] {
+			if names(&h, key) {
+				return [][]byte{key, b}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// names reports whether a delta frame's header names the key frame in b.
+func names(h *frame.Header, b []byte) bool {
+	if b == nil {
+		return false
+	}
+	k, _, err := frame.Parse(b)
+	return err == nil && k.IsKey() && k.At == h.KeyAt() && k.Check == h.KeyCheck
+}
+
+// frameRow returns one frame of a window, or nil.
+func (s *Store) frameRow(ctx context.Context, rest string, args ...any) ([]byte, error) {
+	var b []byte
+	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) },
+		"SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ? "+rest, args...)
+	return b, err
+}

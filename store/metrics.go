@@ -1,0 +1,59 @@
+package store
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Pending, at any time when no Handle runs, and exactly.
+type Metrics struct {
+	Accepted prometheus.Counter     // records given to Handle
+	Written  prometheus.Counter     // frames that are in Cassandra
+	Dropped  *prometheus.CounterVec // by reason: corrupt, too_large
+	Pending  prometheus.Gauge       // frames whose write has not ended; those of a Handle that failed are taken out and come again
+	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
+
+	OpenWindows   prometheus.Gauge
+	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty
+	CloseSeconds  prometheus.Histogram
+	ColumnBytes   prometheus.Counter
+	Columns       prometheus.Counter
+	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess
+	Damaged       prometheus.Counter     // blobs that could not be decoded
+	Retries       prometheus.Counter
+	ReadWindows   *prometheus.CounterVec // by layer: raw, fresh
+	BadKeyPayload prometheus.Counter     // key frames whose identity could not be read
+}
+
+// NewMetrics registers the store's metrics; reg may be nil.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: "store", Name: name, Help: help})
+	}
+	vec := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: "store", Name: name, Help: help}, []string{label})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: name, Help: help})
+	}
+	m := &Metrics{
+		Accepted:    counter("frames_accepted_total", "Records the store role was given."),
+		Written:     counter("frames_written_total", "Frames written to Cassandra."),
+		Dropped:     vec("frames_dropped_total", "Frames that cannot be stored, by reason.", "reason"),
+		Pending:     gauge("frames_pending", "Frames being written."),
+		Returned:    counter("frames_returned_total", "Frames given back unwritten; the stream brings them again."),
+		OpenWindows: gauge("windows_open", "Windows with frames that are not in columns yet."),
+		Closed:      vec("windows_closed_total", "Windows closed, by what that took.", "result"),
+		CloseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "window_close_seconds",
+			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
+		ColumnBytes:   counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
+		Columns:       counter("columns_total", "Columns written."),
+		LostFrames:    vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
+		Damaged:       counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
+		Retries:       counter("retries_total", "Calls to Cassandra that were tried again."),
+		ReadWindows:   vec("read_windows_total", "Windows answered, by layer.", "layer"),
+		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
+	}
+	if reg != nil {
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns,
+			m.LostFrames, m.Damaged, m.Retries, m.ReadWindows, m.BadKeyPayload)
+	}
+	return m
+}

@@ -1,0 +1,203 @@
+// Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every reader and writer of metrics goes through it.
+//
+// It has two layers. Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back, turned to
+// columns and written as a row per metric (raw), the window's meta row last. A window is answered from raw exactly if it has a meta row, else from fresh: so there is
+// neither gap nor doubling, whenever and by whomever it is closed.
+//
+// What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per series and instant, whatever was written twice, late, in which order, or by which process.
+// What bites: a frame that arrives after its window was closed is seen by Read when the window has been closed again, a grace later.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Store is a connection to Cassandra. Its methods may be called from many goroutines.
+type Store struct {
+	config  Config
+	metrics *Metrics
+	log     *slog.Logger
+
+	mu      sync.RWMutex
+	session *gocql.Session
+
+	trouble atomic.Pointer[error] // why the last call failed that may be tried again; nil: it did not
+
+	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
+	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
+}
+
+type dictionaryKey struct {
+	account string
+	node    uuid.UUID
+	hash    window.Hash
+}
+
+type writtenKey struct {
+	dictionaryKey
+	day int64
+	key string
+}
+
+// Two caches' bounds: what is known to be written costs about 100 bytes each; 10,000 nodes × 15 types fit twice. Decoded dictionaries weigh what they have of labels.
+const (
+	writtenEntries   = 300_000
+	dictionaryValues = 4_000_000
+)
+
+// New checks the configuration. It starts nothing: call Connect.
+func New(c Config, m *Metrics) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Store{
+		config: c, metrics: m, log: c.Log,
+		written:      newBounded[writtenKey, struct{}](writtenEntries),
+		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
+	}, nil
+}
+
+// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each failure is logged.
+func (s *Store) Connect(ctx context.Context) error {
+	for wait := newBackoff(); ; {
+		session, err := s.config.cluster().CreateSession()
+		if err == nil {
+			s.mu.Lock()
+			s.session = session
+			s.mu.Unlock()
+			s.note(nil)
+			return nil
+		}
+		s.note(err)
+		s.log.Warn("store: cannot connect to Cassandra, trying again", "hosts", s.config.Hosts, "error", err)
+		if err := wait.sleep(ctx); err != nil {
+			return fmt.Errorf("store: gave up connecting to Cassandra: %w", errors.Join(err, *s.trouble.Load()))
+		}
+	}
+}
+
+// Close ends the connection.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		s.session.Close()
+		s.session = nil
+	}
+}
+
+// Ready returns nil if the last call to Cassandra succeeded, else why it did not.
+func (s *Store) Ready() error {
+	if _, err := s.cql(); err != nil {
+		return err
+	}
+	if p := s.trouble.Load(); p != nil {
+		return fmt.Errorf("store: Cassandra does not answer as it should: %w", *p)
+	}
+	return nil
+}
+
+// note remembers how a call ended, for Ready.
+func (s *Store) note(err error) {
+	switch {
+	case err == nil:
+		s.trouble.Store(nil)
+	case !errors.Is(err, context.Canceled):
+		s.trouble.Store(&err)
+	}
+}
+
+func (s *Store) cql() (*gocql.Session, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, ErrNotConnected
+	}
+	return s.session, nil
+}
+
+// table returns a table's full name.
+func (s *Store) table(name string) string { return s.config.Keyspace + "." + name }
+
+// exec runs a statement.
+func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
+	session, err := s.cql()
+	if err == nil {
+		err = session.Query(statement, args...).ExecContext(ctx)
+	}
+	s.note(err)
+	return err
+}
+
+// each runs a query and calls row for each of its rows until it returns false. row gets them by scanning.
+func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+	session, err := s.cql()
+	if err != nil {
+		return err
+	}
+	iter := session.Query(statement, args...).IterContext(ctx)
+	for row(iter.Scan) {
+	}
+	err = iter.Close()
+	s.note(err)
+	return err
+}
+
+// retry calls f until it succeeds, its error is not retryable or ctx ends.
+func (s *Store) retry(ctx context.Context, what string, f func() error) error {
+	for wait := newBackoff(); ; {
+		err := f()
+		if err == nil || !Retryable(err) || ctx.Err() != nil {
+			return err
+		}
+		s.metrics.Retries.Inc()
+		s.log.Warn("store: Cassandra failed, trying again", "what", what, "error", err)
+		if ended := wait.sleep(ctx); ended != nil {
+			return errors.Join(ended, err)
+		}
+	}
+}
+
+// backoff waits longer each time, with jitter so that many do not come back at once.
+type backoff struct{ wait time.Duration }
+
+const (
+	firstWait   = 50 * time.Millisecond
+	longestWait = 5 * time.Second
+)
+
+func newBackoff() *backoff { return &backoff{firstWait} }
+
+func (b *backoff) sleep(ctx context.Context) error {
+	d := b.wait/2 + rand.N(b.wait)
+	b.wait = min(2*b.wait, longestWait)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// millis returns the clock in milliseconds since the Unix epoch.
+func (s *Store) millis() int64 { return s.config.Now().UnixMilli() }

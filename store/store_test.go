@@ -1,0 +1,288 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// base is when the tests' histories begin.
+var base = frame.WindowOf(time.Now().Add(-2 * time.Hour).UnixMilli())
+
+// clock is the tests' time. It moves a little whenever it is read, as real ones do.
+type clock struct{ millis, reads atomic.Int64 }
+
+func (c *clock) now() time.Time {
+	return time.UnixMilli(c.millis.Load()).Add(time.Duration(c.reads.Add(1)) * time.Microsecond)
+}
+
+var keyspaces atomic.Int64
+
+// testConfig returns a configuration with a keyspace of the test's own.
+func testConfig(t *testing.T, addr string, c *clock) Config {
+	config := DefaultConfig()
+	config.Hosts = []string{addr}
+	config.Keyspace = fmt.Sprintf("store_%d_%d", os.Getpid(), keyspaces.Add(1))
+	config.Now = c.now
+	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return config
+}
+
+func mustOpen(t *testing.T, config Config) *Store {
+	t.Helper()
+	s, err := New(config, NewMetrics(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func mustStore(t *testing.T, c *clock) *Store {
+	t.Helper()
+	s := mustOpen(t, testConfig(t, engines.SharedCassandra(t).Addr(), c))
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newClock(at int64) *clock {
+	c := &clock{}
+	c.millis.Store(at)
+	return c
+}
+
+func seeded(t *testing.T, seed uint64) windowtest.Pick {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 7)).IntN
+}
+
+func TestSchema(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	ctx := t.Context()
+	// Again, by several at once, in a keyspace where nothing is yet.
+	other := s.config
+	other.Keyspace += "_b"
+	var wg sync.WaitGroup
+	for range 3 {
+		o := mustOpen(t, other)
+		wg.Go(func() {
+			if err := o.Apply(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for table, want := range map[string]struct {
+		ttl   int
+		unit  string
+		size  string
+		class string
+	}{
+		freshTable:  {3600, "MINUTES", "3", "ZstdCompressor"},
+		rawTable:    {14 * 86400, "HOURS", "14", "ZstdCompressor"},
+		seriesTable: {15 * 86400, "HOURS", "15", "ZstdCompressor"},
+	} {
+		var ttl int
+		var compaction, compression map[string]string
+		var repair, speculative string
+		err := s.session.Query("SELECT default_time_to_live, compaction, compression, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+			other.Keyspace, table).ScanContext(ctx, &ttl, &compaction, &compression, &repair, &speculative)
+		if err != nil {
+			t.Fatal(table, err)
+		}
+		if ttl != want.ttl || compaction["compaction_window_unit"] != want.unit || compaction["compaction_window_size"] != want.size ||
+			!strings.HasSuffix(compaction["class"], "TimeWindowCompactionStrategy") || !strings.HasSuffix(compression["class"], want.class) ||
+			repair != "NONE" || !strings.EqualFold(speculative, "NEVER") {
+			t.Errorf("%s: ttl %d, %v, %v, read repair %s, speculative retry %s", table, ttl, compaction, compression, repair, speculative)
+		}
+	}
+}
+
+func TestForeignLayoutIsRefused(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	ctx := t.Context()
+	for _, statement := range []string{
+		"DROP TABLE " + s.table(seriesTable),
+		"CREATE TABLE " + s.table(seriesTable) + " (account text, node text, blob blob, PRIMARY KEY (account, node))",
+	} {
+		if err := s.change(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.Apply(ctx)
+	if !asIs(err, ErrLayout) || !strings.Contains(err.Error(), seriesTable) || !strings.Contains(err.Error(), "node") {
+		t.Fatalf("got %v", err)
+	}
+	if Retryable(err) {
+		t.Error("it is retryable")
+	}
+	t.Log(err)
+	// A further regular column is a newer version's.
+	if err := s.change(ctx, "DROP TABLE "+s.table(seriesTable)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(ctx, "ALTER TABLE "+s.table(rawTable)+" ADD more text"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusedByCassandraIsNotRetryable(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	for _, statement := range []string{"SELECT x FROM nowhere.nothing", "SELECT"} {
+		if err := s.exec(t.Context(), statement); err == nil || Retryable(err) {
+			t.Errorf("%s: %v, retryable %v", statement, err, Retryable(err))
+		}
+	}
+}
+
+// TestCassandraAway freezes, kills and restarts Cassandra under a Writer: Handle waits, readiness says why, and all is there afterwards.
+func TestCassandraAway(t *testing.T) {
+	node := engines.MustCassandra(t)
+	c := newClock(base)
+	config := testConfig(t, node.Addr(), c)
+	config.Timeout = 2 * time.Second
+	s := mustOpen(t, config)
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pick := seeded(t, 5)
+	n := windowtest.NewNode(pick)
+	w := NewWriter(s)
+	want := windowtest.Samples{}
+	offset := int64(0)
+	step := func() Record {
+		sent := n.Step(base+offset*5000, false)
+		want.Add(sent.Samples)
+		offset++
+		return Record{"acme", 0, offset - 1, sent.Bytes}
+	}
+	under := func(what string, fail func() error, heal func() error) {
+		t.Helper()
+		if err := fail(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		records := []Record{step(), step()}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		go func() { done <- w.Handle(ctx, records) }()
+		eventually(t, what+": not ready", func() bool { return s.Ready() != nil })
+		select {
+		case err := <-done:
+			t.Fatalf("%s: Handle did not wait: %v", what, err)
+		default:
+		}
+		t.Logf("%s: %v", what, s.Ready())
+		if err := heal(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		eventually(t, what+": ready again", func() bool {
+			s.Nodes(ctx, "acme")
+			return s.Ready() == nil
+		})
+	}
+	if err := w.Handle(t.Context(), []Record{step()}); err != nil {
+		t.Fatal(err)
+	}
+	under("frozen", node.Pause, node.Resume)
+	under("killed", node.Kill, func() error { return node.Restart(t.Context()) })
+	c.millis.Store(base + frame.WindowMillis + 60_000)
+	if err := w.Tick(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, open := w.LowWater(0); open {
+		t.Error("the window is still open")
+	}
+	checkRead(t, s, n, want)
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(2 * time.Minute); !f(); <-ticker.C {
+		if time.Now().After(deadline) {
+			t.Fatal(what + ": it did not come to that")
+		}
+	}
+}
+
+func TestConnectGivesUpWithItsContext(t *testing.T) {
+	c := newClock(base)
+	s, err := New(testConfig(t, "127.0.0.1:1", c), NewMetrics(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteFrame(t.Context(), "acme", windowtest.NewNode(seeded(t, 1)).Step(base, true).Bytes); !Retryable(err) {
+		t.Errorf("before Connect: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := s.Connect(ctx); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+	if s.Ready() == nil {
+		t.Error("ready without a connection")
+	}
+}
+
+func TestConfigReportsAllErrors(t *testing.T) {
+	c := Config{Hosts: []string{"a:1", "b:2", ":"}, Keyspace: "Big", ReplicationFactor: 3, Consistency: "ONE", Password: "x", FreshTTL: time.Minute, Grace: -1}
+	_, err := New(c, nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, field := range []string{"hosts: ports", "hosts: \":\"", "keyspace", "consistency", "username", "raw_ttl", "fresh_ttl", "grace", "timeout", "in_flight"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("%s is not reported in:\n%v", field, err)
+		}
+	}
+	d := DefaultConfig()
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBoundedKeepsWhatIsUsed(t *testing.T) {
+	b := newBounded[int, int](100)
+	for i := range 1000 {
+		b.put(i, i, 5)
+		if _, found := b.get(7); i >= 7 && !found {
+			t.Fatalf("7 is gone after %d", i)
+		}
+		total := 0
+		for _, w := range b.young {
+			total += w.weight
+		}
+		for _, w := range b.old {
+			total += w.weight
+		}
+		if total > 100 {
+			t.Fatalf("it weighs %d", total)
+		}
+	}
+}

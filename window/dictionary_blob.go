@@ -1,0 +1,192 @@
+package window
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Hash addresses a dictionary by its content: the first 8 bytes of the SHA-256 of its blob.
+type Hash [8]byte
+
+// String returns the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// HashOf returns the hash of a dictionary's blob.
+func HashOf(blob []byte) Hash {
+	sum := sha256.Sum256(blob)
+	return Hash(sum[:len(Hash{})])
+}
+
+const dictionaryVersion = 1
+
+// Append appends the dictionary as COLUMNS.md describes it. Equal dictionaries give equal bytes.
+func (d *Dictionary) Append(dst []byte) []byte {
+	dst = append(dst, dictionaryVersion)
+	dst = append(dst, d.Node[:]...)
+	for _, s := range []string{d.Cluster, d.Datacenter, d.Rack, d.Key, d.Type} {
+		dst = appendText(dst, s)
+	}
+	dst = appendUvarint(dst, uint64(len(d.Labels)))
+	for _, l := range d.Labels {
+		dst = appendText(dst, l)
+	}
+	var bounds []*frame.Bounds
+	for i := range d.Metrics {
+		if b := d.Metrics[i].Bounds; b != nil && boundsIndex(bounds, b) < 0 {
+			bounds = append(bounds, b)
+		}
+	}
+	dst = appendUvarint(dst, uint64(len(bounds)))
+	for _, b := range bounds {
+		dst = appendSvarint(dst, int64(b.Exponent))
+		dst = appendUvarint(dst, uint64(len(b.Upper)))
+		last := int64(0)
+		for _, u := range b.Upper {
+			dst = appendSvarint(dst, u-last)
+			last = u
+		}
+	}
+	dst = appendUvarint(dst, uint64(len(d.Metrics)))
+	for i := range d.Metrics {
+		m := &d.Metrics[i]
+		dst = append(appendText(dst, m.Name), byte(m.Kind))
+		dst = appendSvarint(appendText(dst, m.Unit), int64(m.Exponent))
+		if m.Kind.IsHistogram() {
+			set := uint64(boundsIndex(bounds, m.Bounds)) << 1
+			if m.HasSum {
+				set |= 1
+			}
+			dst = appendUvarint(dst, set)
+		}
+	}
+	dst = appendUvarint(dst, uint64(len(d.Rows)))
+	last := make([]string, len(d.Labels))
+	for _, row := range d.Rows {
+		for i, v := range row {
+			n := shared(last[i], v)
+			dst = appendText(appendUvarint(dst, uint64(n)), v[n:])
+		}
+		last = row
+	}
+	return dst
+}
+
+func boundsIndex(list []*frame.Bounds, b *frame.Bounds) int {
+	return slices.IndexFunc(list, func(o *frame.Bounds) bool { return sameBounds(o, b) })
+}
+
+// shared returns how many bytes a and b begin with alike.
+func shared(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// maxRows bounds the entities of a dictionary; a decoder's allocations are bounded by the input already.
+const maxRows = frame.MaxCells
+
+// DecodeDictionary reads a dictionary's blob. The error wraps ErrVersion or ErrMalformed.
+func DecodeDictionary(b []byte) (*Dictionary, error) {
+	r := blob{b: b}
+	r.version(dictionaryVersion)
+	d := &Dictionary{}
+	copy(d.Node[:], r.take(len(d.Node)))
+	for _, s := range []*string{&d.Cluster, &d.Datacenter, &d.Rack, &d.Key, &d.Type} {
+		*s = r.text("a name")
+	}
+	for range r.count("labels", frame.MaxLabels) {
+		d.Labels = append(d.Labels, r.text("a label"))
+	}
+	bounds := make([]*frame.Bounds, r.count("bounds sets", frame.MaxBoundsSets))
+	for i := range bounds {
+		bounds[i] = r.bounds()
+	}
+	for range r.count("metrics", 2*frame.MaxMetrics) {
+		m := Metric{Type: d.Type, Name: r.text("a name"), Kind: frame.Kind(r.u8()), Unit: r.text("a unit"), Exponent: int(r.svarint())}
+		if m.Kind > frame.String || m.Exponent < -18 || m.Exponent > 18 {
+			r.fail("metric %q has kind %d and exponent %d", m.Name, m.Kind, m.Exponent)
+		}
+		if m.Kind.IsHistogram() {
+			set := r.number("a bounds set", 2*len(bounds))
+			if r.err == nil {
+				m.Bounds, m.HasSum = bounds[set/2], set%2 == 1
+			}
+		}
+		d.Metrics = append(d.Metrics, m)
+	}
+	d.rows(&r)
+	if err := r.done(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (r *blob) bounds() *frame.Bounds {
+	b := &frame.Bounds{Exponent: int(r.svarint())}
+	last := int64(0)
+	for i := range r.count("bounds", frame.MaxBounds) {
+		u := last + r.svarint()
+		if i > 0 && u <= last {
+			r.fail("bounds do not rise")
+		}
+		b.Upper = append(b.Upper, u)
+		last = u
+	}
+	if len(b.Upper) == 0 || b.Exponent < -18 || b.Exponent > 18 {
+		r.fail("a bounds set is empty or of exponent %d", b.Exponent)
+	}
+	return b
+}
+
+// rows reads the entities. A value that repeats its predecessor's costs two bytes and may be long, so what all values take together is bounded, too.
+func (d *Dictionary) rows(r *blob) {
+	n := r.uvarint()
+	limit := uint64(1)
+	if len(d.Labels) > 0 {
+		limit = uint64(min(maxRows, len(r.b)/(2*len(d.Labels))))
+	}
+	if n > limit {
+		r.fail("%d entities, at most %d can be", n, limit)
+	}
+	if r.err != nil {
+		return
+	}
+	d.Rows = make([][]string, n)
+	values := make([]string, int(n)*len(d.Labels))
+	last := make([]string, len(d.Labels))
+	total := 0
+	for i := range d.Rows {
+		row := values[i*len(d.Labels) : (i+1)*len(d.Labels) : (i+1)*len(d.Labels)]
+		for j := range row {
+			keep := r.number("a shared beginning", len(last[j])+1)
+			tail := string(r.take(r.count("bytes of a label value", frame.MaxLabelBytes)))
+			if r.err != nil {
+				return
+			}
+			switch {
+			case tail == "" && keep == len(last[j]):
+				row[j] = last[j] // no copy
+			default:
+				row[j] = last[j][:keep] + tail
+				total += len(row[j])
+			}
+		}
+		if total > frame.MaxRawBytes {
+			r.fail("label values take more than %d bytes", frame.MaxRawBytes)
+			return
+		}
+		if i > 0 && slices.Compare(last, row) >= 0 {
+			r.fail("entities are not in order")
+			return
+		}
+		d.Rows[i] = row
+		last = row
+	}
+}

@@ -1,0 +1,131 @@
+package window
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// appendTimes appends ascending instants of one window: a grid, and by how much each instant is off it.
+func appendTimes(dst []byte, start int64, times []int64) []byte {
+	n := int64(len(times))
+	dst = appendUvarint(dst, uint64(n))
+	if n == 0 {
+		return dst
+	}
+	first := times[0] - start
+	step := int64(1)
+	if n > 1 { // the median, which lost passes do not bend
+		gaps := make([]int64, 0, n-1)
+		for i := int64(1); i < n; i++ {
+			gaps = append(gaps, times[i]-times[i-1])
+		}
+		slices.Sort(gaps)
+		step = gaps[len(gaps)/2]
+	}
+	dst = appendUvarint(appendUvarint(dst, uint64(first)), uint64(step))
+	// Each instant is where the step after its predecessor leads, plus an offset.
+	offsets, width := make([]uint64, 0, n), 0
+	for i := int64(1); i < n; i++ {
+		d := times[i] - times[i-1] - step
+		z := uint64(d<<1) ^ uint64(d>>63)
+		offsets = append(offsets, z)
+		width = max(width, bits.Len64(z))
+	}
+	varints := 0
+	for _, z := range offsets {
+		varints += (bits.Len64(z|1) + 6) / 7
+	}
+	if packed := (len(offsets)*width + 7) / 8; packed > varints {
+		dst = append(dst, timesVarint)
+		for _, z := range offsets {
+			dst = appendUvarint(dst, z)
+		}
+		return dst
+	}
+	dst = append(dst, byte(width))
+	return appendPacked(dst, offsets, width)
+}
+
+// timesVarint stands where the width does if the offsets are varints.
+const timesVarint = 255
+
+// maxOffsetBits is the widest offset: twice the window's length in zigzag.
+const maxOffsetBits = 21
+
+// times reads the instants of the window that begins at start.
+func (r *blob) times(start int64) []int64 {
+	n := r.uvarint()
+	if n == 0 || r.err != nil {
+		return nil
+	}
+	if n > MaxInstants {
+		r.fail("%d instants, %d are allowed", n, MaxInstants)
+		return nil
+	}
+	first := r.number("the first instant", frame.WindowMillis)
+	step := int64(r.number("the step", frame.WindowMillis+1))
+	width := int(r.u8())
+	var packed []byte
+	switch {
+	case width == timesVarint:
+		if int(n)-1 > len(r.b) {
+			r.fail("offsets are missing")
+		}
+	case width > maxOffsetBits:
+		r.fail("offsets of %d bits", width)
+	default:
+		packed = r.take(((int(n)-1)*width + 7) / 8)
+	}
+	if r.err != nil {
+		return nil
+	}
+	times := make([]int64, n)
+	times[0] = start + int64(first)
+	for i := 1; i < len(times); i++ {
+		var z uint64
+		if width == timesVarint {
+			z = r.uvarint()
+		} else {
+			z = packedAt(packed, i-1, width)
+		}
+		d := step + (int64(z>>1) ^ -int64(z&1))
+		times[i] = times[i-1] + d
+		if d < 1 || d > frame.WindowMillis || times[i]-start >= frame.WindowMillis {
+			r.fail("instants do not rise or leave the window")
+			return nil
+		}
+	}
+	return times
+}
+
+// appendPacked appends numbers of width bits each, lowest bits first.
+func appendPacked(dst []byte, list []uint64, width int) []byte {
+	var acc uint64
+	n := 0
+	for _, v := range list {
+		acc |= v << n
+		for n += width; n >= 8; n -= 8 {
+			dst = append(dst, byte(acc))
+			acc >>= 8
+		}
+	}
+	if n > 0 {
+		dst = append(dst, byte(acc))
+	}
+	return dst
+}
+
+// packedAt returns number i.
+func packedAt(b []byte, i, width int) uint64 {
+	var v uint64
+	from := i * width
+	for got := 0; got < width; {
+		at := from + got
+		part := uint64(b[at/8] >> (at % 8))
+		v |= part << got
+		got += 8 - at%8
+	}
+	return v & (1<<width - 1)
+}
