@@ -38,6 +38,15 @@ func (s *Server) routes() []route {
 	}
 }
 
+// Patterns returns the patterns of all endpoints, such as "GET /v1/nodes".
+func (s *Server) Patterns() []string {
+	var list []string
+	for _, r := range s.routes() {
+		list = append(list, r.pattern)
+	}
+	return list
+}
+
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {

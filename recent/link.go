@@ -47,7 +47,7 @@ func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	case l.closed:
 		l.mu.Unlock()
 		return nil, fmt.Errorf("%w: closed", ErrAway)
-	case l.config.Clock().Before(l.awayUntil):
+	case time.Now().Before(l.awayUntil):
 		err := fmt.Errorf("%w: %v", ErrAway, l.why)
 		l.mu.Unlock()
 		return nil, err
@@ -84,7 +84,7 @@ func (l *link) dial(done chan struct{}) {
 	l.dialing = nil
 	switch {
 	case err != nil:
-		l.why, l.awayUntil = err, l.config.Clock().Add(l.config.Backoff)
+		l.why, l.awayUntil = err, time.Now().Add(l.config.Backoff)
 	case l.closed:
 		client.Close()
 	default:
@@ -106,7 +106,7 @@ func (l *link) judge(caller context.Context, err error) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.why, l.awayUntil = err, l.config.Clock().Add(l.config.Backoff)
+	l.why, l.awayUntil = err, time.Now().Add(l.config.Backoff)
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 

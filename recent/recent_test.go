@@ -261,10 +261,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestRedisAway(t *testing.T) {
 	server := engines.MustRedis(t)
 	f := newFixture(t, server.Addr())
-	f.writer.config.Clock, f.reader.config.Clock = time.Now, time.Now // the backoff is real here
 	n := frametest.New("one", 1, 2)
 	write := func() {
-		if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: n.Frame(time.Now().UnixMilli())}}); err != nil {
+		if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: n.Frame(f.clock.millis.Add(5000))}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -327,7 +326,6 @@ func TestRedisAwayFromTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, server.Addr())
-	f.writer.config.Clock, f.reader.config.Clock = time.Now, time.Now
 	if err := f.reader.Ping(t.Context()); !errors.Is(err, ErrAway) {
 		t.Error("want ErrAway, got", err)
 	}

@@ -163,7 +163,7 @@ func (n *Node) Frame(at int64) []byte {
 		panic(err) // the node breaks FORMAT.md: a fault of this package
 	}
 	if f.IsKey() {
-		n.key, n.keyed = f, n.copy()
+		n.key, n.keyed = f, n.Copy()
 	}
 	return b
 }
@@ -171,7 +171,8 @@ func (n *Node) Frame(at int64) []byte {
 // Skip loses a frame: the next one's sequence number shows it.
 func (n *Node) Skip() { n.sequence++ }
 
-func (n *Node) copy() [][]Entity {
+// Copy returns the entities as they are now, to compare with later.
+func (n *Node) Copy() [][]Entity {
 	all := make([][]Entity, len(n.Entities))
 	for t := range n.Entities {
 		for _, e := range n.Entities[t] {

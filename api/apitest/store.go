@@ -1,0 +1,168 @@
+// Package apitest is for tests of the API and of its clients: a store that lives in memory and answers as the real one does.
+package apitest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// ErrDown is what every call answers while Store.Down.
+var ErrDown = errors.New("apitest: the store is down")
+
+// Store keeps frames in memory.
+type Store struct {
+	mu     sync.Mutex
+	down   bool
+	reads  int
+	frames map[nodeKey]map[int64][]byte // by time
+}
+
+type nodeKey struct {
+	account string
+	node    uuid.UUID
+}
+
+// Put takes a frame.
+func (s *Store) Put(account string, b []byte) {
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		panic(err) // the test's frames are good
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := nodeKey{account, h.Node}
+	if s.frames == nil {
+		s.frames = map[nodeKey]map[int64][]byte{}
+	}
+	if s.frames[k] == nil {
+		s.frames[k] = map[int64][]byte{}
+	}
+	s.frames[k][h.At] = b
+}
+
+// SetDown lets every call fail, or no longer.
+func (s *Store) SetDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+// Reads returns how often values were asked for.
+func (s *Store) Reads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+// Ready is api.Deps.StoreReady.
+func (s *Store) Ready(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return ErrDown
+	}
+	return nil
+}
+
+// windows returns a node's windows, oldest first.
+func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
+	if s.down {
+		return nil, ErrDown
+	}
+	groups := map[int64][][]byte{}
+	for at, b := range s.frames[k] {
+		groups[frame.WindowOf(at)] = append(groups[frame.WindowOf(at)], b)
+	}
+	var all []*window.Window
+	for _, g := range groups {
+		w, _, err := window.Build(window.Node{Account: k.account, ID: k.node}, g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *window.Window) int { return int(a.Start - b.Start) })
+	return all, nil
+}
+
+// Nodes implements api.Store.
+func (s *Store) Nodes(_ context.Context, account string) ([]api.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return nil, ErrDown
+	}
+	var nodes []api.Node
+	for k := range s.frames {
+		if k.account != account {
+			continue
+		}
+		windows, err := s.windows(k)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, windows[len(windows)-1].Node)
+	}
+	return nodes, nil
+}
+
+// LatestFrames implements api.Store.
+func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reads++; s.down {
+		return nil, ErrDown
+	}
+	frames := s.frames[nodeKey{account, node}]
+	newest := int64(0)
+	for at := range frames {
+		newest = max(newest, at)
+	}
+	if newest == 0 {
+		return nil, nil
+	}
+	h, _, err := frame.Parse(frames[newest])
+	if err != nil || h.IsKey() {
+		return [][]byte{frames[newest]}, err
+	}
+	return [][]byte{frames[h.KeyAt()], frames[newest]}, nil
+}
+
+// LastSeen is api.Deps.LastSeen.
+func (s *Store) LastSeen(_ context.Context, account string, node uuid.UUID) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return 0, ErrDown
+	}
+	newest := int64(0)
+	for at := range s.frames[nodeKey{account, node}] {
+		newest = max(newest, at)
+	}
+	return newest, nil
+}
+
+// Read implements api.Store.
+func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	windows, err := s.windows(nodeKey{account, node})
+	if err != nil {
+		return nil, err
+	}
+	var parts [][]window.Series
+	for _, w := range windows {
+		parts = append(parts, w.Select(from, to, matchers...))
+	}
+	return window.Join(parts...), nil
+}
