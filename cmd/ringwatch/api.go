@@ -65,3 +65,12 @@ func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from
 	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
 	return series, err
 }
+
+func (s apiStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
+	known, err := s.Store.Nodes(ctx, account)
+	nodes := make([]api.Node, len(known))
+	for i := range known {
+		nodes[i] = known[i].Node
+	}
+	return nodes, err
+}
