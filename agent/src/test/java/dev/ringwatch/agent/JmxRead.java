@@ -12,7 +12,7 @@ import javax.management.remote.JMXServiceURL;
 
 /**
  * Reads attributes from a JVM's JMX port for tests in other languages: takes the service URL as its argument and lines
- * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, answers a line each: the value, or {@code !} and why there is none.
+ * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, or {@code OBJECTNAME<TAB>OPERATION()}, answers a line each: the value, or {@code !} and why there is none.
  */
 public final class JmxRead {
     private JmxRead() {
@@ -25,7 +25,10 @@ public final class JmxRead {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 String[] words = line.split("\t");
                 try {
-                    Object value = server.getAttribute(new ObjectName(words[0]), words[1]);
+                    ObjectName name = new ObjectName(words[0]);
+                    Object value = words[1].endsWith("()")
+                            ? server.invoke(name, words[1].substring(0, words[1].length() - 2), null, null)
+                            : server.getAttribute(name, words[1]);
                     System.out.println(value instanceof long[] ? Arrays.toString((long[]) value) : value);
                 } catch (Exception e) {
                     System.out.println("! " + e);
