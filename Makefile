@@ -43,11 +43,23 @@ status: bin/up ## say what runs
 clean-data: bin/up ## forget the data of what make up started
 	@bin/up clean-data
 
-test: build ## every test, on real engines
-	@go run ./cmd/testsum
+test: prerequisites ## every test, on real engines
+	@go run ./cmd/testsum --build=make,build
 
-test-full: build ## the same with the race detector and the long tests
-	@go run ./cmd/testsum --full
+test-full: prerequisites ## the same with the race detector and the long tests
+	@go run ./cmd/testsum --build=make,build --full
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
+
+# Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
+.PHONY: bench-record bench-codec bench-freshness
+bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
+	@go run ./bench/record
+
+bench-codec: build ## the frame format on recorded frames, in Go and in Java
+	@cd agent && mvn -q -B test-compile
+	@go run ./bench/codec
+
+bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
+	@go run ./bench/freshness

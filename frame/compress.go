@@ -47,6 +47,9 @@ func unpack(h *Header, packed []byte) ([]byte, error) {
 		if err := header.Decode(packed); err != nil || header.Skippable || header.DictionaryID != 0 {
 			return nil, fmt.Errorf("%w: the payload is not one zstd frame", ErrMalformed)
 		}
+		if header.HasFCS && header.FrameContentSize > uint64(h.RawLength) {
+			return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d", ErrTooLarge, header.FrameContentSize, h.RawLength)
+		}
 		if header.HasFCS && header.FrameContentSize != uint64(h.RawLength) {
 			return nil, fmt.Errorf("%w: the payload unpacks to another length than raw_length", ErrMalformed)
 		}

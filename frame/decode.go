@@ -263,11 +263,15 @@ func (d *decoder) eachGroup(what string, content func(template int, t *tpl)) {
 }
 
 func (d *decoder) entities() {
-	cells := 0
+	entities, cells := 0, 0
+	for i := range d.templates {
+		entities += d.templates[i].total
+		cells += d.templates[i].total * len(d.templates[i].Metrics)
+	}
 	d.eachGroup("groups of entities", func(template int, t *tpl) {
-		limit := MaxCells
+		limit := min(MaxEntities-entities, (MaxCells-cells)/len(t.Metrics))
 		if len(t.Labels) == 0 {
-			limit = 1
+			limit = min(limit, 1)
 		}
 		n := d.count("entities", limit, max(1, len(t.Labels)))
 		if n == 0 && d.err == nil {
@@ -282,14 +286,10 @@ func (d *decoder) entities() {
 			rows = append(rows, values[len(values)-len(t.Labels):len(values):len(values)])
 		}
 		t.total += n
+		entities += n
+		cells += n * len(t.Metrics)
 		d.f.Added = append(d.f.Added, Entities{template, rows})
 	})
-	for i := range d.templates {
-		cells += d.templates[i].total * len(d.templates[i].Metrics)
-	}
-	if cells > MaxCells {
-		d.fail(ErrTooLarge, "%d cells where %d are allowed", cells, MaxCells)
-	}
 }
 
 func (d *decoder) removed() {

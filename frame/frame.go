@@ -36,6 +36,7 @@ const (
 	MaxNameBytes     = 255
 	MaxLabelBytes    = 1024
 	MaxTextBytes     = 65_535
+	MaxEntities      = 1 << 20
 	MaxCells         = 1 << 24
 	maxExponent      = 18
 	maxAt            = 1<<48 - 1

@@ -80,7 +80,7 @@ func makeHostile(t *testing.T) []hostile {
 	add("raw_length_wrong", ErrMalformed, nil, withPayload(smallest.frame, None, 8, make([]byte, 7)))
 	add("raw_length_65_MiB", ErrTooLarge, nil, withPayload(smallest.frame, Zstd, 65<<20, make([]byte, 7)))
 	add("zstd_of_nothing", ErrMalformed, nil, withPayload(smallest.frame, Zstd, 7, []byte{1, 2, 3}))
-	add("zstd_bomb", ErrMalformed, nil, withPayload(smallest.frame, Zstd, 7, zstdEncoder().EncodeAll(make([]byte, 8<<20), nil)))
+	add("zstd_bomb", ErrTooLarge, nil, withPayload(smallest.frame, Zstd, 7, zstdEncoder().EncodeAll(make([]byte, 8<<20), nil)))
 	add("deflate_of_nothing", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 7, []byte{255, 255}))
 	_, packed := pack(Deflate, make([]byte, 1<<20))
 	add("deflate_bomb", ErrTooLarge, nil, withPayload(smallest.frame, Deflate, 7, packed))
@@ -154,6 +154,14 @@ func makeHostile(t *testing.T) []hostile {
 	edit("histogram_that_does_not_differ", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[2].Histograms[1].Sum = 0 })
 	edit("column_of_empty_type", ErrMalformed, full, func(f *Frame) {
 		f.Values = append(f.Values, Group{Template: 2, Columns: []Column{{All: true}}})
+	})
+	edit("entities_too_many", ErrTooLarge, full, func(f *Frame) {
+		f.Presence, f.Values = nil, nil
+		pools := Entities{Template: 2}
+		for i := range MaxEntities {
+			pools.Rows = append(pools.Rows, []string{fmt.Sprint(i), ""})
+		}
+		f.Added = append(f.Added, pools)
 	})
 	edit("cells_too_many", ErrTooLarge, full, func(f *Frame) {
 		f.Presence, f.Values = nil, nil

@@ -166,7 +166,8 @@ func (c *Consumer) session(ctx context.Context) error {
 		if nextCommit.Before(until) {
 			until = nextCommit
 		}
-		err := c.poll(ctx, max(until.Sub(c.now()), 0))
+		// Never 0: a poll whose time is over returns without looking.
+		err := c.poll(ctx, max(until.Sub(c.now()), time.Millisecond))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -178,11 +179,11 @@ func (c *Consumer) session(ctx context.Context) error {
 		}
 		if now := c.now(); !now.Before(nextTick) {
 			c.tick(ctx, now)
-			nextTick = now.Add(c.config.TickEvery)
+			nextTick = c.now().Add(c.config.TickEvery) // counted from its end, so that a slow one leaves time for records
 		}
-		if now := c.now(); !now.Before(nextCommit) {
+		if !c.now().Before(nextCommit) {
 			c.commit(ctx, c.owned())
-			nextCommit = now.Add(c.config.CommitEvery)
+			nextCommit = c.now().Add(c.config.CommitEvery)
 		}
 		client.AllowRebalance()
 	}
@@ -270,7 +271,7 @@ func (c *Consumer) take(fetches kgo.Fetches) error {
 			c.metrics.lag.WithLabelValues(partitionLabel(p.Partition)).Set(float64(max(0, p.HighWatermark-p.Records[n-1].Offset-1)))
 		}
 	})
-	c.metrics.pending.Set(float64(len(c.pending)))
+	c.metrics.waiting(c.pending)
 	return fatal
 }
 
@@ -310,7 +311,7 @@ func (c *Consumer) handled() {
 	}
 	c.metrics.handled.Add(float64(len(c.pending)))
 	c.pending = nil // the handler may keep the slice
-	c.metrics.pending.Set(0)
+	c.metrics.waiting(nil)
 }
 
 func (c *Consumer) tick(ctx context.Context, now time.Time) {

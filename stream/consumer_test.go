@@ -245,6 +245,9 @@ func TestRebalance(t *testing.T) {
 	first.mu.Unlock()
 	publish(10)
 	eventually(t, "the first consumer tries again", func() bool { return metric(t, regOne, "ringwatch_stream_handle_retries_total") > 2 })
+	if metric(t, regOne, "ringwatch_stream_pending_age_seconds") <= 0 {
+		t.Error("pending records have no age")
+	}
 	third := newWorker(b)
 	three, regThree := mustConsumer(t, testConsumerConfig(c), third)
 	stopThree := run(t, three)
@@ -265,6 +268,30 @@ func TestRebalance(t *testing.T) {
 	for _, reg := range []*prometheus.Registry{regOne, regTwo, regThree} {
 		consumeLedger(t, reg)
 	}
+}
+
+// Ticks that take longer than the time between them must not keep records away.
+func TestSlowTicks(t *testing.T) {
+	c := testConfig(t, engines.SharedKafka(t))
+	mustTopic(t, c)
+	p, _ := mustProducer(t, c)
+	w := &slowTicker{worker: newWorker(newBoard()), took: 30 * time.Millisecond}
+	consumer, reg := mustConsumer(t, testConsumerConfig(c), w) // ticks are 20 ms apart
+	stop := run(t, consumer)
+	mustPublish(t, p, "prod", 100)
+	eventually(t, "everything is handled", func() bool { return w.handled() == 100 })
+	stop()
+	consumeLedger(t, reg)
+}
+
+type slowTicker struct {
+	*worker
+	took time.Duration
+}
+
+func (s *slowTicker) Tick(ctx context.Context, now time.Time) error {
+	wait(ctx, s.took)
+	return errors.New("and it fails")
 }
 
 func TestFatal(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func newRandom(t *testing.T) *rand.Rand {
 func testConfig(t *testing.T, broker *engines.Kafka) Config {
 	c := DefaultConfig()
 	c.Brokers = []string{broker.Addr()}
-	c.Topic = strings.ReplaceAll(t.Name(), "/", ".")
+	c.Topic = fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano()) // a test that runs again begins anew
 	c.Partitions = 4
 	return c
 }

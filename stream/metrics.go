@@ -3,6 +3,8 @@ package stream
 import (
 	"fmt"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -14,6 +16,9 @@ type consumerMetrics struct {
 	pending                                        prometheus.Gauge
 	retries, tickErrors, commitErrors, fetchErrors prometheus.Counter
 	lag                                            *prometheus.GaugeVec
+
+	oldest atomic.Int64 // when the first pending record was received, ms since the Unix epoch; 0: none is pending
+	age    prometheus.GaugeFunc
 }
 
 func newConsumerMetrics(reg prometheus.Registerer) (*consumerMetrics, error) {
@@ -31,12 +36,29 @@ func newConsumerMetrics(reg prometheus.Registerer) (*consumerMetrics, error) {
 		fetchErrors:  counter("fetch_errors", "Errors while fetching or in the consumer group."),
 		lag:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ringwatch_stream_lag_records", Help: "Records in the partition behind the last one taken, as of then."}, []string{"partition"}),
 	}
-	for _, c := range []prometheus.Collector{m.consumed, m.handled, m.dropped, m.pending, m.retries, m.tickErrors, m.commitErrors, m.fetchErrors, m.lag} {
+	m.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_stream_pending_age_seconds", Help: "Time since ingest took the oldest record that is pending, 0 if none is. It rises while the handler fails, when lag is not measured."}, func() float64 {
+		oldest := m.oldest.Load()
+		if oldest == 0 {
+			return 0
+		}
+		return time.Since(time.UnixMilli(oldest)).Seconds()
+	})
+	for _, c := range []prometheus.Collector{m.consumed, m.handled, m.dropped, m.pending, m.retries, m.tickErrors, m.commitErrors, m.fetchErrors, m.lag, m.age} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// waiting says what is pending now.
+func (m *consumerMetrics) waiting(pending []Record) {
+	m.pending.Set(float64(len(pending)))
+	oldest := int64(0)
+	if len(pending) > 0 {
+		oldest = pending[0].Received.UnixMilli()
+	}
+	m.oldest.Store(oldest)
 }
 
 func partitionLabel(p int32) string { return strconv.Itoa(int(p)) }

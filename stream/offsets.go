@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -84,7 +85,7 @@ func (c *Consumer) giveBack(ctx context.Context, client *kgo.Client, partitions 
 	}
 	c.pending = rest
 	c.metrics.dropped.WithLabelValues("returned").Add(float64(before - len(rest)))
-	c.metrics.pending.Set(float64(len(rest)))
+	c.metrics.waiting(rest)
 	if mayCommit {
 		c.commit(ctx, partitions)
 	}
@@ -110,7 +111,7 @@ func (c *Consumer) leave(client *kgo.Client) {
 		c.metrics.lag.DeleteLabelValues(partitionLabel(p))
 	}
 	c.metrics.dropped.WithLabelValues("returned").Add(float64(len(c.pending)))
-	c.metrics.pending.Set(0)
+	c.metrics.waiting(nil)
 	c.client, c.parts, c.pending = nil, nil, nil
 	c.mu.Unlock()
 	client.Close()
@@ -122,7 +123,10 @@ func (c *Consumer) notOlder(ctx context.Context, offsets map[string]map[int32]kg
 	c.mu.Lock()
 	client := c.client
 	c.mu.Unlock()
-	if client == nil || len(offsets[topic]) == 0 {
+	if client == nil {
+		return nil, errors.New("stream: the client is not ready yet") // the group joins again
+	}
+	if len(offsets[topic]) == 0 {
 		return offsets, nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)

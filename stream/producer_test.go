@@ -221,3 +221,18 @@ func TestPublishWithoutKafka(t *testing.T) {
 	recovers("stopped")
 	publishLedger(t, reg)
 }
+
+func TestNoKafkaAtAll(t *testing.T) {
+	c := DefaultConfig()
+	c.Brokers = []string{"127.0.0.1:1"} // nobody listens there
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if err := EnsureTopic(ctx, c, quiet); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: check that Kafka runs there") {
+		t.Errorf("EnsureTopic: %v", err)
+	}
+	w := newWorker(newBoard())
+	consumer, _ := mustConsumer(t, testConsumerConfig(c), w)
+	stop := run(t, consumer)
+	eventually(t, "ticks without Kafka", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.ticks > 2 })
+	stop()
+}

@@ -133,6 +133,8 @@ func (c Config) client(log *slog.Logger, opts ...kgo.Opt) (*kgo.Client, error) {
 		kgo.RequestTimeoutOverhead(5*time.Second),
 		// A broker that comes back is found within this.
 		kgo.MetadataMinAge(250*time.Millisecond),
+		// Partitions that an operator adds are found within this.
+		kgo.MetadataMaxAge(30*time.Second),
 	)
 	if c.TLS {
 		opts = append(opts, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))

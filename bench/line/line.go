@@ -21,12 +21,13 @@ import (
 
 // Config says what to run. Dir, Binary and Jar are needed.
 type Config struct {
-	Dir      string        // data, logs and configuration
-	Binary   string        // bin/ringwatch
-	Jar      string        // the agent; empty: Cassandra without it
-	Interval time.Duration // the agent's; 5 s by default
-	Extra    string        // more sections for ringwatch.yaml
-	Progress func(string)  // may be nil
+	Dir       string        // data, logs and configuration
+	Binary    string        // bin/ringwatch
+	Jar       string        // the agent; empty: Cassandra without it
+	Interval  time.Duration // the agent's; 5 s by default
+	Cassandra string        // more keys of the section cassandra, as ", grace: 1s"
+	Env       []string      // more environment of the roles
+	Progress  func(string)  // may be nil
 }
 
 // Line is what runs.
@@ -96,11 +97,11 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	text := fmt.Sprintf(`accounts:
   - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
 kafka: {brokers: [%q], partitions: 4}
-cassandra: {hosts: [%q]}
+cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
-%s`, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), l.Redis.Addr(), ingest, api, c.Extra)
+`, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
 	if err := os.WriteFile(l.yaml, []byte(text), 0o600); err != nil {
 		l.Stop()
 		return nil, err
@@ -114,7 +115,7 @@ api: {listen: "127.0.0.1:%d"}
 
 // StartRingwatch starts the roles and waits until both listeners are ready.
 func (l *Line) StartRingwatch(ctx context.Context) error {
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: l.config.Binary, Args: []string{"all", "--config", l.yaml},
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: l.config.Binary, Args: []string{"all", "--config", l.yaml}, Env: l.config.Env,
 		Log: filepath.Join(l.config.Dir, "ringwatch.log")})
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Admit:       p.door.Admit,
 		Store:       apiStore{db},
 		LastSeen:    db.LastSeen,
-		StoreReady:  db.Ready,
+		StoreReady:  func(context.Context) error { return db.Ready() },
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
@@ -64,4 +64,13 @@ type apiStore struct{ *store.Store }
 func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
 	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
 	return series, err
+}
+
+func (s apiStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
+	known, err := s.Store.Nodes(ctx, account)
+	nodes := make([]api.Node, len(known))
+	for i := range known {
+		nodes[i] = known[i].Node
+	}
+	return nodes, err
 }

@@ -18,7 +18,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := p.ops(p.Store.Listen, p.database.Ready)
+	ops, err := p.ops(p.Store.Listen, func(context.Context) error { return p.database.Ready() })
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,11 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	if p.database != nil {
 		return p.database, nil
 	}
-	db, err := store.New(p.Cassandra, p.metrics, p.log)
+	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
+		return nil, err
+	}
+	if err := db.Connect(ctx); err != nil {
 		return nil, err
 	}
 	if err := retry(ctx, p.log, "the tables", store.Retryable, db.Apply); err != nil {

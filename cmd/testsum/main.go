@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 type options struct {
 	Full    bool          `help:"Also with the race detector, and with RINGWATCH_TEST_FULL=1 for the tests that take long."`
 	Timeout time.Duration `help:"Bound for the tests of one Go package." default:"20m"`
+	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
 	Java    string        `help:"The Maven project with the Java tests; left out where it does not exist." default:"agent"`
 
 	Packages []string `arg:"" optional:"" help:"Go packages; all by default."`
@@ -49,7 +52,11 @@ func run(ctx context.Context, o options) tally {
 			show.say("error: " + err.Error())
 		}
 	}
-	sum := runGo(ctx, o, show)
+	var sum tally
+	if len(o.Build) > 0 {
+		sum.add(runBuild(ctx, o.Build, show))
+	}
+	sum.add(runGo(ctx, o, show))
 	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
 		sum.add(runJava(ctx, o, show))
 	}
@@ -71,6 +78,22 @@ func (t *tally) add(other tally) {
 	t.passed += other.passed
 	t.failed += other.failed
 	t.skipped += other.skipped
+}
+
+// runBuild runs before the tests, which go on without it: most need nothing built.
+func runBuild(ctx context.Context, build []string, show *screen) tally {
+	show.say(strings.Join(build, " "))
+	err := stream(command(ctx, build[0], build[1:]...), func(out io.Reader) {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			show.say(lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line too long to scan; the command must not block on a full pipe
+	})
+	if err != nil {
+		show.say("the build failed: " + err.Error())
+		return tally{failed: 1}
+	}
+	return tally{}
 }
 
 func runGo(ctx context.Context, o options, show *screen) tally {

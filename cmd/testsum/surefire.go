@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -53,12 +54,18 @@ func readReports(project string) (tally, error) {
 	return sum, nil
 }
 
+// mavenAdvice is what Maven says after every failure.
+var mavenAdvice = regexp.MustCompile(`^\[ERROR\] *$|\[Help 1\]|Re-run Maven|To see the full stack trace|For more information about|See dump files`)
+
 // showMaven passes on what a person wants to see of Maven's output: a line per test class, and complaints.
 func showMaven(out io.Reader, show *screen) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 64<<10), 16<<20)
 	for lines.Scan() {
 		line := lines.Text()
+		if mavenAdvice.MatchString(line) {
+			continue
+		}
 		if strings.Contains(line, "Tests run:") || strings.HasPrefix(line, "[ERROR]") || strings.HasPrefix(line, "[INFO] Running ") {
 			show.say(strings.TrimPrefix(line, "[INFO] "))
 		}

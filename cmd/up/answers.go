@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -24,8 +25,9 @@ func metricsURL(set settings, host string) string {
 
 // answerCheck asks the API for the started Cassandra's own metrics.
 type answerCheck struct {
-	set settings
-	key string
+	set          settings
+	key          string
+	cassandraLog string
 }
 
 // wait polls until the metrics are answered and returns the node's host id. dead ends the wait early.
@@ -51,11 +53,29 @@ func (a answerCheck) wait(ctx context.Context, say *sayer, dead func() error) (s
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("the metrics did not come back within %.0f s (%v): see the logs in .ringwatch/logs, ringwatch.log first",
-				time.Since(began).Seconds(), err)
+			if ctx.Err() == context.Canceled {
+				return "", ctx.Err()
+			}
+			return "", fmt.Errorf("the metrics did not come back within %.0f s (%v; the agent's last word is %q): see ringwatch.log and cassandra.log in .ringwatch/logs",
+				time.Since(began).Seconds(), err, agentWord(a.cassandraLog))
 		case <-tick.C:
 		}
 	}
+}
+
+// agentWord returns the last line that the agent wrote on Cassandra's stderr. An agent that stays off says why there.
+func agentWord(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return "nothing"
+	}
+	word := "nothing"
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "ringwatch-agent:") {
+			word = strings.TrimSpace(line)
+		}
+	}
+	return word
 }
 
 // hostID asks Cassandra for the id that its metrics come under.

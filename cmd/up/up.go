@@ -122,7 +122,7 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
-	check := answerCheck{set: c.Settings, key: key}
+	check := answerCheck{set: c.Settings, key: key, cassandraLog: l.st.log("cassandra")}
 	return check.wait(ctx, l.say, func() error { return firstDead(l.st, l.all) })
 }
 

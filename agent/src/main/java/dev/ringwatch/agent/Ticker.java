@@ -43,7 +43,7 @@ final class Ticker {
         }
         if (now - due > Math.max(100, intervalMs / 10)) {
             if (last > 0) {
-                skipped++;
+                skipped += (due - last) / intervalMs;
                 last = due;
             }
             return -1;

@@ -81,8 +81,8 @@ final class Family {
             case "autorepair":
             case "AutoRepair":
                 return one("auto_repair", name, "repair_type", scope.substring(scope.indexOf('=') + 1));
-            case "Batch": case "CIDRAuthorizer": case "Client": case "CommitLog": case "Compaction": case "CQL":
-            case "MemtablePool": case "Paxos": case "ReadRepair": case "Storage":
+            case "Batch": case "CIDRAuthorizer": case "Client": case "ClientMessageSize": case "ClientRequestSize":
+            case "CommitLog": case "Compaction": case "CQL": case "MemtablePool": case "Paxos": case "ReadRepair": case "Storage":
                 return scope.isEmpty() ? none(Naming.snake(type), name) : unknown(type, name, scope);
             default:
                 return unknown(type, name, scope);

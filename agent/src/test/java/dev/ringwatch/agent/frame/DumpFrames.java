@@ -12,6 +12,7 @@ public final class DumpFrames {
         byte[] all = Files.readAllBytes(Path.of(args[0]));
         ReferenceDecoder.State key = null;
         ReferenceDecoder.State state = null;
+        long lastAllocated = 0;
         for (int from = 0; from < all.length;) {
             int length = (all[from + 8] & 0xff) | (all[from + 9] & 0xff) << 8 | (all[from + 10] & 0xff) << 16 | all[from + 11] << 24;
             state = ReferenceDecoder.decode(Arrays.copyOfRange(all, from, from + length), key);
@@ -23,9 +24,12 @@ public final class DumpFrames {
                 entities += type.live().size();
                 cells += type.live().size() * type.metrics.size() - type.absent.size();
             }
-            System.out.printf("%s %d at %d: %d bytes, raw %d, compression %d, cost %.3f ms, %d types, %d entities, %d series%n",
+            Object total = state.value("ringwatch_agent_allocated_bytes_total");
+            long allocated = total == null ? 0 : (Long) total;
+            System.out.printf("%s %d at %d: %d bytes, raw %d, compression %d, cost %.3f ms, allocated %d, %d types, %d entities, %d series%n",
                     state.isKey() ? "key" : "delta", state.sequence, state.at, length, state.rawLength, state.compression,
-                    state.cost / 1e6, state.types.size(), entities, cells);
+                    state.cost / 1e6, allocated - lastAllocated, state.types.size(), entities, cells);
+            lastAllocated = allocated;
         }
         if (args.length > 1) {
             for (ReferenceDecoder.Type type : state.types) {

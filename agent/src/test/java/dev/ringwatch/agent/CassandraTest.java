@@ -1,0 +1,277 @@
+package dev.ringwatch.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import com.datastax.driver.core.Cluster;
+import com.datastax.driver.core.Session;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.ReferenceDecoder;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+
+/** The agent in a real Cassandra: what its frames say is what JMX says at the same time. */
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class CassandraTest {
+    private static final long PATIENCE_MS = 240_000;
+    private static final String TABLE = "org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=%s,name=%s";
+
+    private static FrameReceiver receiver;
+    private static CassandraProcess cassandra;
+    private static JMXConnector connector;
+    private static MBeanServerConnection jmx;
+    private static Cluster cluster;
+    private static Session cql;
+
+    @BeforeAll
+    static void start() throws Exception {
+        receiver = new FrameReceiver();
+        cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
+                "interval: 1s", "cluster: test-cluster"));
+        System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
+                + " on Java " + System.getProperty("java.version"));
+        try {
+            receiver.after(0, PATIENCE_MS);
+        } catch (AssertionError e) {
+            fail(e.getMessage() + "\n" + cassandra.lastLines(), e.getCause());
+        }
+        JMXServiceURL url = new JMXServiceURL("service:jmx:rmi:///jndi/rmi://127.0.0.1:" + cassandra.jmxPort + "/jmxrmi");
+        connector = eventually(() -> JMXConnectorFactory.connect(url));
+        jmx = connector.getMBeanServerConnection();
+        cluster = Cluster.builder().addContactPoint("127.0.0.1").withPort(cassandra.nativePort)
+                .withoutJMXReporting().withoutMetrics().build();
+        cql = eventually(() -> cluster.connect());
+        cql.execute("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+        fill("t", 300);
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        if (cluster != null) {
+            cluster.close();
+        }
+        if (connector != null) {
+            connector.close();
+        }
+        if (cassandra != null) {
+            cassandra.close();
+        }
+        if (receiver != null) {
+            receiver.close();
+        }
+    }
+
+    @Test
+    @Order(1)
+    void whoAndWhere() throws Exception {
+        ReferenceDecoder.State state = receiver.after(0, PATIENCE_MS);
+        assertEquals("test-cluster", state.cluster);
+        assertEquals("datacenter1", state.datacenter);
+        assertEquals("rack1", state.rack);
+        assertEquals(1000, state.interval);
+        assertEquals(state.node.toString(), attribute("org.apache.cassandra.db:type=StorageService", "LocalHostId"));
+        assertTrue(state.facts.get("cassandra_version").startsWith("5.0."), state.facts.toString());
+        assertTrue(state.facts.get("address").startsWith("127.0.0.1:"), state.facts.toString());
+        assertEquals("0-test", state.facts.get("agent_version"));
+        assertEquals("NORMAL", state.value("cassandra_node_operation_mode_info"));
+        assertEquals(attribute("org.apache.cassandra.db:type=StorageService", "SchemaVersion"), settled("cassandra_node_schema_version_info"));
+    }
+
+    @Test
+    @Order(2)
+    void histogramsAreJmxBuckets() throws Exception {
+        for (String name : new String[] {"ReadLatency", "WriteLatency", "SSTablesPerReadHistogram", "TombstoneScannedHistogram"}) {
+            String metric = "cassandra_table_" + (name.equals("ReadLatency") ? "read_latency_seconds" : name.equals("WriteLatency")
+                    ? "write_latency_seconds" : name.startsWith("SST") ? "sstables_per_read" : "tombstones_scanned");
+            String bean = String.format(TABLE, "t", name);
+            compare(metric + " buckets", () -> {
+                long[] values = (long[]) jmx.invoke(new ObjectName(bean), "values", new Object[0], new String[0]);
+                return Arrays.toString(values);
+            }, s -> histogram(s, metric, "watched", "t") == null ? null : Arrays.toString(histogram(s, metric, "watched", "t").buckets));
+            compare(metric + " count", () -> attribute(bean, "Count"),
+                    s -> histogram(s, metric, "watched", "t") == null ? null : histogram(s, metric, "watched", "t").count());
+        }
+        ReferenceDecoder.Histogram writes = histogram(receiver.after(0, PATIENCE_MS), "cassandra_table_write_latency_seconds", "watched", "t");
+        assertEquals(300, writes.count());
+        compare("sum of reads", () -> attribute(String.format(TABLE, "t", "ReadTotalLatency"), "Count"),
+                s -> histogram(s, "cassandra_table_read_latency_seconds", "watched", "t").sum);
+        compare("client requests", () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency", "Count"),
+                s -> histogram(s, "cassandra_client_request_latency_seconds", "Read").count());
+        compare("by consistency", () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,scope=Write-LOCAL_ONE,name=Latency", "Count"),
+                s -> histogram(s, "cassandra_client_request_by_consistency_latency_seconds", "Write", "LOCAL_ONE").count());
+    }
+
+    @Test
+    @Order(3)
+    void countersAndGaugesAreJmxs() throws Exception {
+        jmx.invoke(new ObjectName("org.apache.cassandra.db:type=StorageService"), "forceKeyspaceFlush",
+                new Object[] {"watched", new String[0]}, new String[] {"java.lang.String", "[Ljava.lang.String;"});
+        table("BytesFlushed", "Count", "cassandra_table_flushed_bytes_total");
+        table("MemtableSwitchCount", "Count", "cassandra_table_memtable_switches_total");
+        table("LiveDiskSpaceUsed", "Count", "cassandra_table_live_disk_space_used_bytes");
+        table("LiveSSTableCount", "Value", "cassandra_table_live_sstables");
+        table("MemtableColumnsCount", "Value", "cassandra_table_memtable_columns");
+        table("PendingFlushes", "Count", "cassandra_table_pending_flushes");
+        same("org.apache.cassandra.metrics:type=ThreadPools,path=request,scope=MutationStage,name=CompletedTasks", "Value",
+                "cassandra_thread_pool_completed_tasks_total", "request", "MutationStage");
+        same("org.apache.cassandra.metrics:type=ThreadPools,path=request,scope=ReadStage,name=MaxPoolSize", "Value",
+                "cassandra_thread_pool_max_pool_size", "request", "ReadStage");
+        same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Capacity", "Value", "cassandra_cache_capacity_bytes", "KeyCache");
+        same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Requests", "Count", "cassandra_cache_requests_total", "KeyCache");
+        same("org.apache.cassandra.metrics:type=Storage,name=Load", "Count", "cassandra_storage_load_bytes");
+        same("org.apache.cassandra.metrics:type=CQL,name=PreparedStatementsExecuted", "Count", "cassandra_cql_prepared_statements_executed_total");
+        same("org.apache.cassandra.metrics:type=Client,name=ConnectedNativeClients", "Value", "cassandra_client_connected_native_clients");
+        same("org.apache.cassandra.metrics:type=DroppedMessage,scope=READ_REQ,name=Dropped", "Count", "cassandra_dropped_message_dropped_total", "READ_REQ");
+        same("org.apache.cassandra.metrics:type=CommitLog,name=TotalCommitLogSize", "Value", "cassandra_commit_log_size_bytes");
+        same("java.lang:type=ClassLoading", "UnloadedClassCount", "jvm_classes_unloaded_total");
+    }
+
+    @Test
+    @Order(4)
+    void aDroppedTableGoesAndItsSuccessorStartsAgain() throws Exception {
+        fill("gone", 20);
+        compare("gone is there", () -> 20L, s -> histogram(s, "cassandra_table_write_latency_seconds", "watched", "gone") == null
+                ? null : histogram(s, "cassandra_table_write_latency_seconds", "watched", "gone").count());
+        cql.execute("DROP TABLE watched.gone");
+        compare("gone is gone", () -> null, s -> s.value("cassandra_table_write_latency_seconds", "watched", "gone"));
+        fill("gone", 3);
+        compare("gone is new", () -> 3L, s -> histogram(s, "cassandra_table_write_latency_seconds", "watched", "gone") == null
+                ? null : histogram(s, "cassandra_table_write_latency_seconds", "watched", "gone").count());
+        fill("t2", 7);
+        cql.execute("DROP TABLE watched.t2"); // and back again, most likely between two passes
+        fill("t2", 2);
+        compare("t2 is new", () -> 2L, s -> histogram(s, "cassandra_table_write_latency_seconds", "watched", "t2") == null
+                ? null : histogram(s, "cassandra_table_write_latency_seconds", "watched", "t2").count());
+    }
+
+    @Test
+    @Order(5)
+    void theMachineAndTheAgent() throws Exception {
+        ReferenceDecoder.State state = receiver.after(receiver.after(0, PATIENCE_MS).at, PATIENCE_MS);
+        assertEquals((long) Runtime.getRuntime().availableProcessors() > 0, (Long) state.value("os_cpus") > 0);
+        assertTrue((Long) state.value("os_memory_total_bytes") > 1 << 28);
+        assertTrue((Long) state.value("os_cpu_seconds_total", "user") > 0);
+        assertTrue((Long) state.value("os_network_received_bytes_total", "lo") > 0);
+        assertTrue((Long) state.value("jvm_heap_used_bytes") > 1 << 20);
+        assertTrue((Long) state.value("jvm_gc_collections_total", "Copy") > 0);
+        assertTrue((Long) state.value("jvm_open_file_descriptors") > 10);
+        long made = (Long) state.value("ringwatch_agent_frames_total");
+        assertTrue(made > 0 && made <= receiver.frames(), made + " of " + receiver.frames());
+        assertEquals(0L, state.value("ringwatch_agent_frames_dropped_total", "queue_full"));
+        assertEquals(0L, state.value("ringwatch_agent_send_errors_total"));
+        assertEquals(0L, state.value("ringwatch_agent_metrics_refused_total"));
+        System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
+                receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
+        assertTrue(Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).count() == 1, "one line");
+    }
+
+    @Test
+    @Order(6)
+    void slowLaneIsJmxsWithinAMinute() throws Exception {
+        same(String.format(TABLE, "t", "MaxPartitionSize"), "Value", "cassandra_table_max_partition_size_bytes", "watched", "t");
+        table("EstimatedPartitionCount", "Value", "cassandra_table_estimated_partitions");
+        table("CompressionRatio", "Value", "cassandra_table_compression_ratio");
+        compare("partition sizes", () -> Arrays.stream((long[]) attribute(String.format(TABLE, "t", "EstimatedPartitionSizeHistogram"), "Value")).sum(),
+                s -> histogram(s, "cassandra_table_estimated_partition_size_bytes", "watched", "t").count());
+    }
+
+    @Test
+    @Order(7)
+    void everyNameIsInTheList() throws Exception {
+        String list = Files.readString(Path.of("METRICS.md"));
+        Set<String> missing = new TreeSet<>();
+        for (ReferenceDecoder.Type type : receiver.after(0, PATIENCE_MS).types) {
+            for (Metric metric : type.metrics) {
+                if (!list.contains("`" + metric.name + "`")) {
+                    missing.add(type.name + " | `" + metric.name + "` | " + metric.kind.name().toLowerCase() + " | " + metric.unit);
+                }
+            }
+        }
+        assertTrue(missing.isEmpty(), "METRICS.md lacks\n" + String.join("\n", missing));
+    }
+
+    private static void fill(String table, int rows) {
+        cql.execute("CREATE TABLE IF NOT EXISTS watched." + table + " (k int PRIMARY KEY, v text)");
+        for (int i = 0; i < rows; i++) {
+            cql.execute("INSERT INTO watched." + table + " (k, v) VALUES (" + i + ", 'some text')");
+            cql.execute("SELECT v FROM watched." + table + " WHERE k = " + i);
+        }
+    }
+
+    private static ReferenceDecoder.Histogram histogram(ReferenceDecoder.State state, String metric, String... labels) {
+        return (ReferenceDecoder.Histogram) state.value(metric, labels);
+    }
+
+    private static void table(String name, String attribute, String metric) throws Exception {
+        same(String.format(TABLE, "t", name), attribute, metric, "watched", "t");
+    }
+
+    private static void same(String bean, String attribute, String metric, String... labels) throws Exception {
+        compare(metric, () -> {
+            Object value = attribute(bean, attribute);
+            return value instanceof Integer ? (Object) ((Integer) value).longValue() : value;
+        }, s -> s.value(metric, labels));
+    }
+
+    private static Object attribute(String bean, String attribute) throws Exception {
+        return jmx.getAttribute(new ObjectName(bean), attribute);
+    }
+
+    private static Object settled(String metric) throws Exception {
+        return receiver.after(receiver.after(0, PATIENCE_MS).at, PATIENCE_MS).value(metric);
+    }
+
+    private interface FromFrame {
+        Object get(ReferenceDecoder.State state);
+    }
+
+    /** Equal at the same moment: JMX says the same before and after the frame's instant, and the frame says that. */
+    private static void compare(String what, Callable<Object> fromJmx, FromFrame fromFrame) throws Exception {
+        long deadline = System.currentTimeMillis() + PATIENCE_MS;
+        for (;;) {
+            Object before = fromJmx.call();
+            ReferenceDecoder.State state = receiver.after(System.currentTimeMillis(), PATIENCE_MS);
+            Object seen = fromFrame.get(state);
+            Object after = fromJmx.call();
+            if (Objects.equals(before, after) && Objects.equals(before, seen)) {
+                return;
+            }
+            if (System.currentTimeMillis() > deadline) {
+                assertEquals(after, seen, what + "\n" + cassandra.lastLines());
+            }
+        }
+    }
+
+    private static <T> T eventually(Callable<T> call) throws Exception {
+        long deadline = System.currentTimeMillis() + PATIENCE_MS;
+        for (;;) {
+            try {
+                return call.call();
+            } catch (Exception e) {
+                if (System.currentTimeMillis() > deadline) {
+                    throw new AssertionError(cassandra.lastLines(), e);
+                }
+                Thread.sleep(200);
+            }
+        }
+    }
+}

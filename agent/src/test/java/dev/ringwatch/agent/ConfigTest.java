@@ -1,0 +1,107 @@
+package dev.ringwatch.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.util.Arrays;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ConfigTest {
+    private static Config parse(String... lines) throws Config.Invalid {
+        return Config.parse(Arrays.asList(lines), Map.of("RW_KEY", "rw_secret", "HOST", "ingest.example")::get);
+    }
+
+    private static String errors(String... lines) {
+        return assertThrows(Config.Invalid.class, () -> parse(lines)).getMessage();
+    }
+
+    @Test
+    void everything() throws Exception {
+        Config config = parse(
+                "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
+                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472");
+        assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
+        assertEquals("rw_secret", config.key);
+        assertEquals(10_000, config.intervalMs);
+        assertEquals(1 << 20, config.queueBytes);
+        assertEquals("prod # 1", config.cluster);
+        assertEquals("127.0.0.1", config.listenHost);
+        assertEquals(9472, config.listenPort);
+        assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
+    }
+
+    @Test
+    void blockListsAndDefaults() throws Exception {
+        Config config = parse("ingest:", "  urls:", "  - http://a:1", "  - \"http://b:2\"", "  key: k");
+        assertEquals(2, config.urls.size());
+        assertEquals(5_000, config.intervalMs);
+        assertEquals(16 << 20, config.queueBytes);
+    }
+
+    @Test
+    void allErrorsAtOnce() {
+        String all = errors("ingest:", "  url: http://a", "  key: ${NOT_SET}", "interval: 10 years", "colour: red", "queue_bytes: 1");
+        for (String part : new String[] {"ingest.url\"", "NOT_SET is not set", "interval must be", "\"colour\"", "queue_bytes must be"}) {
+            assertTrue(all.contains(part), all);
+        }
+        assertFalse(all.contains("\n"));
+    }
+
+    @Test
+    void whatIsNotUnderstoodIsAnError() {
+        assertTrue(errors("").contains("nothing to do"));
+        assertTrue(errors("ingest:", "  urls: [http://a").contains("line 2"));
+        assertTrue(errors("ingest: {urls: x}").contains("not understood"));
+        assertTrue(errors("interval: 5s", "interval: 6s", "listen: a:1").contains("twice"));
+        assertTrue(errors("just words").contains("line 1"));
+        assertTrue(errors("interval: 5s", "    deeper: 1").contains("line 2"));
+        assertTrue(errors("ingest:", "\tkey: a").contains("tabs"));
+        assertTrue(errors("ingest:", "  urls: [ftp://a]", "  key: k").contains("http"));
+        assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
+        assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
+        assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
+    }
+
+    @Test
+    void onlyInTheDaemon() {
+        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
+        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
+        assertFalse(Agent.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
+        assertFalse(Agent.isCassandraDaemon(""));
+        assertEquals("", stderr("org.apache.cassandra.tools.NodeTool status", "/does/not/exist"));
+    }
+
+    @Test
+    void aMissingFileIsOneLine() {
+        String said = stderr("org.apache.cassandra.service.CassandraDaemon", "/does/not/exist");
+        assertTrue(said.startsWith("ringwatch-agent: off: /does/not/exist: cannot be read"), said);
+        assertEquals(1, said.lines().count());
+        assertEquals(1, stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
+    }
+
+    @Test
+    void supportedVersions() {
+        assertTrue(Life.supported("4.0.17") && Life.supported("5.0.9") && Life.supported("6.0-alpha2"));
+        assertFalse(Life.supported("3.11.19") || Life.supported("7.0") || Life.supported(""));
+    }
+
+    private static String stderr(String command, String arguments) {
+        PrintStream before = System.err;
+        String commandBefore = System.getProperty("sun.java.command", "");
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        try {
+            System.setErr(new PrintStream(said, true));
+            System.setProperty("sun.java.command", command);
+            Agent.premain(arguments, null);
+        } finally {
+            System.setErr(before);
+            System.setProperty("sun.java.command", commandBefore);
+        }
+        return said.toString();
+    }
+}

@@ -1,0 +1,36 @@
+package dev.ringwatch.agent;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+
+/**
+ * Reads attributes from a JVM's JMX port for tests in other languages: takes the service URL as its argument and lines
+ * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, answers a line each: the value, or {@code !} and why there is none.
+ */
+public final class JmxRead {
+    private JmxRead() {
+    }
+
+    public static void main(String[] args) throws Exception {
+        try (JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(args[0]));
+                BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            MBeanServerConnection server = connector.getMBeanServerConnection();
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                String[] words = line.split("\t");
+                try {
+                    Object value = server.getAttribute(new ObjectName(words[0]), words[1]);
+                    System.out.println(value instanceof long[] ? Arrays.toString((long[]) value) : value);
+                } catch (Exception e) {
+                    System.out.println("! " + e);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// sent is what became of one frame.
+type sent struct {
+	at       int64
+	accepted bool
+	entities [][]frametest.Entity // the node's state
+}
+
+// TestKilledRolesLoseNothing kills all roles at random moments while frames arrive. Then every frame that was answered 2xx is in Cassandra exactly once per series
+// and instant, with its values, and nothing is there that was never sent.
+func TestKilledRolesLoseNothing(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	l, err := line.Start(ctx, line.Config{Dir: t.TempDir(), Binary: self, Env: []string{asRingwatch}, Cassandra: ", grace: 1s", Progress: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Stop)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var nodes []*frametest.Node
+	for i := range 5 {
+		nodes = append(nodes, frametest.New(fmt.Sprintf("cluster-%d", i%2), uint64(i+1), 3))
+	}
+	// Windows that are over already close as soon as they are quiet, so the roles die in the middle of closing, too.
+	first := frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())
+	var (
+		wg      sync.WaitGroup
+		results = make([][]sent, len(nodes))
+	)
+	for i, node := range nodes {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
+			results[i] = send(ctx, l, node, first, random)
+		})
+	}
+	sending := make(chan struct{})
+	go func() { wg.Wait(); close(sending) }()
+	random := rand.New(rand.NewPCG(seed, 99))
+	kills := 0
+	for done := false; !done; {
+		select {
+		case <-sending:
+			done = true
+		case <-time.After(time.Duration(300+random.IntN(2500)) * time.Millisecond):
+			if err := l.KillRingwatch(); err != nil {
+				t.Fatal(err)
+			}
+			kills++
+			if err := l.StartRingwatch(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if kills < 3 {
+		t.Fatalf("the roles were killed only %d times", kills)
+	}
+	db := mustStore(t, l)
+	accepted := 0
+	for i, node := range nodes {
+		checkNode(t, db, l.Account, node, results[i], first)
+		for _, s := range results[i] {
+			if s.accepted {
+				accepted++
+			}
+		}
+	}
+	t.Logf("%d frames accepted under %d kills", accepted, kills)
+}
+
+const (
+	killWindows = 3
+	killFrames  = 50 // a window
+)
+
+// send posts a node's frames in order. A key frame is posted until it is accepted; some others are given up after a failure, as a full queue would.
+func send(ctx context.Context, l *line.Line, node *frametest.Node, first int64, random *rand.Rand) []sent {
+	var all []sent
+	for w := range int64(killWindows) {
+		for i := range int64(killFrames) {
+			s := sent{at: first + w*frame.WindowMillis + i*5000 + 1234}
+			node.Step()
+			b := node.Frame(s.at)
+			s.entities = copyEntities(node.Entities)
+			for {
+				s.accepted = post(ctx, l, b)
+				if s.accepted || ctx.Err() != nil || i > 0 && random.IntN(3) == 0 {
+					break
+				}
+				time.Sleep(20 * time.Millisecond) // a sender's pause between tries
+			}
+			all = append(all, s)
+			time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) // so that sending lasts over several kills
+		}
+	}
+	return all
+}
+
+func post(ctx context.Context, l *line.Line, b []byte) bool {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames", bytes.NewReader(b))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Authorization", "Bearer "+l.Key)
+	req.Header.Set("Content-Type", frame.ContentType)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode/100 == 2
+}
+
+func copyEntities(entities [][]frametest.Entity) [][]frametest.Entity {
+	all := make([][]frametest.Entity, len(entities))
+	for t := range entities {
+		for _, e := range entities[t] {
+			cells := slices.Clone(e.Cells)
+			for i := range cells {
+				cells[i].Counts = slices.Clone(cells[i].Counts)
+			}
+			all[t] = append(all[t], frametest.Entity{Labels: e.Labels, Cells: cells})
+		}
+	}
+	return all
+}
+
+func mustStore(t *testing.T, l *line.Line) *store.Store {
+	t.Helper()
+	c := store.DefaultConfig()
+	c.Hosts = []string{l.Cassandra.Addr()}
+	db, err := store.New(c, store.NewMetrics(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// checkNode waits until all accepted frames of a node are answered and all its windows are columns, and compares every value.
+func checkNode(t *testing.T, db *store.Store, account string, node *frametest.Node, frames []sent, first int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	byAt := map[int64]*sent{}
+	for i := range frames {
+		byAt[frames[i].at] = &frames[i]
+	}
+	to := first + killWindows*frame.WindowMillis - 1
+	err := line.Until(ctx, "all accepted frames of node "+node.ID.String(), func(ctx context.Context) error {
+		all, report, err := db.Read(ctx, account, node.ID, first, to)
+		if err != nil {
+			return err
+		}
+		if report.Raw != killWindows || report.Fresh != 0 {
+			return fmt.Errorf("%d windows are columns, %d are fresh", report.Raw, report.Fresh)
+		}
+		return compare(all, node, byAt)
+	})
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func compare(all []window.Series, node *frametest.Node, byAt map[int64]*sent) error {
+	byLabels := map[string]*window.Series{}
+	for i := range all {
+		key := all[i].Labels.String()
+		if byLabels[key] != nil {
+			return fmt.Errorf("series %s is there twice", key)
+		}
+		byLabels[key] = &all[i]
+	}
+	for template, tpl := range node.Templates {
+		for m, metric := range tpl.Metrics {
+			for e := range node.Entities[template] {
+				b := labels.NewBuilder(labels.FromStrings("__name__", metric.Name, "cluster", node.Cluster, "datacenter", node.Identity.Datacenter,
+					"rack", node.Identity.Rack, "node", node.ID.String()))
+				for i, name := range tpl.Labels {
+					b.Set(name, node.Entities[template][e].Labels[i])
+				}
+				key := b.Labels().String()
+				s := byLabels[key]
+				if s == nil {
+					return fmt.Errorf("series %s is missing", key)
+				}
+				if err := compareSeries(s, metric.Kind, byAt, func(f *sent) frametest.Cell { return f.entities[template][e].Cells[m] }); err != nil {
+					return fmt.Errorf("%s: %w", key, err)
+				}
+				delete(byLabels, key)
+			}
+		}
+	}
+	for key := range byLabels {
+		return fmt.Errorf("series %s was never sent", key)
+	}
+	return nil
+}
+
+func compareSeries(s *window.Series, kind frame.Kind, byAt map[int64]*sent, cell func(*sent) frametest.Cell) error {
+	found := map[int64]bool{}
+	for i, at := range s.At {
+		f := byAt[at]
+		if f == nil {
+			return fmt.Errorf("a value at %d, when no frame was sent", at)
+		}
+		if found[at] {
+			return fmt.Errorf("two values at %d", at)
+		}
+		found[at] = true
+		want := cell(f)
+		if want.Absent {
+			return fmt.Errorf("a value at %d, where there was none", at)
+		}
+		var equal bool
+		switch kind {
+		case frame.Counter, frame.Gauge:
+			equal = s.Ints[i] == want.Int
+		case frame.GaugeDouble:
+			equal = s.Doubles[i] == want.Double
+		case frame.String:
+			equal = s.Strings[i] == want.Text
+		default:
+			equal = slices.Equal(s.Histograms[i].Counts, want.Counts) && s.Histograms[i].Sum == want.Sum
+		}
+		if !equal {
+			return fmt.Errorf("another value at %d than %+v", at, want)
+		}
+	}
+	for at, f := range byAt {
+		if f.accepted && !found[at] && !cell(f).Absent {
+			return fmt.Errorf("the frame at %d was accepted and is not there", at)
+		}
+	}
+	return nil
+}
