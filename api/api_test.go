@@ -50,10 +50,20 @@ func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duratio
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	clock := func() time.Time { return time.UnixMilli(f.now.Load()) }
+	f.start(redis, api.Deps{Store: f.store, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
+	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
+	return f
+}
+
+func (f *fixture) clock() time.Time { return time.UnixMilli(f.now.Load()) }
+
+// start runs a server on a Redis and the store in deps.
+func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)) {
+	f.Helper()
+	t := f.T
 
 	rc := recent.DefaultConfig()
-	rc.Addresses, rc.Clock, rc.Backoff = []string{redis}, clock, time.Nanosecond
+	rc.Addresses, rc.Clock, rc.Backoff = []string{redis}, f.clock, time.Nanosecond
 	rc.ReadTimeout = 10 * time.Second // a crowded machine is no outage
 	rc.WriteTimeout = 30 * time.Second
 	var err error
@@ -75,16 +85,14 @@ func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duratio
 		t.Fatal(err)
 	}
 	c := api.DefaultConfig()
-	c.Listen, c.Clock = "127.0.0.1:0", clock
+	c.Listen, c.Clock = "127.0.0.1:0", f.clock
 	for _, ch := range change {
 		ch(&c)
 	}
-	f.server, err = api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit,
-		Store: f.store, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready,
-		Recent: reader, Miss: recent.ErrMiss, RecentReady: reader.Ping,
-		Metrics: f.metrics, Log: slog.New(slog.DiscardHandler),
-	})
+	deps.Admit = account.NewDoor(registry.Authenticate).Admit
+	deps.Recent, deps.Miss, deps.RecentReady = reader, recent.ErrMiss, reader.Ping
+	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
+	f.server, err = api.New(c, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,24 +105,29 @@ func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duratio
 			t.Error(err)
 		}
 	})
+}
 
+// fill makes the fleet say something every interval for a while up to now, and gives each frame to Redis and to put when its time has come.
+func (f *fixture) fill(nodes, tables int, span time.Duration, put func(b []byte)) {
+	f.Helper()
+	now := f.now.Load()
 	for i := range nodes {
-		n := frametest.New("fleet-"+fmt.Sprint(i%2), uint64(i+1), tables)
-		f.nodes, f.history = append(f.nodes, n), append(f.history, map[int64][][]frametest.Entity{})
-		now := f.now.Load()
-		for at := now - span.Milliseconds(); at <= now; at += n.Interval {
+		f.nodes = append(f.nodes, frametest.New("fleet-"+fmt.Sprint(i%2), uint64(i+1), tables))
+		f.history = append(f.history, map[int64][][]frametest.Entity{})
+	}
+	for at := now - span.Milliseconds(); at <= now; at += 5000 {
+		f.now.Store(at)
+		for i, n := range f.nodes {
 			n.Step()
 			f.history[i][at] = n.Copy()
 			b := n.Frame(at)
-			f.store.Put(f.account("acme"), b)
-			f.now.Store(at)
-			if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account("acme"), Value: b}}); err != nil {
-				t.Fatal(err)
+			put(b)
+			if err := f.writer.Handle(f.Context(), []recent.Record{{Account: f.account("acme"), Value: b}}); err != nil {
+				f.Fatal(err)
 			}
 		}
-		f.now.Store(now)
 	}
-	return f
+	f.now.Store(now)
 }
 
 // account makes names of the test's own, for tests share a Redis.

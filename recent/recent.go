@@ -100,8 +100,8 @@ func (c *Config) Validate() error {
 
 func (c *Config) millis() int64 { return c.Clock().UnixMilli() }
 
-// maxAhead is how far a node's clock may be ahead before its newest window is not looked for.
-const maxAhead = 60_000
+// maxAhead is how far a node's clock may be ahead before its newest window is not looked for, in ms: as far as ingest allows.
+const maxAhead = 600_000
 
 // windowKey names the hash of one window of one node.
 func windowKey(account string, node uuid.UUID, window int64) string {

@@ -361,3 +361,34 @@ func value(m prometheus.Metric) float64 {
 	}
 	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
 }
+
+// TestRedisCluster needs all keys of a command on one shard: a cluster of one node checks that as one of many does.
+func TestRedisCluster(t *testing.T) {
+	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.Extra = []string{"--cluster-enabled", "yes"} })
+	single, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, ForceSingleClient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	if err := single.Do(t.Context(), single.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the cluster is up", func() bool {
+		info, err := single.Do(t.Context(), single.B().ClusterInfo().Build()).ToString()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	f := newFixture(t, server.Addr())
+	n := frametest.New("one", 1, 2)
+	began := f.clock.millis.Load()
+	frames := f.run("acme", n, 12*time.Minute)
+	now := f.clock.millis.Load()
+	if got, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, between(frames, now, now)) {
+		t.Error(len(got), err)
+	}
+	if got, complete, err := f.reader.Frames(t.Context(), "acme", n.ID, began+1, now); err != nil || !complete || !equal(got, between(frames, began+1, now)) {
+		t.Error(len(got), complete, err)
+	}
+	if seen, err := f.reader.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != now {
+		t.Error(seen, err)
+	}
+}

@@ -24,6 +24,7 @@ type Store struct {
 	down   bool
 	reads  int
 	frames map[nodeKey]map[int64][]byte // by time
+	built  map[nodeKey][]*window.Window // what windows returned since the last Put
 }
 
 type nodeKey struct {
@@ -47,6 +48,7 @@ func (s *Store) Put(account string, b []byte) {
 		s.frames[k] = map[int64][]byte{}
 	}
 	s.frames[k][h.At] = b
+	delete(s.built, k)
 }
 
 // SetDown lets every call fail, or no longer.
@@ -78,6 +80,9 @@ func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
 	if s.down {
 		return nil, ErrDown
 	}
+	if s.built[k] != nil {
+		return s.built[k], nil
+	}
 	groups := map[int64][][]byte{}
 	for at, b := range s.frames[k] {
 		groups[frame.WindowOf(at)] = append(groups[frame.WindowOf(at)], b)
@@ -91,6 +96,10 @@ func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
 		all = append(all, w)
 	}
 	slices.SortFunc(all, func(a, b *window.Window) int { return int(a.Start - b.Start) })
+	if s.built == nil {
+		s.built = map[nodeKey][]*window.Window{}
+	}
+	s.built[k] = all
 	return all, nil
 }
 

@@ -1,0 +1,111 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// realStore is store.Store in the words of api.
+type realStore struct{ *store.Store }
+
+func (s realStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
+	list, err := s.Store.Nodes(ctx, account)
+	var nodes []api.Node
+	for _, n := range list {
+		nodes = append(nodes, n.Node)
+	}
+	return nodes, err
+}
+
+func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
+	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
+	return series, err
+}
+
+// TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and finds them by the API: from Redis, across
+// both, and from Cassandra alone after Redis was killed.
+func TestRealEngines(t *testing.T) {
+	redis := engines.MustRedis(t)
+	f := &fixture{T: t, metrics: prometheus.NewRegistry()}
+	f.now.Store(time.Now().UnixMilli())
+	c := store.DefaultConfig()
+	c.Hosts = []string{engines.SharedCassandra(t).Addr()}
+	c.Keyspace = fmt.Sprintf("api_%d", os.Getpid())
+	c.Now = f.clock
+	c.Log = slog.New(slog.DiscardHandler)
+	db, err := store.New(c, store.NewMetrics(f.metrics))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if err := db.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.start(redis.Addr(), api.Deps{Store: realStore{db}, LastSeen: db.LastSeen, StoreReady: func(context.Context) error { return db.Ready() }})
+	writer, offset := store.NewWriter(db), int64(0)
+	f.fill(2, 3, 25*time.Minute, func(b []byte) {
+		offset++
+		if err := writer.Handle(t.Context(), []store.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Tick(t.Context(), f.clock()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	minute, now := int64(60_000), f.now.Load()
+	check := func(sources ...string) {
+		t.Helper()
+		for i, n := range f.nodes {
+			at := f.newest(i)
+			compare(t, "newest", f.metricsOf(i, nil).flat(t), want(n, f.history[i], everything, func(a int64) bool { return a == at }))
+			for _, r := range []struct{ from, to int64 }{{now - 9*minute, now}, {now - 24*minute, now}, {now - 24*minute, now - 16*minute}, {now - 7*minute, now - 7*minute + 12_000}} {
+				before := 0.0
+				for _, s := range sources {
+					before += f.count("ringwatch_api_reads_total", "range", s)
+				}
+				query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(r.from, 10)}, "to": {strconv.FormatInt(r.to, 10)}}
+				compare(t, fmt.Sprint(r), f.metricsOf(i, query).flat(t), want(n, f.history[i], everything, func(a int64) bool { return a >= r.from && a <= r.to }))
+				for _, s := range sources {
+					before -= f.count("ringwatch_api_reads_total", "range", s)
+				}
+				if before != -1 {
+					t.Errorf("%v did not come from %v", r, sources)
+				}
+			}
+		}
+		var nodes []struct{ State string }
+		if f.get("/v1/nodes", nil, &nodes); len(nodes) != 2 || nodes[0].State != "up" || nodes[1].State != "up" {
+			t.Error(nodes)
+		}
+	}
+	check("recent", "both", "store")
+	if f.count("ringwatch_api_reads_total", "range", "recent") == 0 {
+		t.Error("nothing came from Redis")
+	}
+	if err := redis.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	check("store")
+	if r := f.ask(otherKey, f.metricsPath(0), nil); r.status != 404 || strings.Contains(string(r.body), "fleet") {
+		t.Errorf("another account: %d %s", r.status, r.body)
+	}
+}

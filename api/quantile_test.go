@@ -1,0 +1,96 @@
+package api
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// plainQuantile is PromQL's histogram_quantile over cumulative buckets, written the slow way.
+func plainQuantile(q float64, counts []int64, bounds []float64) float64 {
+	var total float64
+	for _, n := range counts {
+		total += float64(n)
+	}
+	rank, below := q*total, 0.0
+	for i, n := range counts {
+		if below+float64(n) < rank || n == 0 {
+			below += float64(n)
+			continue
+		}
+		switch {
+		case i == len(bounds):
+			return bounds[len(bounds)-1]
+		case i == 0 && bounds[0] <= 0:
+			return bounds[0]
+		case i == 0:
+			return bounds[0] * (rank - below) / float64(n)
+		}
+		return bounds[i-1] + (bounds[i]-bounds[i-1])*(rank-below)/float64(n)
+	}
+	return bounds[len(bounds)-1]
+}
+
+func TestQuantile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := frame.Bounds{Exponent: rapid.IntRange(-9, 3).Draw(t, "exponent")}
+		upper := rapid.Int64Range(-3, 3).Draw(t, "first")
+		var scaled []float64
+		for range rapid.IntRange(1, 30).Draw(t, "bounds") {
+			b.Upper = append(b.Upper, upper)
+			scaled = append(scaled, frame.Scale(upper, b.Exponent))
+			upper += rapid.Int64Range(1, 1000).Draw(t, "step")
+		}
+		counts := rapid.SliceOfN(rapid.Int64Range(0, 50), len(b.Upper)+1, len(b.Upper)+1).Draw(t, "counts")
+		h := window.Histogram{Counts: counts}
+		if h.Count() == 0 {
+			return
+		}
+		previous := math.Inf(-1)
+		for _, q := range quantiles {
+			got, want := quantile(q.q, counts, h.Count(), &b), plainQuantile(q.q, counts, scaled)
+			if math.Abs(got-want) > 1e-12*math.Abs(want) || got < previous {
+				t.Fatalf("%s is %v, want %v, after %v", q.name, got, want, previous)
+			}
+			previous = got
+		}
+	})
+}
+
+func TestDifferenceAfterRestart(t *testing.T) {
+	before, after := &window.Histogram{Counts: []int64{5, 3}, Sum: 40}, &window.Histogram{Counts: []int64{6, 1}, Sum: 9}
+	if d := difference(before, after); d.Counts[0] != 6 || d.Counts[1] != 1 || d.Sum != 9 {
+		t.Error(d)
+	}
+	after = &window.Histogram{Counts: []int64{6, 3}, Sum: 44}
+	if d := difference(before, after); d.Counts[0] != 1 || d.Counts[1] != 0 || d.Sum != 4 {
+		t.Error(d)
+	}
+}
+
+func TestDecimals(t *testing.T) {
+	for _, c := range []struct {
+		v        int64
+		exponent int
+		want     string
+	}{
+		{0, -6, "0"}, {1, 0, "1"}, {-1, 0, "-1"}, {1500, -3, "1.5"}, {1500, -2, "15"}, {1, -6, "0.000001"}, {-25, -1, "-2.5"}, {100, -1, "10"}, {7, 3, "7000"},
+		{123456, -6, "0.123456"}, {math.MaxInt64, -9, "9223372036.854775807"}, {math.MinInt64, 0, "-9223372036854775808"}, {10, -18, "0.00000000000000001"},
+	} {
+		if got := string(appendDecimal([]byte("x"), c.v, c.exponent)); got != "x"+c.want {
+			t.Errorf("%d × 10^%d is %s, want x%s", c.v, c.exponent, got, c.want)
+		}
+	}
+	for v, want := range map[float64]string{1.6: "1.6", 0: "0", 1e300: "1e+300", 1e-300: "1e-300", math.Inf(1): "+Inf", 123456789012: "123456789012"} {
+		if got := string(appendDouble(nil, v)); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+	if got := string(appendEstimate(nil, 0.00123000000000001)); got != "0.00123" {
+		t.Error(got)
+	}
+}
