@@ -17,7 +17,7 @@ import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 
 /**
  * One node's passes: every source writes into the model, the encoder turns what differs into a frame, the queue takes
- * the frame. The data path of the agent, one line per hop, is {@link #pass}.
+ * the frame. The data path of the agent, one line per hop, is {@link #sampleAndSend}.
  */
 final class Collector {
     private static final long MINUTE_MS = 60_000;
@@ -35,6 +35,8 @@ final class Collector {
     private final JvmSource jvm;
     private final OwnCost cost;
     private final int passesPerMinute;
+    /** False where frames are only served on {@code /metrics}. */
+    private final boolean sends;
 
     private long started = System.currentTimeMillis();
     private long sequence;
@@ -44,6 +46,7 @@ final class Collector {
 
     Collector(Config config, NodeBeans beans, FrameQueue queue, Sender sender, Thread sending) {
         this.queue = queue;
+        this.sends = sender != null;
         String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
@@ -58,6 +61,16 @@ final class Collector {
     }
 
     void pass(long at, long skipped) {
+        synchronized (model) { // a scrape of /metrics may be reading it
+            sampleAndSend(at, skipped);
+        }
+    }
+
+    Model model() {
+        return model;
+    }
+
+    private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
         cost.sample(passes, skipped, inventory);
@@ -67,7 +80,7 @@ final class Collector {
         disks.sample();
         jvm.sample(slowTurn);
         inventory.sample(passesPerMinute);
-        if (queue != null) {
+        if (sends) {
             send(at);
         }
     }

@@ -3,7 +3,10 @@ package dev.ringwatch.agent;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.attribute.FileTime;
 import java.util.function.Supplier;
@@ -23,6 +26,7 @@ final class Life implements Runnable {
     @Override
     public void run() {
         try {
+            ServerSocket listening = listen(config);
             NodeBeans beans = waitForCassandra();
             String version = beans.releaseVersion();
             if (!supported(version)) {
@@ -39,12 +43,21 @@ final class Life implements Runnable {
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-            passes(collector, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+            MetricsServer metrics = null;
+            if (listening != null) {
+                metrics = new MetricsServer(listening, collector.model());
+                Agent.thread(metrics, "ringwatch-agent-metrics").start();
+            }
+            passes(collector, metrics, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
         } catch (Throwable e) {
-            Agent.complain(e.toString());
+            Agent.complain(e instanceof BindException ? config.listenHost + ":" + config.listenPort + ": " + e.getMessage() : e.toString());
         }
+    }
+
+    private static ServerSocket listen(Config config) throws IOException {
+        return config.listenHost == null ? null : MetricsServer.bind(config.listenHost, config.listenPort);
     }
 
     private static NodeBeans waitForCassandra() throws InterruptedException {
@@ -57,7 +70,7 @@ final class Life implements Runnable {
         }
     }
 
-    private static void passes(Collector collector, Ticker ticker) throws InterruptedException {
+    private static void passes(Collector collector, MetricsServer metrics, Ticker ticker) throws InterruptedException {
         boolean complained = false;
         for (;;) {
             long wait = ticker.waitMs();
@@ -72,6 +85,9 @@ final class Life implements Runnable {
             long at = ticker.begin();
             if (at < 0) {
                 continue;
+            }
+            if (metrics != null) {
+                metrics.endSlowScrape();
             }
             try {
                 collector.pass(at, ticker.skipped());

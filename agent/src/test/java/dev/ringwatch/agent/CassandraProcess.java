@@ -112,9 +112,11 @@ final class CassandraProcess implements AutoCloseable {
         return jar;
     }
 
-    static int freePort() throws IOException {
+    static int freePort() {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
         }
     }
 

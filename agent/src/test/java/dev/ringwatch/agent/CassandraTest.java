@@ -35,6 +35,8 @@ class CassandraTest {
     private static final long PATIENCE_MS = 240_000;
     private static final String TABLE = "org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=%s,name=%s";
 
+    private static final int METRICS_PORT = CassandraProcess.freePort();
+
     private static FrameReceiver receiver;
     private static CassandraProcess cassandra;
     private static JMXConnector connector;
@@ -46,7 +48,7 @@ class CassandraTest {
     static void start() throws Exception {
         receiver = new FrameReceiver();
         cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
-                "interval: 1s", "cluster: test-cluster"));
+                "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT));
         System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
         try {
@@ -182,6 +184,18 @@ class CassandraTest {
         System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
                 receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
         assertTrue(Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).count() == 1, "one line");
+    }
+
+    @Test
+    @Order(5)
+    void scrapesSayTheSame() throws Exception {
+        String text = new String(new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openStream().readAllBytes(),
+                java.nio.charset.StandardCharsets.UTF_8);
+        assertTrue(text.contains("\ncassandra_table_write_latency_seconds_count{keyspace=\"watched\",table=\"t\"} 300\n"), "table");
+        assertTrue(text.contains("\ncassandra_node_operation_mode_info{value=\"NORMAL\"} 1\n"), "mode");
+        long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
+        assertEquals(names, text.lines().filter(line -> line.startsWith("# TYPE ")).distinct().count());
+        assertTrue(names > 250, names + " names");
     }
 
     @Test

@@ -3,8 +3,8 @@ package dev.ringwatch.agent.cassandra;
 /**
  * A name of Cassandra's registry taken apart: which entity it belongs to and what it is called there.
  *
- * <p>Registry names are {@code org.apache.cassandra.metrics.TYPE.NAME[.SCOPE]}; types and names hold no dots, scopes do
- * (keyspaces and tables do not, addresses do). Some families hide a label in the name ({@code READ_REQ-WaitLatency}).
+ * <p>Registry names are {@code org.apache.cassandra.metrics.TYPE.NAME[.SCOPE]}; types and names hold no dots, scopes may
+ * (addresses do). Some families hide a label in the name ({@code READ_REQ-WaitLatency}, {@code Hints_created-10.0.5.6.7000}).
  */
 final class Family {
     static final String PREFIX = "org.apache.cassandra.metrics.";
@@ -37,6 +37,7 @@ final class Family {
         int nameEnd = registryName.indexOf('.', typeEnd + 1);
         String name = nameEnd < 0 ? registryName.substring(typeEnd + 1) : registryName.substring(typeEnd + 1, nameEnd);
         String scope = nameEnd < 0 ? "" : registryName.substring(nameEnd + 1);
+        String all = registryName.substring(typeEnd + 1); // these have no scope, but may have an address in the name
         switch (type) {
             case "Table":
                 return scope.equals("all") ? null : split("table", name, scope, "keyspace", "table");
@@ -69,11 +70,11 @@ final class Family {
             case "Streaming":
                 return scope.isEmpty() ? none("streaming", name) : one("streaming_peer", name, "peer", peer(scope));
             case "Messaging":
-                return messaging(name);
+                return messaging(all);
             case "HintsService":
-                return hints(name);
+                return hints(all);
             case "Repair":
-                return suffixed("repair", "repair_verb", "verb", name);
+                return suffixed("repair", "repair_verb", "verb", all);
             case "StorageProxy":
                 return none("denylist", name);
             case "Index":

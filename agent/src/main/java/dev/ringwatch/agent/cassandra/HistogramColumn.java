@@ -66,6 +66,7 @@ final class HistogramColumn extends Column {
         super.uninstall(row);
         count[row] = null;
         buckets[row] = null;
+        installSum(row, null);
     }
 
     /** The counter that holds the sum of what the timer saw; null when it is gone. */

@@ -23,6 +23,8 @@ import java.util.Set;
 public final class Inventory {
     /** Gauges that give nothing yet (their table is not in the schema) are looked at again that often. */
     private static final int MAX_TRIES = 120;
+    /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
+    private static final int MAX_NAME = 255;
 
     private final MetricRegistry registry;
     private final RegistryWatch watch;
@@ -164,6 +166,10 @@ public final class Inventory {
         }
         FamilyTable.Row row = table.row(family.values);
         if (row == null) {
+            if (tooLong(family.values)) {
+                refused++;
+                return;
+            }
             row = table.addRow(family.values, pass);
         }
         Metric before = column.registered[row.number];
@@ -182,6 +188,15 @@ public final class Inventory {
                 table.removeRow(row);
             }
         }
+    }
+
+    private static boolean tooLong(String[] values) {
+        for (String value : values) {
+            if (value.length() > MAX_NAME) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private void remove(FamilyTable table, Family family) {
@@ -222,7 +237,7 @@ public final class Inventory {
             return null;
         }
         Naming.Rule rule = Naming.rule(family.entity, family.metric, source, layout == null ? 0 : layout.exponent);
-        if (rule == null || !namesTaken.add(rule.name)) {
+        if (rule == null || rule.name.length() > MAX_NAME || !namesTaken.add(rule.name)) {
             refused += rule == null ? 0 : 1;
             return null;
         }
