@@ -54,6 +54,7 @@ type stream struct {
 	position  [2]int
 	committed [2]int
 	kills     int
+	zombie    *Writer // was killed, or so the others think, and goes on closing windows
 }
 
 func (s *stream) step() {
@@ -87,6 +88,11 @@ func (s *stream) step() {
 }
 
 func (s *stream) tick() {
+	if s.zombie != nil && s.pick(2) == 0 {
+		if err := s.zombie.Tick(s.t.Context(), s.clock.now()); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	if err := s.writer.Tick(s.t.Context(), s.clock.now()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -102,6 +108,9 @@ func (s *stream) commit(p int) {
 // kill forgets everything but what is committed. The new process knows nothing that the old one had cached.
 func (s *stream) kill() {
 	s.kills++
+	if s.zombie = nil; s.pick(2) == 0 {
+		s.zombie = s.writer
+	}
 	fresh, err := New(s.store.config, s.store.metrics)
 	if err != nil {
 		s.t.Fatal(err)
