@@ -50,7 +50,9 @@ func Join(parts ...[]Series) []Series {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b Series) int { return cmp.Or(labels.Compare(a.Labels, b.Labels), cmp.Compare(a.At[0], b.At[0])) })
+	slices.SortFunc(out, func(a, b Series) int {
+		return cmp.Or(labels.Compare(a.Labels, b.Labels), cmp.Compare(a.At[0], b.At[0]))
+	})
 	return out
 }
 
