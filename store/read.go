@@ -136,6 +136,7 @@ func (r *reader) bucket(ctx context.Context, bucket int64) error {
 	finders := map[int64]*finder{}
 	queries := map[string]*columnQuery{}
 	wanted := map[columnKey]bool{}
+	types := map[int64][]window.MetaType{} // by window: only those that can match are opened
 	for w, meta := range metas {
 		if meta == nil {
 			continue
@@ -151,9 +152,14 @@ func (r *reader) bucket(ctx context.Context, bucket int64) error {
 				return finders[day].err
 			}
 			if err != nil {
-				continue // FromColumns will say so
+				types[w] = append(types[w], *t) // FromColumns will say so
+				continue
 			}
-			for _, m := range d.MatchMetrics(r.matchers...) {
+			matching := d.MatchMetrics(r.matchers...)
+			if len(matching) > 0 {
+				types[w] = append(types[w], *t)
+			}
+			for _, m := range matching {
 				if !t.Stored(m) {
 					continue
 				}
@@ -190,7 +196,9 @@ func (r *reader) bucket(ctx context.Context, bucket int64) error {
 			continue
 		}
 		f := finders[dayOf(w)]
-		win, damage := window.FromColumns(r.account, meta, f.find, columns[w])
+		narrow := *meta
+		narrow.Types = types[w]
+		win, damage := window.FromColumns(r.account, &narrow, f.find, columns[w])
 		if f.err != nil {
 			return f.err
 		}

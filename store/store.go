@@ -33,7 +33,8 @@ type Store struct {
 	mu      sync.RWMutex
 	session *gocql.Session
 
-	trouble atomic.Pointer[error] // why the last call failed that may be tried again; nil: it did not
+	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
+	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
 	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
@@ -115,13 +116,24 @@ func (s *Store) Ready() error {
 	return nil
 }
 
-// note remembers how a call ended, for Ready.
+// quiet is how long the store says nothing after it has said that Cassandra fails: under overload calls fail and succeed by turns.
+const quiet = 10 * time.Second
+
+// note remembers how a call ended, for Ready, and tells the log when that changes.
 func (s *Store) note(err error) {
-	switch {
-	case err == nil:
-		s.trouble.Store(nil)
-	case !errors.Is(err, context.Canceled):
-		s.trouble.Store(&err)
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	if err == nil {
+		if s.trouble.Load() != nil && s.trouble.Swap(nil) != nil {
+			s.log.Info("store: Cassandra answers again")
+		}
+		return
+	}
+	s.trouble.Store(&err)
+	now := time.Now().UnixNano()
+	if last := s.complained.Load(); now-last > int64(quiet) && s.complained.CompareAndSwap(last, now) {
+		s.log.Warn("store: Cassandra fails; what can be tried again is", "error", err, "retryable", Retryable(err))
 	}
 }
 
@@ -169,9 +181,8 @@ func (s *Store) retry(ctx context.Context, what string, f func() error) error {
 			return err
 		}
 		s.metrics.Retries.Inc()
-		s.log.Warn("store: Cassandra failed, trying again", "what", what, "error", err)
 		if ended := wait.sleep(ctx); ended != nil {
-			return errors.Join(ended, err)
+			return fmt.Errorf("gave up on %s: %w", what, errors.Join(ended, err))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package window
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +16,8 @@ import (
 type Dictionary struct {
 	Node                      uuid.UUID
 	Cluster, Datacenter, Rack string
-	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a number from 1 if an agent that restarted within the window gave
-	// the type other labels.
+	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a hash of Labels if an agent that restarted within the window gave the
+	// type other labels.
 	Key     string
 	Type    string
 	Labels  []string   // label names
@@ -23,23 +25,26 @@ type Dictionary struct {
 	Metrics []Metric   // in the agent's order; one that changed its definition within the window is there twice
 }
 
-// MetricKey tells metric number i apart from all others of the dictionary: its name, or its name, "#" and a number from 1 for a further
-// definition of the same name.
+// MetricKey tells metric number i apart from all others of the dictionary: its name, or its name, "#" and a hash of its definition if there is another of that
+// name. It follows from the definitions and not from their order, so that a window that is stored again never puts one metric in the other's place.
 func (d *Dictionary) MetricKey(i int) string {
-	earlier := 0
-	for j := range i {
-		if d.Metrics[j].Name == d.Metrics[i].Name {
-			earlier++
+	m := &d.Metrics[i]
+	for j := range d.Metrics {
+		if o := &d.Metrics[j]; j != i && o.Name == m.Name {
+			bounds := frame.Bounds{}
+			if m.Bounds != nil {
+				bounds = *m.Bounds
+			}
+			return hashed(m.Name, m.Kind, m.Unit, m.Exponent, m.HasSum, bounds)
 		}
 	}
-	return numbered(d.Metrics[i].Name, earlier)
+	return m.Name
 }
 
-func numbered(name string, n int) string {
-	if n == 0 {
-		return name
-	}
-	return name + "#" + strconv.Itoa(n)
+func hashed(name string, of ...any) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%#v", of)
+	return fmt.Sprintf("%s#%016x", name, h.Sum64())
 }
 
 // draft is a dictionary while its entities are collected: rows have provisional numbers in order of appearance.
@@ -99,16 +104,12 @@ type drafts struct {
 
 // of returns the draft for a type with these labels.
 func (ds *drafts) of(typ string, labels []string) *draft {
-	same := 0
 	for _, d := range ds.list {
-		if d.Type == typ {
-			if slices.Equal(d.Labels, labels) {
-				return d
-			}
-			same++
+		if d.Type == typ && slices.Equal(d.Labels, labels) {
+			return d
 		}
 	}
-	d := &draft{Dictionary: &Dictionary{Key: numbered(typ, same), Type: typ, Labels: labels}, index: map[string]int32{}}
+	d := &draft{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels}, index: map[string]int32{}}
 	ds.list = append(ds.list, d)
 	return d
 }
@@ -158,6 +159,9 @@ func (ds *drafts) shared(b *frame.Bounds) *frame.Bounds {
 func (ds *drafts) finish(node *Node) []*Type {
 	types := make([]*Type, 0, len(ds.list))
 	for _, d := range ds.list {
+		if slices.ContainsFunc(ds.list, func(o *draft) bool { return o != d && o.Type == d.Type }) {
+			d.Key = hashed(d.Type, d.Labels)
+		}
 		d.sort()
 		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
 		types = append(types, &Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})

@@ -84,11 +84,15 @@ func (mt *MetaType) open(dictionary Dictionaries, instants int32) (*Type, error)
 	if err := r.done(); err != nil {
 		return nil, fmt.Errorf("type %s: %w", mt.Key, err)
 	}
+	var absent *column
 	for i, s := range mt.states {
 		switch s {
 		case stateZero:
 		case stateAbsent:
-			t.columns[i] = &column{present: never(len(d.Rows))}
+			if absent == nil {
+				absent = &column{present: never(len(d.Rows))}
+			}
+			t.columns[i] = absent
 		default:
 			t.columns[i] = unknown
 		}

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -12,12 +13,11 @@ import (
 // Series with equal labels whose metrics differ in kind, unit, exponent or bounds cannot be one; they follow each other in the result, by the time of
 // their first value.
 func Join(parts ...[]Series) []Series {
-	n, filled, last := 0, 0, 0
+	filled, last := 0, 0
 	for i, p := range parts {
 		if len(p) > 0 {
 			filled, last = filled+1, i
 		}
-		n += len(p)
 	}
 	if filled <= 1 {
 		if filled == 0 {
@@ -25,12 +25,35 @@ func Join(parts ...[]Series) []Series {
 		}
 		return parts[last]
 	}
-	all := make([]Series, 0, n)
+	// By hash, so that only what is left is sorted: many windows of the same series are the usual case.
+	out := make([]Series, 0, len(parts[last]))
+	first, next := make(map[uint64]int32, len(parts[last])), []int32{}
 	for _, p := range parts {
-		all = append(all, p...)
+	series:
+		for i := range p {
+			h := p[i].Labels.Hash()
+			j, found := first[h]
+			for ; found && j >= 0; j = next[j] {
+				if out[j].Metric.same(p[i].Metric) && labels.Equal(out[j].Labels, p[i].Labels) {
+					out[j] = out[j].union(&p[i])
+					continue series
+				}
+			}
+			before := int32(-1)
+			if found {
+				before = first[h]
+			}
+			first[h] = int32(len(out))
+			next = append(next, before)
+			s := p[i]
+			s.clip()
+			out = append(out, s)
+		}
 	}
-	sortSeries(all)
-	return joinSorted(all)
+	slices.SortFunc(out, func(a, b Series) int {
+		return cmp.Or(labels.Compare(a.Labels, b.Labels), cmp.Compare(a.At[0], b.At[0]))
+	})
+	return out
 }
 
 // joinSorted joins neighbours with equal labels, in place.
