@@ -1,10 +1,10 @@
 package api_test
 
 import (
+	"errors"
+	"io"
 	"testing"
 	"time"
-	"io"
-	"errors"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
