@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -303,6 +304,32 @@ func (s *Store) openWindows() float64 { return number(s.metrics.OpenWindows) }
 func at(r Record) int64 {
 	h, _, _ := frame.Parse(r.Value)
 	return h.At
+}
+
+// TestHandleGivesBackWhatItCannotWrite: when its context ends, what is not written is counted as returned, and LowWater stays before it.
+func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
+	s, err := New(testConfig(t, "127.0.0.1:1", newClock(base)), nil) // never connected
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err = w.Handle(ctx, []Record{{"acme", 3, 41, n.Step(base, true).Bytes}, {"acme", 3, 42, []byte("no frame")}, {"acme", 3, 43, n.Step(base+5000, false).Bytes}})
+	if !asIs(err, ErrNotConnected) {
+		t.Errorf("got %v", err)
+	}
+	m := s.metrics
+	if number(m.Accepted) != 3 || number(m.Written) != 0 || number(m.Returned) != 2 || number(m.Dropped.WithLabelValues("corrupt")) != 1 || number(m.Pending) != 0 {
+		t.Errorf("accepted %v, written %v, returned %v, pending %v", number(m.Accepted), number(m.Written), number(m.Returned), number(m.Pending))
+	}
+	if low, ok := w.LowWater(3); !ok || low != 41 {
+		t.Errorf("low water %d, %v", low, ok)
+	}
+	w.Revoke(3)
+	if _, ok := w.LowWater(3); ok {
+		t.Error("a revoked partition has an open window")
+	}
 }
 
 // closedWindow returns a store with one closed window and the frames it was made of.

@@ -2,12 +2,12 @@ package store
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Pending, at any time when no Handle runs, and exactly.
+// Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Returned + Pending; Pending is 0 when no Handle runs.
 type Metrics struct {
 	Accepted prometheus.Counter     // records given to Handle
 	Written  prometheus.Counter     // frames that are in Cassandra
 	Dropped  *prometheus.CounterVec // by reason: corrupt, too_large
-	Pending  prometheus.Gauge       // frames whose write has not ended; those of a Handle that failed are taken out and come again
+	Pending  prometheus.Gauge       // frames whose write has not ended
 	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
 
 	OpenWindows   prometheus.Gauge

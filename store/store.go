@@ -58,13 +58,16 @@ const (
 	dictionaryValues = 4_000_000
 )
 
-// New checks the configuration. It starts nothing: call Connect.
+// New checks the configuration. It starts nothing: call Connect. m may be nil.
 func New(c Config, m *Metrics) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if m == nil {
+		m = NewMetrics(nil)
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
