@@ -35,8 +35,8 @@ final class Collector {
     private final JvmSource jvm;
     private final OwnCost cost;
     private final int passesPerMinute;
-    /** False where frames are only served on {@code /metrics}. */
-    private final boolean sends;
+    /** Null where frames are only served on {@code /metrics}. */
+    private final Sender sender;
 
     private long started = System.currentTimeMillis();
     private long sequence;
@@ -46,18 +46,22 @@ final class Collector {
 
     Collector(Config config, NodeBeans beans, FrameQueue queue, Sender sender, Thread sending) {
         this.queue = queue;
-        this.sends = sender != null;
+        this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
+        if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
+            model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
+                    || config.filters.accepts(template.type, null, null, metric.name));
+        }
         node = new NodeSource(beans, model);
         os = new OsSource(model);
         network = new NetworkSource(model);
         disks = new DiskSource(model, beans.directories());
         jvm = new JvmSource(model);
         cost = new OwnCost(model, queue, sender, sending);
-        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model);
+        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
     }
 
     void pass(long at, long skipped) {
@@ -80,8 +84,9 @@ final class Collector {
         disks.sample();
         jvm.sample(slowTurn);
         inventory.sample(passesPerMinute);
-        if (sends) {
+        if (sender != null) {
             send(at);
+            sender.endSlowPost();
         }
     }
 

@@ -1,21 +1,21 @@
 package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.cassandra.NodeBeans;
+import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.delivery.Tls;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.ServerSocket;
-import java.nio.file.Files;
-import java.nio.file.attribute.FileTime;
-import java.util.function.Supplier;
 
 /** The agent's thread: waits for Cassandra, then samples until the JVM ends. */
 final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
+    private static final long LONGEST_FINISH_MS = 2_000;
 
     private final Config config;
 
@@ -37,9 +37,11 @@ final class Life implements Runnable {
             Sender sender = null;
             Thread sending = null;
             if (!config.urls.isEmpty()) {
-                sender = new Sender(queue, config.urls, key(config));
+                sender = new Sender(queue, config.urls, config.keyFile == null ? ApiKey.fixed(config.key) : ApiKey.in(config.keyFile),
+                        new Tls(config.caFile, config.certFile, config.certKeyFile), config.spool, config.spoolBytes, Agent.version(), Agent::say);
                 sending = Agent.thread(sender, "ringwatch-agent-sender");
                 sending.start();
+                finishAtShutdown(sender, sending);
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
@@ -53,6 +55,22 @@ final class Life implements Runnable {
             Thread.currentThread().interrupt();
         } catch (Throwable e) {
             Agent.complain(e instanceof BindException ? config.listenHost + ":" + config.listenPort + ": " + e.getMessage() : e.toString());
+        }
+    }
+
+    /** What memory still holds goes to the spool; the JVM's end waits for that so long and no longer. */
+    private static void finishAtShutdown(Sender sender, Thread sending) {
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                sender.stop();
+                try {
+                    sending.join(LONGEST_FINISH_MS);
+                } catch (InterruptedException enough) {
+                    return;
+                }
+            }, "ringwatch-agent-finish"));
+        } catch (IllegalStateException ending) {
+            sender.stop();
         }
     }
 
@@ -103,30 +121,5 @@ final class Life implements Runnable {
 
     static boolean supported(String version) {
         return version.matches("[456]\\.\\d.*");
-    }
-
-    /** The key, or what the key file holds now: it is rotated without a restart. */
-    private static Supplier<String> key(Config config) {
-        if (config.keyFile == null) {
-            return () -> config.key;
-        }
-        return new Supplier<String>() {
-            private FileTime read;
-            private String key = "";
-
-            @Override
-            public String get() {
-                try {
-                    FileTime modified = Files.getLastModifiedTime(config.keyFile);
-                    if (!modified.equals(read)) {
-                        key = Files.readString(config.keyFile).trim();
-                        read = modified;
-                    }
-                } catch (IOException unreadable) {
-                    return key; // the last one we had
-                }
-                return key;
-            }
-        };
     }
 }
