@@ -1,11 +1,13 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.pull.Profile;
 import java.io.IOException;
 import java.net.MalformedURLException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +34,8 @@ final class Config {
     /** Where {@code /metrics} is served, or null. */
     String listenHost;
     int listenPort;
+    /** Whose names are served there; where two have one name, the first has it. */
+    List<Profile> profiles = List.of(Profile.RINGWATCH);
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -107,6 +111,9 @@ final class Config {
             case "listen":
                 listen(text(name, value, errors), errors);
                 return;
+            case "profiles":
+                profiles(value, errors);
+                return;
             default:
                 errors.add("unknown key \"" + name + "\"");
         }
@@ -156,6 +163,22 @@ final class Config {
         } catch (NumberFormatException e) {
             errors.add("listen must be host:port");
         }
+    }
+
+    private void profiles(Object value, List<String> errors) {
+        List<Profile> named = new ArrayList<>();
+        for (Object name : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+            Profile profile = Profile.named(String.valueOf(name));
+            if (profile == null || named.contains(profile)) {
+                errors.add("profiles must be a list of some of " + Arrays.toString(Profile.values()) + ", each once");
+                return;
+            }
+            named.add(profile);
+        }
+        if (named.isEmpty()) {
+            errors.add("profiles must not be empty: leave it out for [ringwatch]");
+        }
+        profiles = named;
     }
 
     private static String text(String name, Object value, List<String> errors) {

@@ -6,7 +6,7 @@ import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
 import java.net.BindException;
-import java.net.ServerSocket;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.attribute.FileTime;
 import java.util.function.Supplier;
@@ -26,7 +26,7 @@ final class Life implements Runnable {
     @Override
     public void run() {
         try {
-            ServerSocket listening = listen(config);
+            ServerSocketChannel listening = listen(config);
             NodeBeans beans = waitForCassandra();
             String version = beans.releaseVersion();
             if (!supported(version)) {
@@ -43,12 +43,11 @@ final class Life implements Runnable {
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-            MetricsServer metrics = null;
             if (listening != null) {
-                metrics = new MetricsServer(listening, collector.model());
+                MetricsServer metrics = new MetricsServer(listening, collector.model(), config.profiles, collector.cluster());
                 Agent.thread(metrics, "ringwatch-agent-metrics").start();
             }
-            passes(collector, metrics, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+            passes(collector, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
         } catch (Throwable e) {
@@ -56,7 +55,7 @@ final class Life implements Runnable {
         }
     }
 
-    private static ServerSocket listen(Config config) throws IOException {
+    private static ServerSocketChannel listen(Config config) throws IOException {
         return config.listenHost == null ? null : MetricsServer.bind(config.listenHost, config.listenPort);
     }
 
@@ -70,7 +69,7 @@ final class Life implements Runnable {
         }
     }
 
-    private static void passes(Collector collector, MetricsServer metrics, Ticker ticker) throws InterruptedException {
+    private static void passes(Collector collector, Ticker ticker) throws InterruptedException {
         boolean complained = false;
         for (;;) {
             long wait = ticker.waitMs();
@@ -85,9 +84,6 @@ final class Life implements Runnable {
             long at = ticker.begin();
             if (at < 0) {
                 continue;
-            }
-            if (metrics != null) {
-                metrics.endSlowScrape();
             }
             try {
                 collector.pass(at, ticker.skipped());
