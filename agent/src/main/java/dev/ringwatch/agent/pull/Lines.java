@@ -44,13 +44,19 @@ final class Lines {
         return was;
     }
 
-    /** @param head whether to begin with the header even if there is no line */
-    void begin(Family family, boolean head) {
+    /** A family that is written whole: its header comes before its first line, if there is one. */
+    void begin(Family family) {
         headed = false;
         name = family.name.getBytes(StandardCharsets.US_ASCII);
-        if (head) {
+    }
+
+    /** A family of which a part is written: the first part begins with the header, lines or not. */
+    void part(Family family, boolean first) {
+        begin(family);
+        if (first) {
             head(family);
         }
+        headed = true;
     }
 
     /** The lines of the slots of one source, from one up to another. */

@@ -149,11 +149,12 @@ final class Pages {
         piece.seen = seen;
         text.clear();
         for (Family family : piece.families) {
-            format.lines.begin(family, piece.first);
             if (piece.source != null) {
+                format.lines.part(family, piece.first);
                 format.lines.slots(family, piece.source, piece.block * Metric.BLOCK, (piece.block + 1) * Metric.BLOCK, now);
                 continue;
             }
+            format.lines.begin(family);
             for (Family.Source source : family.sources) {
                 format.lines.slots(family, source, 0, Metric.BLOCK, now);
             }

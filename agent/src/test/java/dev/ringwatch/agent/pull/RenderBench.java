@@ -45,7 +45,7 @@ public final class RenderBench {
         int lines = 0;
         for (Family family : layout.families) {
             text.clear();
-            writer.begin(family, false);
+            writer.begin(family);
             for (Family.Source source : family.sources) {
                 writer.slots(family, source, 0, source.template.slots(), 0);
             }
