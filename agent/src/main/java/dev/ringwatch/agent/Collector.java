@@ -25,6 +25,7 @@ final class Collector {
     private static final long BETWEEN_FORCED_KEYS_MS = 60_000;
 
     private final FrameQueue queue;
+    private final String cluster;
     private final Model model = new Model();
     private final FrameEncoder encoder;
     private final NodeSource node;
@@ -47,7 +48,7 @@ final class Collector {
     Collector(Config config, NodeBeans beans, FrameQueue queue, Sender sender, Thread sending) {
         this.queue = queue;
         this.sender = sender;
-        String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
@@ -74,6 +75,11 @@ final class Collector {
         return model;
     }
 
+    /** As frames have it. */
+    String cluster() {
+        return cluster;
+    }
+
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
@@ -84,6 +90,7 @@ final class Collector {
         disks.sample();
         jvm.sample(slowTurn);
         inventory.sample(passesPerMinute);
+        model.passed();
         if (sender != null) {
             send(at);
             sender.endSlowPost();

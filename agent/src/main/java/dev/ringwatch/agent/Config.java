@@ -2,6 +2,7 @@ package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.pull.Profile;
 import java.io.IOException;
 import java.net.MalformedURLException;
 import java.net.URL;
@@ -9,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -47,6 +49,8 @@ final class Config {
     /** Where {@code /metrics} is served, or null. */
     String listenHost;
     int listenPort;
+    /** Whose names are served there; where two have one name, the first has it. */
+    List<Profile> profiles = List.of(Profile.RINGWATCH);
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -139,6 +143,9 @@ final class Config {
                 return;
             case "listen":
                 listen(text(name, value, errors), errors);
+                return;
+            case "profiles":
+                profiles(value, errors);
                 return;
             default:
                 errors.add("unknown key \"" + name + "\"");
@@ -241,6 +248,22 @@ final class Config {
         } catch (NumberFormatException e) {
             errors.add("listen must be host:port");
         }
+    }
+
+    private void profiles(Object value, List<String> errors) {
+        List<Profile> named = new ArrayList<>();
+        for (Object name : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+            Profile profile = Profile.named(String.valueOf(name));
+            if (profile == null || named.contains(profile)) {
+                errors.add("profiles must be a list of some of " + Arrays.toString(Profile.values()) + ", each once");
+                return;
+            }
+            named.add(profile);
+        }
+        if (named.isEmpty()) {
+            errors.add("profiles must not be empty: leave it out for [ringwatch]");
+        }
+        profiles = named;
     }
 
     private static String text(String name, Object value, List<String> errors) {

@@ -8,7 +8,7 @@ import dev.ringwatch.agent.delivery.Tls;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
 import java.net.BindException;
-import java.net.ServerSocket;
+import java.nio.channels.ServerSocketChannel;
 
 /** The agent's thread: waits for Cassandra, then samples until the JVM ends. */
 final class Life implements Runnable {
@@ -26,7 +26,7 @@ final class Life implements Runnable {
     @Override
     public void run() {
         try {
-            ServerSocket listening = listen(config);
+            ServerSocketChannel listening = listen(config);
             NodeBeans beans = waitForCassandra();
             String version = beans.releaseVersion();
             if (!supported(version)) {
@@ -45,12 +45,11 @@ final class Life implements Runnable {
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-            MetricsServer metrics = null;
             if (listening != null) {
-                metrics = new MetricsServer(listening, collector.model());
+                MetricsServer metrics = new MetricsServer(listening, collector.model(), config.profiles, collector.cluster());
                 Agent.thread(metrics, "ringwatch-agent-metrics").start();
             }
-            passes(collector, metrics, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+            passes(collector, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
         } catch (Throwable e) {
@@ -74,7 +73,7 @@ final class Life implements Runnable {
         }
     }
 
-    private static ServerSocket listen(Config config) throws IOException {
+    private static ServerSocketChannel listen(Config config) throws IOException {
         return config.listenHost == null ? null : MetricsServer.bind(config.listenHost, config.listenPort);
     }
 
@@ -88,7 +87,7 @@ final class Life implements Runnable {
         }
     }
 
-    private static void passes(Collector collector, MetricsServer metrics, Ticker ticker) throws InterruptedException {
+    private static void passes(Collector collector, Ticker ticker) throws InterruptedException {
         boolean complained = false;
         for (;;) {
             long wait = ticker.waitMs();
@@ -103,9 +102,6 @@ final class Life implements Runnable {
             long at = ticker.begin();
             if (at < 0) {
                 continue;
-            }
-            if (metrics != null) {
-                metrics.endSlowScrape();
             }
             try {
                 collector.pass(at, ticker.skipped());
