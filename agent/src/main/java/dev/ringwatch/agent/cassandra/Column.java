@@ -51,12 +51,6 @@ abstract class Column {
 
     abstract void read(int row, int slot);
 
-    /** The adder behind a count if it can be had, else the metric itself. */
-    static Object countSource(Metric metric, boolean latenciesStandAlone) {
-        LongAdder adder = Internals.adder(metric, latenciesStandAlone);
-        return adder != null ? adder : metric;
-    }
-
     static long count(Object source) {
         return source instanceof LongAdder ? ((LongAdder) source).sum() : ((Counting) source).getCount();
     }
@@ -83,7 +77,7 @@ abstract class Column {
                 return false;
             }
             registered[row] = metric;
-            source[row] = countSource(metric, standAlone);
+            source[row] = Internals.counted(metric, standAlone);
             return true;
         }
 

@@ -147,7 +147,7 @@ final class FamilyTable {
         }
         for (int g = 0; g < GATE.length; g++) {
             if (GATE[g].equals(metric)) {
-                gates[row.number * GATE.length + g] = source == null ? null : Column.countSource(source, true);
+                gates[row.number * GATE.length + g] = source == null ? null : Internals.counted(source, true);
             }
         }
     }

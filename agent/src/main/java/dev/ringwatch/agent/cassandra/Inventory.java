@@ -245,7 +245,7 @@ public final class Inventory {
             return null;
         }
         FamilyTable table = family(family);
-        boolean standAlone = family.entity.equals("table") || family.entity.equals("index_table");
+        boolean standAlone = !family.entity.equals("keyspace"); // only keyspaces are sums of other latencies
         Column column = column(source, rule, layout, metric, standAlone);
         table.template.add(column.out);
         table.addColumn(family.metric, column);
