@@ -50,15 +50,25 @@ func mustNode(t *testing.T, version string, change ...func(*engines.CassandraCon
 		}
 	})
 	n.jmx = mustJMX(t, n.JMXURL())
-	cluster := gocql.NewCluster(n.Host)
-	cluster.Port = n.NativePort
-	cluster.Timeout, cluster.ConnectTimeout = patience, patience
-	n.cql, err = cluster.CreateSession()
-	if err != nil {
-		t.Fatal(err)
+	cluster := n.cluster()
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra", Password: "cassandra"} // where the node asks
+	for deadline := time.Now().Add(patience); ; { // that role comes after CQL
+		if n.cql, err = cluster.CreateSession(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(n.cql.Close)
 	return n
+}
+
+func (n *node) cluster() *gocql.ClusterConfig {
+	cluster := gocql.NewCluster(n.Host)
+	cluster.Port = n.NativePort
+	cluster.Timeout, cluster.ConnectTimeout = patience, patience
+	return cluster
 }
 
 func (n *node) exec(t *testing.T, statement string, args ...any) {

@@ -32,6 +32,8 @@ final class Config {
     /** Where {@code /metrics} is served, or null. */
     String listenHost;
     int listenPort;
+    /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
+    boolean cql = true;
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -106,6 +108,12 @@ final class Config {
                 return;
             case "listen":
                 listen(text(name, value, errors), errors);
+                return;
+            case "cql":
+                cql = "true".equals(value);
+                if (!cql && !"false".equals(value)) {
+                    errors.add("cql must be true or false");
+                }
                 return;
             default:
                 errors.add("unknown key \"" + name + "\"");

@@ -42,6 +42,9 @@ final class Life implements Runnable {
                 sending.start();
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
+            if (config.cql) {
+                VirtualTables.register(collector.model(), version);
+            }
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
             MetricsServer metrics = null;
             if (listening != null) {

@@ -12,6 +12,7 @@ import org.apache.cassandra.db.virtual.VirtualKeyspace;
 import org.apache.cassandra.db.virtual.VirtualKeyspaceRegistry;
 import org.apache.cassandra.db.virtual.VirtualTable;
 import org.apache.cassandra.schema.Schema;
+import org.apache.cassandra.schema.SchemaProvider;
 
 /** Registers the tables, once, after Cassandra has started; they stay until it ends. */
 public final class CqlFace {
@@ -21,41 +22,58 @@ public final class CqlFace {
     /** Timers hold nanoseconds in 4.0 and microseconds since 4.1. */
     private static final double NANOS_TO_MICROS = 0.001;
 
-    /** Null where {@code system_metrics} is not ours. */
-    private Reads reads;
-
-    private CqlFace() {}
+    /** Null until {@code system_metrics} is ours. */
+    private volatile Reads reads;
 
     /**
-     * @param state the rows of {@code system_ringwatch.agent}; called by Cassandra's read threads
+     * {@code system_ringwatch.agent}, on every version.
+     *
+     * @param rows names and values; called by Cassandra's read threads
      * @throws IllegalStateException one sentence for the operator: what is not there and what to do
      */
-    public static CqlFace register(MetricRegistry registry, String version, Supplier<Map<String, String>> state) {
-        CqlFace face = new CqlFace();
-        face.free(STATE_KEYSPACE);
-        VirtualTable agent = new StateTable(STATE_KEYSPACE, "agent", "The state of the Ringwatch agent in this node", "name", "value", state);
+    public void registerState(Supplier<Map<String, String>> rows) {
+        mustBeFree(STATE_KEYSPACE);
+        VirtualTable agent = new StateTable(STATE_KEYSPACE, "agent", "The state of the Ringwatch agent in this node", "name", "value", rows);
         VirtualKeyspaceRegistry.instance.register(new VirtualKeyspace(STATE_KEYSPACE, Collections.singletonList(agent)));
-        if (version.startsWith("4.") || version.startsWith("5.")) {
-            face.free(KEYSPACE);
-            face.reads = new Reads(version.startsWith("4.0.") ? NANOS_TO_MICROS : 1);
-            VirtualKeyspaceRegistry.instance.register(new VirtualKeyspace(KEYSPACE, tables(registry, face.reads)));
+    }
+
+    /**
+     * {@code system_metrics}, where Cassandra has none of its own.
+     *
+     * @throws IllegalStateException as above
+     */
+    public void registerMetrics(MetricRegistry registry, String version) {
+        if (!version.startsWith("4.") && !version.startsWith("5.")) {
+            return;
         }
-        return face;
+        mustBeFree(KEYSPACE);
+        Reads counted = new Reads(version.startsWith("4.0.") ? NANOS_TO_MICROS : 1);
+        VirtualKeyspaceRegistry.instance.register(new VirtualKeyspace(KEYSPACE, tables(registry, counted)));
+        reads = counted;
     }
 
     /** Rows of metrics made since the start. */
     public long rows() {
-        return reads == null ? 0 : reads.rows();
+        Reads counted = reads;
+        return counted == null ? 0 : counted.rows();
     }
 
     /** Cells that are missing from them because their metric threw. */
     public long errors() {
-        return reads == null ? 0 : reads.errors();
+        Reads counted = reads;
+        return counted == null ? 0 : counted.errors();
     }
 
-    private void free(String keyspace) {
-        if (Schema.instance.getKeyspaceMetadata(keyspace) != null) {
-            throw new IllegalStateException("there is a keyspace " + keyspace + " already; set cql: false, or rename it");
+    /** {@code Schema.instance} is of another type in 6.0, what it gives is the same. */
+    private static void mustBeFree(String keyspace) {
+        Object schema;
+        try {
+            schema = Schema.class.getField("instance").get(null);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("this Cassandra's schema is of an unknown kind (" + e + "); set cql: false");
+        }
+        if (((SchemaProvider) schema).getKeyspaceMetadata(keyspace) != null) {
+            throw new IllegalStateException("there is a keyspace " + keyspace + " already; set cql: false, or give yours another name");
         }
     }
 

@@ -16,8 +16,8 @@ final class Groups {
         "MutualTls", "Paxos", "ReadRepair", "Repair", "RouteIndex", "Storage", "StorageAttachedIndex", "StorageProxy",
         "Streaming", "TCM", "Table", "ThreadPools", "TrieMemtable", "UnweightedCache", "autorepair", "keyspace",
     };
-    /** Of 4.0 to 5.0, gone or renamed in 6.0; they may appear after the tables were made. */
-    private static final String[] BEFORE_6_0 = {"DenylistMetrics", "HintedHandOffManager", "InboundConnection"};
+    /** Of 4.0 to 5.0, {@code InternodeInbound} in 6.0; there from the first connection of another node on. */
+    private static final String INBOUND = "InboundConnection";
 
     private Groups() {}
 
@@ -27,12 +27,10 @@ final class Groups {
         for (String group : OF_6_0) {
             groups.add(group);
         }
-        for (String group : BEFORE_6_0) {
-            groups.add(group);
-        }
-        String last = "";
+        groups.add(INBOUND);
+        String last = null;
         for (String name : names) {
-            if (name.startsWith(PREFIX) && !name.startsWith(last, PREFIX.length())) {
+            if (name.startsWith(PREFIX) && (last == null || !name.startsWith(last, PREFIX.length()))) {
                 int end = name.indexOf('.', PREFIX.length());
                 if (end > 0) {
                     last = name.substring(PREFIX.length(), end + 1);
