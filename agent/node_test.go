@@ -29,6 +29,12 @@ type node struct {
 // mustNode starts a Cassandra with the agent at an interval of a second.
 func mustNode(t *testing.T, version string, change ...func(*engines.CassandraConfig)) *node {
 	t.Helper()
+	return mustNodeWith(t, version, "", change...)
+}
+
+// mustNodeWith is mustNode with more lines in agent.yaml.
+func mustNodeWith(t *testing.T, version, lines string, change ...func(*engines.CassandraConfig)) *node {
+	t.Helper()
 	jar, err := filepath.Abs("target/ringwatch-agent.jar")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +44,7 @@ func mustNode(t *testing.T, version string, change ...func(*engines.CassandraCon
 	}
 	n := &node{version: version, frames: mustReceiver(t)}
 	config := filepath.Join(t.TempDir(), "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\n", n.frames.url)
+	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\n%s", n.frames.url, lines)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -50,15 +56,25 @@ func mustNode(t *testing.T, version string, change ...func(*engines.CassandraCon
 		}
 	})
 	n.jmx = mustJMX(t, n.JMXURL())
-	cluster := gocql.NewCluster(n.Host)
-	cluster.Port = n.NativePort
-	cluster.Timeout, cluster.ConnectTimeout = patience, patience
-	n.cql, err = cluster.CreateSession()
-	if err != nil {
-		t.Fatal(err)
+	cluster := n.cluster()
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra", Password: "cassandra"} // where the node asks
+	for deadline := time.Now().Add(patience); ; {                                                     // that role comes after CQL
+		if n.cql, err = cluster.CreateSession(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(n.cql.Close)
 	return n
+}
+
+func (n *node) cluster() *gocql.ClusterConfig {
+	cluster := gocql.NewCluster(n.Host)
+	cluster.Port = n.NativePort
+	cluster.Timeout, cluster.ConnectTimeout = patience, patience
+	return cluster
 }
 
 func (n *node) exec(t *testing.T, statement string, args ...any) {

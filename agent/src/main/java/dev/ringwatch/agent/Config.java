@@ -51,6 +51,8 @@ final class Config {
     int listenPort;
     /** Whose names are served there; where two have one name, the first has it. */
     List<Profile> profiles = List.of(Profile.RINGWATCH);
+    /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
+    boolean cql = true;
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -146,6 +148,12 @@ final class Config {
                 return;
             case "profiles":
                 profiles(value, errors);
+                return;
+            case "cql":
+                cql = "true".equals(value);
+                if (!cql && !"false".equals(value)) {
+                    errors.add("cql must be true or false");
+                }
                 return;
             default:
                 errors.add("unknown key \"" + name + "\"");

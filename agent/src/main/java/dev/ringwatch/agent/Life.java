@@ -44,6 +44,9 @@ final class Life implements Runnable {
                 finishAtShutdown(sender, sending);
             }
             Collector collector = new Collector(config, beans, queue, sender, sending);
+            if (config.cql) {
+                VirtualTables.register(collector.model(), version);
+            }
             Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
             if (listening != null) {
                 MetricsServer metrics = new MetricsServer(listening, collector.model(), config.profiles, collector.cluster());

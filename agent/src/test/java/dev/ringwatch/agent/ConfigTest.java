@@ -24,7 +24,7 @@ class ConfigTest {
     void everything() throws Exception {
         Config config = parse(
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
-                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472");
+                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472", "cql: false");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
@@ -32,6 +32,7 @@ class ConfigTest {
         assertEquals("prod # 1", config.cluster);
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
+        assertFalse(config.cql);
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
     }
 
@@ -40,6 +41,7 @@ class ConfigTest {
         Config config = parse("ingest:", "  urls:", "  - http://a:1", "  - \"http://b:2\"", "  key: k");
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
+        assertTrue(config.cql);
         assertEquals(16 << 20, config.queueBytes);
     }
 
@@ -64,6 +66,7 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [ftp://a]", "  key: k").contains("http"));
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
+        assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
 

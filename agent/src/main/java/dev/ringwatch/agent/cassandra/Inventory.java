@@ -28,6 +28,9 @@ public final class Inventory {
     /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
     private static final int MAX_NAME = 255;
 
+    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
+    private static final int MAX_CHANGES = 1_000_000;
+
     private final MetricRegistry registry;
     private final RegistryWatch watch;
     private final Model model;
@@ -55,7 +58,7 @@ public final class Inventory {
         this.model = model;
         this.filters = filters;
         this.cap = new EntityCap(maxEntities, say);
-        this.watch = new RegistryWatch(registry);
+        this.watch = new RegistryWatch(registry, MAX_CHANGES);
     }
 
     /** One pass over everything. Allocates nothing while no metric comes, goes or moves. */
