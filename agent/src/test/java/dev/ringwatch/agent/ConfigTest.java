@@ -24,7 +24,8 @@ class ConfigTest {
     void everything() throws Exception {
         Config config = parse(
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
-                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472");
+                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
+                "profiles: [jmx_exporter, ringwatch]");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
@@ -32,6 +33,7 @@ class ConfigTest {
         assertEquals("prod # 1", config.cluster);
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
+        assertEquals("[jmx_exporter, ringwatch]", config.profiles.toString());
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
     }
 
@@ -41,6 +43,7 @@ class ConfigTest {
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
         assertEquals(16 << 20, config.queueBytes);
+        assertEquals("[ringwatch]", config.profiles.toString());
     }
 
     @Test
@@ -64,6 +67,9 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [ftp://a]", "  key: k").contains("http"));
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
+        for (String profiles : new String[] {"[mcac]", "[ringwatch, ringwatch]", "[]", "Ringwatch"}) {
+            assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
+        }
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
 
