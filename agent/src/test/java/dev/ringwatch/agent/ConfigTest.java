@@ -24,7 +24,8 @@ class ConfigTest {
     void everything() throws Exception {
         Config config = parse(
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
-                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472", "cql: false");
+                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
+                "profiles: [jmx_exporter, ringwatch]", "cql: false");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
@@ -33,6 +34,7 @@ class ConfigTest {
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
         assertFalse(config.cql);
+        assertEquals("[jmx_exporter, ringwatch]", config.profiles.toString());
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
     }
 
@@ -43,6 +45,7 @@ class ConfigTest {
         assertEquals(5_000, config.intervalMs);
         assertTrue(config.cql);
         assertEquals(16 << 20, config.queueBytes);
+        assertEquals("[ringwatch]", config.profiles.toString());
     }
 
     @Test
@@ -67,6 +70,9 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
         assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
+        for (String profiles : new String[] {"[mcac]", "[ringwatch, ringwatch]", "[]", "Ringwatch"}) {
+            assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
+        }
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
 

@@ -31,6 +31,7 @@ public final class MetricsServer implements Runnable {
     private final ServerSocketChannel listening;
     private final Pages pages;
     private final List<Connection> connections = new ArrayList<>();
+    private volatile Selector selector;
     private volatile long served;
 
     /** @param model locked by whoever writes it or reads it here */
@@ -62,19 +63,20 @@ public final class MetricsServer implements Runnable {
 
     @Override
     public void run() {
-        try (Selector selector = Selector.open()) {
+        try (Selector selecting = Selector.open()) {
+            selector = selecting;
             listening.configureBlocking(false);
-            listening.register(selector, SelectionKey.OP_ACCEPT);
+            listening.register(selecting, SelectionKey.OP_ACCEPT);
             while (listening.isOpen()) {
-                selector.select(connections.isEmpty() ? 0 : LOOK_MS);
-                for (SelectionKey key : selector.selectedKeys()) {
+                selecting.select(connections.isEmpty() ? 0 : LOOK_MS);
+                for (SelectionKey key : selecting.selectedKeys()) {
                     if (key.isValid() && key.isAcceptable()) {
-                        accept(selector);
+                        accept(selecting);
                     } else if (key.isValid()) {
                         go((Connection) key.attachment());
                     }
                 }
-                selector.selectedKeys().clear();
+                selecting.selectedKeys().clear();
                 closeLate();
             }
         } catch (IOException | RuntimeException closed) {
@@ -89,7 +91,16 @@ public final class MetricsServer implements Runnable {
         }
     }
 
-    private void accept(Selector selector) {
+    /** Ends {@link #run}, from any thread. */
+    void close() throws IOException {
+        listening.close();
+        Selector asleep = selector;
+        if (asleep != null) {
+            asleep.wakeup();
+        }
+    }
+
+    private void accept(Selector selecting) {
         try {
             SocketChannel channel = listening.accept();
             if (channel == null) {
@@ -99,7 +110,7 @@ public final class MetricsServer implements Runnable {
                 close(longest());
             }
             channel.configureBlocking(false);
-            SelectionKey key = channel.register(selector, SelectionKey.OP_READ);
+            SelectionKey key = channel.register(selecting, SelectionKey.OP_READ);
             Connection connection = new Connection(channel, key, this::answer);
             key.attach(connection);
             connections.add(connection);

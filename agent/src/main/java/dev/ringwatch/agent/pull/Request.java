@@ -58,7 +58,7 @@ final class Request {
         double open = 0;
         double text = 0;
         for (String range : accept.split(",")) {
-            String[] parts = range.split(";");
+            String[] parts = range.split(";", -1);
             String type = parts[0].trim();
             boolean otherVersion = false;
             double quality = 1;
@@ -83,7 +83,7 @@ final class Request {
         double gzip = -1;
         double any = 0;
         for (String coding : encodings.split(",")) {
-            String[] parts = coding.split(";");
+            String[] parts = coding.split(";", -1);
             double quality = 1;
             for (int i = 1; i < parts.length; i++) {
                 quality = parts[i].trim().startsWith("q=") ? quality(parts[i].trim()) : quality;
