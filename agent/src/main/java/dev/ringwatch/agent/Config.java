@@ -1,11 +1,18 @@
 package dev.ringwatch.agent;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.MalformedURLException;
 import java.net.URL;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +24,9 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
+    private static final String KEYS = "ingest, interval, queue_bytes, cluster, listen";
+    /** What a wrong file may take of the host's memory. */
+    private static final int MAX_BYTES = 1 << 20;
 
     /** Where frames go; tried in turn when one fails. Empty: nothing is sent. */
     final List<URL> urls = new ArrayList<>();
@@ -44,19 +54,35 @@ final class Config {
 
     private Config() {}
 
-    static Config load(Path file) throws Invalid {
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(file);
+    static Config load(String file) throws Invalid {
+        String text;
+        try (InputStream in = Files.newInputStream(regular(Path.of(file)))) {
+            text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(in.readNBytes(MAX_BYTES + 1))).toString();
+        } catch (NoSuchFileException e) {
+            throw new Invalid(file + ": cannot be read: there is no such file");
+        } catch (AccessDeniedException e) {
+            throw new Invalid(file + ": cannot be read: Cassandra's user may not");
+        } catch (CharacterCodingException e) {
+            throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {
-            throw new Invalid(file + ": cannot be read: " + (e.getMessage() == null || e.getMessage().equals(file.toString())
-                    ? e.getClass().getSimpleName() : e.getMessage()));
+            throw new Invalid(file + ": cannot be read: " + e.getMessage());
+        }
+        if (text.length() > MAX_BYTES) {
+            throw new Invalid(file + ": cannot be read: it is larger than " + MAX_BYTES + " bytes");
         }
         try {
-            return parse(lines, System::getenv);
+            return parse(Arrays.asList(text.split("\\R", -1)), System::getenv);
         } catch (Invalid e) {
             throw new Invalid(file + ": " + e.getMessage());
         }
+    }
+
+    /** A pipe or a device may block for ever or never end. */
+    private static Path regular(Path file) throws IOException {
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new IOException("it is not a file");
+        }
+        return file;
     }
 
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
@@ -69,8 +95,8 @@ final class Config {
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
             errors.add("neither ingest.urls nor listen is set: there is nothing to do");
         }
-        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null) {
-            errors.add("ingest.key or ingest.key_file is needed to send");
+        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
+            errors.add("ingest.key or ingest.key_file is needed to send: make a key with ringwatch key create");
         }
         if (!errors.isEmpty()) {
             throw new Invalid(String.join("; ", errors));
@@ -108,7 +134,7 @@ final class Config {
                 listen(text(name, value, errors), errors);
                 return;
             default:
-                errors.add("unknown key \"" + name + "\"");
+                errors.add("unknown key \"" + name + "\", there are " + KEYS);
         }
     }
 
@@ -125,11 +151,11 @@ final class Config {
             case "key_file":
                 keyFile = Path.of(text("ingest.key_file", value, errors));
                 if (!Files.isReadable(keyFile)) {
-                    errors.add("ingest.key_file " + keyFile + " cannot be read");
+                    errors.add("ingest.key_file " + keyFile + " cannot be read: create it readable for Cassandra's user");
                 }
                 return;
             default:
-                errors.add("unknown key \"ingest." + name + "\"");
+                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file");
         }
     }
 

@@ -3,61 +3,109 @@ package dev.ringwatch.agent;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
-import java.net.BindException;
-import java.net.ServerSocket;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.function.Supplier;
 
-/** The agent's thread: waits for Cassandra, then samples until the JVM ends. */
+/** The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM ends. */
 final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
+    private static final long OFF_SLEEP_MS = 5_000;
+    private static final int MAX_KEY = 4096;
 
-    private final Config config;
+    private final String arguments;
+    private final Model model = new Model();
+    private final State state = new State(model);
+    /** Null where nothing is served. */
+    private MetricsServer metrics;
 
-    Life(Config config) {
-        this.config = config;
+    Life(String arguments) {
+        this.arguments = arguments;
     }
 
     @Override
     public void run() {
         try {
-            ServerSocket listening = listen(config);
-            NodeBeans beans = waitForCassandra();
-            String version = beans.releaseVersion();
-            if (!supported(version)) {
-                Agent.complain("Cassandra " + version + " is not supported: 4.0 to 6.x are");
-                return;
+            String why;
+            try {
+                why = live();
+            } catch (Config.Invalid e) {
+                why = e.getMessage() + "; correct it (ringwatch doctor checks it) and restart this node when it suits";
+            } catch (RuntimeException | Error e) {
+                why = e + "; report this";
             }
-            FrameQueue queue = new FrameQueue(config.queueBytes);
-            Sender sender = null;
-            Thread sending = null;
-            if (!config.urls.isEmpty()) {
-                sender = new Sender(queue, config.urls, key(config));
-                sending = Agent.thread(sender, "ringwatch-agent-sender");
-                sending.start();
-            }
-            Collector collector = new Collector(config, beans, queue, sender, sending);
-            Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-            MetricsServer metrics = null;
-            if (listening != null) {
-                metrics = new MetricsServer(listening, collector.model());
-                Agent.thread(metrics, "ringwatch-agent-metrics").start();
-            }
-            passes(collector, metrics, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+            stayOff(why);
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
-        } catch (Throwable e) {
-            Agent.complain(e instanceof BindException ? config.listenHost + ":" + config.listenPort + ": " + e.getMessage() : e.toString());
         }
     }
 
-    private static ServerSocket listen(Config config) throws IOException {
-        return config.listenHost == null ? null : MetricsServer.bind(config.listenHost, config.listenPort);
+    /** Says why wherever someone may look, then does nothing but end scrapes that never end. */
+    private void stayOff(String why) throws InterruptedException {
+        state.become(State.OFF, why);
+        waitForCassandra();
+        state.cassandraIsUp();
+        while (metrics != null) {
+            Thread.sleep(OFF_SLEEP_MS);
+            metrics.endSlowScrape();
+        }
+    }
+
+    /** Returns only where there is nothing to do: why. */
+    private String live() throws Config.Invalid, InterruptedException {
+        if (arguments == null || arguments.isEmpty()) {
+            return "no configuration file: use -javaagent:ringwatch-agent.jar=/path/agent.yaml";
+        }
+        Config config = Config.load(arguments);
+        String busy = config.listenHost == null ? null : listen(config);
+        if (busy != null && config.urls.isEmpty()) {
+            return busy;
+        }
+        if (busy != null) {
+            state.say("frames are sent but /metrics is off: " + busy);
+        }
+        NodeBeans beans = waitForCassandra();
+        String version = beans.releaseVersion();
+        if (!supported(version)) {
+            return "Cassandra " + version + " is not supported, 4.0 to 6.x are: use an agent that knows it, or take the -javaagent line out";
+        }
+        FrameQueue queue = new FrameQueue(config.queueBytes);
+        Sender sender = null;
+        Thread sending = null;
+        if (!config.urls.isEmpty()) {
+            sender = new Sender(queue, config.urls, key(config));
+            sending = Agent.thread(sender, "ringwatch-agent-sender");
+            sending.start();
+        }
+        Collector collector;
+        synchronized (model) { // it may be scraped already
+            collector = new Collector(config, beans, model, queue, sender, sending);
+        }
+        Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
+        state.cassandraIsUp();
+        passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+        return "stopped";
+    }
+
+    /** From the beginning on, so that scrapes are answered while a node takes long to start. Returns why it cannot, or null. */
+    private String listen(Config config) {
+        try {
+            metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model);
+            Agent.thread(metrics, "ringwatch-agent-metrics").start();
+            return null;
+        } catch (IOException | RuntimeException e) {
+            metrics = null;
+            return "cannot listen on " + config.listenHost + ":" + config.listenPort + " (" + e.getMessage()
+                    + "): stop what has it or set another listen in " + arguments;
+        }
     }
 
     private static NodeBeans waitForCassandra() throws InterruptedException {
@@ -70,7 +118,10 @@ final class Life implements Runnable {
         }
     }
 
-    private static void passes(Collector collector, MetricsServer metrics, Ticker ticker) throws InterruptedException {
+    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender, Ticker ticker) throws InterruptedException {
+        if (sender == null) {
+            state.become(State.SERVING, "");
+        }
         boolean complained = false;
         for (;;) {
             long wait = ticker.waitMs();
@@ -91,11 +142,14 @@ final class Life implements Runnable {
             }
             try {
                 collector.pass(at, ticker.skipped());
+                if (sender != null) {
+                    state.look(queue, sender, config.urls, config.intervalMs);
+                }
             } catch (Throwable failed) { // this pass is lost; the next may do better
                 collector.passFailed();
                 if (!complained) {
                     complained = true;
-                    Agent.say("a pass failed, going on: " + failed);
+                    state.say("a pass failed and is lost, going on: " + failed + "; report this");
                 }
             }
         }
@@ -119,7 +173,9 @@ final class Life implements Runnable {
                 try {
                     FileTime modified = Files.getLastModifiedTime(config.keyFile);
                     if (!modified.equals(read)) {
-                        key = Files.readString(config.keyFile).trim();
+                        try (InputStream in = Files.newInputStream(config.keyFile)) { // whatever it is: memory that it fills is the host's
+                            key = new String(in.readNBytes(MAX_KEY), StandardCharsets.UTF_8).trim();
+                        }
                         read = modified;
                     }
                 } catch (IOException unreadable) {

@@ -1,6 +1,5 @@
 package dev.ringwatch.agent;
 
-import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.frame.Kind;
@@ -64,11 +63,11 @@ final class OwnCost {
     }
 
     /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
-    void sample(long passCount, long skippedCount, Inventory inventory) {
+    void sample(long passCount, long skippedCount, long lostReads, long refusedMetrics) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
-        gaugeErrors.set(0, inventory.gaugeErrors());
-        refused.set(0, inventory.refused());
+        gaugeErrors.set(0, lostReads);
+        refused.set(0, refusedMetrics);
         frames.set(0, queue.made());
         sent.set(0, queue.sent());
         sentBytes.set(0, queue.sentBytes());

@@ -1,0 +1,181 @@
+package dev.ringwatch.agent;
+
+import dev.ringwatch.agent.delivery.FrameQueue;
+import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It is told wherever someone
+ * may look: each kind of trouble once on standard error, every lasting change in Cassandra's log (a daemon's standard error
+ * is closed), and as it stands in {@code /metrics} and in the frames.
+ *
+ * <p>Used by the agent's own thread only, but for {@link #word} and {@link #trouble}.
+ */
+final class State {
+    static final String STARTING = "starting";
+    /** Frames arrive at ingest. */
+    static final String SENDING = "sending";
+    /** No ingest is configured: passes are for {@code /metrics} alone. */
+    static final String SERVING = "serving";
+    /** Frames wait, and nobody answers. */
+    static final String UNREACHABLE = "unreachable";
+    /** Frames wait, and ingest says that it cannot take them now. */
+    static final String BUSY = "busy";
+    /** Frames are thrown away because ingest will never take them. */
+    static final String REFUSED = "refused";
+    static final String OFF = "off";
+
+    /** A restart of ingest is shorter. */
+    private static final long TROUBLE_AFTER_NS = 20_000_000_000L;
+    private static final long BETWEEN_LOG_LINES_NS = 60_000_000_000L;
+    private static final int MAX_LENGTH = 500;
+
+    private final Model model;
+    private final Metric wordMetric;
+    private final Metric troubleMetric;
+    private final Set<String> toldOnStderr = new HashSet<>();
+    private volatile String word = STARTING;
+    private volatile String trouble = "";
+    private String logged = STARTING;
+    private boolean everLogged;
+    private long loggedAt;
+    private boolean cassandraIsUp;
+    private String unlogged = "";
+    private boolean waits;
+    private long waitsSince;
+    private long sent;
+    private long dropped;
+
+    State(Model model) {
+        this.model = model;
+        Template template = model.add(new Template("agent_state"));
+        wordMetric = template.add(Metric.scalar("ringwatch_agent_state_info", Kind.STRING, "", 0));
+        troubleMetric = template.add(Metric.scalar("ringwatch_agent_trouble_info", Kind.STRING, "", 0));
+        template.addEntity(null);
+        wordMetric.setText(0, STARTING);
+    }
+
+    String word() {
+        return word;
+    }
+
+    /** Empty when all is well. */
+    String trouble() {
+        return trouble;
+    }
+
+    /** @param why what is wrong and what to do about it, or empty */
+    void become(String now, String why) {
+        if (now.equals(word) && why.equals(trouble)) {
+            return;
+        }
+        String sentence = why.length() > MAX_LENGTH ? why.substring(0, MAX_LENGTH) + "…" : why;
+        synchronized (model) {
+            wordMetric.setText(0, now);
+            if (sentence.isEmpty()) {
+                troubleMetric.absent(0);
+            } else {
+                troubleMetric.setText(0, sentence.replace('\n', ' '));
+            }
+        }
+        word = now;
+        trouble = sentence;
+        if (!sentence.isEmpty() && toldOnStderr.add(now)) {
+            Agent.say(now.equals(OFF) ? "off: " + sentence : sentence);
+        }
+        log();
+    }
+
+    /** Something that is worth one line and changes no state. */
+    void say(String sentence) {
+        Agent.say(sentence);
+        if (cassandraIsUp) {
+            CassandraLog.write(true, "ringwatch-agent: " + sentence);
+        } else {
+            unlogged = sentence;
+        }
+    }
+
+    /** Before that its logging must not be touched: it would be set up by us. */
+    void cassandraIsUp() {
+        cassandraIsUp = true;
+        if (!unlogged.isEmpty()) {
+            CassandraLog.write(true, "ringwatch-agent: " + unlogged);
+        }
+        log();
+    }
+
+    /** Once a pass. */
+    void look(FrameQueue queue, Sender sender, List<?> urls, long intervalMs) {
+        long now = System.nanoTime();
+        long sentNow = queue.sent();
+        long droppedNow = queue.droppedTotal();
+        int status = sender.lastStatus();
+        boolean refused = droppedNow != dropped && status >= 300 && status < 500 && status != 429;
+        boolean arrived = sentNow != sent;
+        sent = sentNow;
+        dropped = droppedNow;
+        if (arrived || refused || queue.frames() == 0) {
+            waits = false;
+        } else if (!waits) {
+            waits = true;
+            waitsSince = now;
+        }
+        if (refused) {
+            become(REFUSED, "ingest refuses frames with status " + status + ", they are lost: " + remedy(status));
+        } else if (arrived) {
+            become(SENDING, "");
+        } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
+            if (status == 429 || status >= 500) {
+                become(BUSY, "ingest answers " + status + ", frames wait: see its log for why it cannot take them");
+            } else {
+                become(UNREACHABLE, "frames do not arrive and wait here: no usable answer from " + urls + "; check ingest.urls and the way there");
+            }
+        }
+        if (cassandraIsUp && !logged.equals(word)) {
+            log();
+        }
+    }
+
+    private static String remedy(int status) {
+        if (status == 401 || status == 403) {
+            return "check the key of agent.yaml, its scope must be write and its account must own this cluster";
+        }
+        return status < 400 ? "redirects are not followed, put the address itself into ingest.urls"
+                : "run ringwatch doctor on this node and see ingest's metrics for the reason";
+    }
+
+    /** What changes and changes back within a minute is not worth a line. */
+    private void log() {
+        long now = System.nanoTime();
+        if (!cassandraIsUp || logged.equals(word) || everLogged && now - loggedAt < BETWEEN_LOG_LINES_NS) {
+            return;
+        }
+        logged = word;
+        loggedAt = now;
+        everLogged = true;
+        CassandraLog.write(!trouble.isEmpty(), "ringwatch-agent: " + word + (trouble.isEmpty() ? "" : ": " + trouble));
+    }
+
+    /** Loaded when Cassandra is up, so never before its logging is. */
+    private static final class CassandraLog {
+        static void write(boolean warning, String line) {
+            try {
+                org.slf4j.Logger log = org.slf4j.LoggerFactory.getLogger("dev.ringwatch.agent");
+                if (warning) {
+                    log.warn(line);
+                } else {
+                    log.info(line);
+                }
+            } catch (Throwable noLog) { // standard error has it
+                return;
+            }
+        }
+    }
+}
