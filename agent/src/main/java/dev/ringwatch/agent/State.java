@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It is told wherever someone
- * may look: each kind of trouble once on standard error, every lasting change in Cassandra's log (a daemon's standard error
+ * may look: each trouble once on standard error, every change that lasts in Cassandra's log (a daemon's standard error
  * is closed), and as it stands in {@code /metrics} and in the frames.
  *
  * <p>Used by the agent's own thread only, but for {@link #word} and {@link #trouble}.
@@ -27,7 +27,7 @@ final class State {
     static final String UNREACHABLE = "unreachable";
     /** Frames wait, and ingest says that it cannot take them now. */
     static final String BUSY = "busy";
-    /** Frames are thrown away because ingest will never take them. */
+    /** Ingest says that it will not take them: a wrong key or address, or a frame that breaks a rule. */
     static final String REFUSED = "refused";
     static final String OFF = "off";
 
@@ -35,22 +35,24 @@ final class State {
     private static final long TROUBLE_AFTER_NS = 20_000_000_000L;
     private static final long BETWEEN_LOG_LINES_NS = 60_000_000_000L;
     private static final int MAX_LENGTH = 500;
+    private static final int MAX_TOLD = 20;
 
     private final Model model;
     private final Metric wordMetric;
     private final Metric troubleMetric;
     private final Set<String> toldOnStderr = new HashSet<>();
+    private final Set<String> toldInLog = new HashSet<>();
     private volatile String word = STARTING;
     private volatile String trouble = "";
-    private String logged = STARTING;
-    private boolean everLogged;
+    /** Of Cassandra's log: its last line, and whether there is another to write. */
+    private String logged = "";
+    private boolean behind;
     private long loggedAt;
     private boolean cassandraIsUp;
     private String unlogged = "";
     private boolean waits;
     private long waitsSince;
     private long sent;
-    private long dropped;
 
     State(Model model) {
         this.model = model;
@@ -86,7 +88,8 @@ final class State {
         }
         word = now;
         trouble = sentence;
-        if (!sentence.isEmpty() && toldOnStderr.add(now)) {
+        behind = true;
+        if (!sentence.isEmpty() && toldOnStderr.size() < MAX_TOLD && toldOnStderr.add(sentence)) {
             Agent.say(now.equals(OFF) ? "off: " + sentence : sentence);
         }
         log();
@@ -115,12 +118,10 @@ final class State {
     void look(FrameQueue queue, Sender sender, List<?> urls, long intervalMs) {
         long now = System.nanoTime();
         long sentNow = queue.sent();
-        long droppedNow = queue.droppedTotal();
         int status = sender.lastStatus();
-        boolean refused = droppedNow != dropped && status >= 300 && status < 500 && status != 429;
         boolean arrived = sentNow != sent;
+        boolean refused = !arrived && status >= 300 && status < 500 && status != 429;
         sent = sentNow;
-        dropped = droppedNow;
         if (arrived || refused || queue.frames() == 0) {
             waits = false;
         } else if (!waits) {
@@ -128,7 +129,7 @@ final class State {
             waitsSince = now;
         }
         if (refused) {
-            become(REFUSED, "ingest refuses frames with status " + status + ", they are lost: " + remedy(status));
+            become(REFUSED, "ingest refuses frames with status " + status + ": " + remedy(status));
         } else if (arrived) {
             become(SENDING, "");
         } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
@@ -138,7 +139,7 @@ final class State {
                 become(UNREACHABLE, "frames do not arrive and wait here: no usable answer from " + urls + "; check ingest.urls and the way there");
             }
         }
-        if (cassandraIsUp && !logged.equals(word)) {
+        if (behind) {
             log();
         }
     }
@@ -151,16 +152,23 @@ final class State {
                 : "run ringwatch doctor on this node and see ingest's metrics for the reason";
     }
 
-    /** What changes and changes back within a minute is not worth a line. */
+    /** What is news gets its line at once; what goes to and fro, one a minute. */
     private void log() {
-        long now = System.nanoTime();
-        if (!cassandraIsUp || logged.equals(word) || everLogged && now - loggedAt < BETWEEN_LOG_LINES_NS) {
+        if (!cassandraIsUp || !behind) {
             return;
         }
-        logged = word;
-        loggedAt = now;
-        everLogged = true;
-        CassandraLog.write(!trouble.isEmpty(), "ringwatch-agent: " + word + (trouble.isEmpty() ? "" : ": " + trouble));
+        String line = "ringwatch-agent: " + word + (trouble.isEmpty() ? "" : ": " + trouble);
+        long now = System.nanoTime();
+        boolean news = toldInLog.size() < MAX_TOLD && toldInLog.add(line);
+        if (!news && now - loggedAt < BETWEEN_LOG_LINES_NS) {
+            return;
+        }
+        behind = false;
+        if (!line.equals(logged)) {
+            logged = line;
+            loggedAt = now;
+            CassandraLog.write(!trouble.isEmpty(), line);
+        }
     }
 
     /** Loaded when Cassandra is up, so never before its logging is. */
