@@ -34,6 +34,12 @@ public final class Check {
         }
         line(out, "key", config.key.isEmpty() ? null : secrets ? config.key : "<redacted>");
         line(out, "key_file", config.keyFile);
+        line(out, "ca_file", config.caFile);
+        line(out, "cert_file", config.certFile);
+        line(out, "cert_key_file", config.certKeyFile);
+        line(out, "spool", config.spool);
+        line(out, "spool_bytes", config.spoolBytes);
+        line(out, "max_entities", config.maxEntities);
         line(out, "interval_ms", config.intervalMs);
         line(out, "queue_bytes", config.queueBytes);
         line(out, "cluster", config.cluster);

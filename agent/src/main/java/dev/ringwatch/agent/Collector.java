@@ -35,8 +35,8 @@ final class Collector {
     private final JvmSource jvm;
     private final OwnCost cost;
     private final int passesPerMinute;
-    /** False where frames are only served on {@code /metrics}. */
-    private final boolean sends;
+    /** Null where frames are only served on {@code /metrics}. */
+    private final Sender sender;
 
     /** Of {@link #sample(int, boolean)}. */
     private static final int SOURCES = 6;
@@ -53,18 +53,22 @@ final class Collector {
     Collector(Config config, NodeBeans beans, Model model, FrameQueue queue, Sender sender, Thread sending) {
         this.model = model;
         this.queue = queue;
-        this.sends = sender != null;
+        this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
+        if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
+            model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
+                    || config.filters.accepts(template.type, null, null, metric.name));
+        }
         node = new NodeSource(beans, model);
         os = new OsSource(model);
         network = new NetworkSource(model);
         disks = new DiskSource(model, beans.directories());
         jvm = new JvmSource(model);
         cost = new OwnCost(model, queue, sender, sending);
-        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model);
+        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
     }
 
     void pass(long at, long skipped) {
@@ -76,7 +80,7 @@ final class Collector {
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
-        cost.sample(passes, skipped, inventory.gaugeErrors() + lost, inventory.refused());
+        cost.sample(passes, skipped, lost, inventory);
         for (int source = 0; source < SOURCES; source++) {
             try {
                 sample(source, slowTurn);
@@ -84,8 +88,9 @@ final class Collector {
                 lost++;
             }
         }
-        if (sends) {
+        if (sender != null) {
             send(at);
+            sender.endSlowPost();
         }
     }
 

@@ -1,5 +1,7 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.delivery.ApiKey;
+import dev.ringwatch.agent.filter.Filters;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.MalformedURLException;
@@ -9,6 +11,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,7 +27,7 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
-    private static final String KEYS = "ingest, interval, queue_bytes, cluster, listen";
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -34,6 +37,18 @@ final class Config {
     String key = "";
     /** Read anew when it changes. */
     Path keyFile;
+    /** PEM files for https, each null or read anew when it changes: whom to trust, and who we are. */
+    Path caFile;
+    Path certFile;
+    Path certKeyFile;
+    /** Where frames wait when memory should not hold them, or null. */
+    Path spool;
+    /** Of the spool on disk: at 30 MB an hour from 1,000 busy tables a night's outage. */
+    long spoolBytes = 256L << 20;
+    /** What is sent of what there is. */
+    Filters filters = Filters.NONE;
+    /** Tables and the like; a node with 5,000 tables has about 5,500. */
+    int maxEntities = 20_000;
     long intervalMs = 5_000;
     /** Frames that could not be sent yet; an hour of an idle node is about one MiB. */
     long queueBytes = 16L << 20;
@@ -98,6 +113,9 @@ final class Config {
         if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
             errors.add("ingest.key or ingest.key_file is needed to send: make a key with ringwatch key create");
         }
+        if ((config.certFile == null) != (config.certKeyFile == null)) {
+            errors.add("ingest.cert_file and ingest.cert_key_file go together");
+        }
         if (!errors.isEmpty()) {
             throw new Invalid(String.join("; ", errors));
         }
@@ -122,7 +140,22 @@ final class Config {
                 }
                 return;
             case "queue_bytes":
-                queueBytes = bytes(name, value, errors);
+                queueBytes = bytes(name, value, 64 << 10, 1L << 30, "64KiB to 1GiB", errors);
+                return;
+            case "spool":
+                if (!(value instanceof Map)) {
+                    errors.add("spool must hold directory and may hold bytes");
+                    return;
+                }
+                for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                    spool((String) entry.getKey(), entry.getValue(), errors);
+                }
+                return;
+            case "filters":
+                filters = Filters.parse(value, errors);
+                return;
+            case "max_entities":
+                maxEntities = count(name, value, 100, 100_000, errors);
                 return;
             case "cluster":
                 cluster = text(name, value, errors);
@@ -147,16 +180,68 @@ final class Config {
                 return;
             case "key":
                 key = text("ingest.key", value, errors);
-                return;
-            case "key_file":
-                keyFile = Path.of(text("ingest.key_file", value, errors));
-                if (!Files.isReadable(keyFile)) {
-                    errors.add("ingest.key_file " + keyFile + " cannot be read: create it readable for Cassandra's user");
+                if (!key.isEmpty() && !ApiKey.isKey(key)) {
+                    errors.add("ingest.key must be one word of ASCII");
                 }
                 return;
+            case "key_file":
+                keyFile = file("ingest.key_file", value, errors);
+                return;
+            case "ca_file":
+                caFile = file("ingest.ca_file", value, errors);
+                return;
+            case "cert_file":
+                certFile = file("ingest.cert_file", value, errors);
+                return;
+            case "cert_key_file":
+                certKeyFile = file("ingest.cert_key_file", value, errors);
+                return;
             default:
-                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file");
+                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file, ca_file, cert_file, cert_key_file");
         }
+    }
+
+    private void spool(String name, Object value, List<String> errors) {
+        switch (name) {
+            case "directory":
+                spool = path("spool.directory", value, errors);
+                if (spool != null && !spool.isAbsolute()) {
+                    errors.add("spool.directory must begin with /");
+                }
+                return;
+            case "bytes":
+                spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40, "16MiB to 1024GiB", errors);
+                return;
+            default:
+                errors.add("unknown key \"spool." + name + "\", there are directory, bytes");
+        }
+    }
+
+    private static Path file(String name, Object value, List<String> errors) {
+        Path file = path(name, value, errors);
+        if (file != null && !Files.isReadable(file)) {
+            errors.add(name + " " + file + " cannot be read: create it readable for Cassandra's user");
+        }
+        return file;
+    }
+
+    private static Path path(String name, Object value, List<String> errors) {
+        String text = text(name, value, errors);
+        try {
+            return text.isEmpty() ? null : Path.of(text);
+        } catch (InvalidPathException e) {
+            errors.add(name + " is no path");
+            return null;
+        }
+    }
+
+    private static int count(String name, Object value, int from, int to, List<String> errors) {
+        String text = text(name, value, errors);
+        if (text.matches("[0-9]{1,9}") && Integer.parseInt(text) >= from && Integer.parseInt(text) <= to) {
+            return Integer.parseInt(text);
+        }
+        errors.add(name + " must be " + from + " to " + to);
+        return from;
     }
 
     private void url(String text, List<String> errors) {
@@ -197,11 +282,11 @@ final class Config {
         return scaled(name, text, "5s, 500ms or 1m", errors, "ms", 1, "s", 1_000, "m", 60_000);
     }
 
-    private static long bytes(String name, Object value, List<String> errors) {
+    private static long bytes(String name, Object value, long from, long to, String range, List<String> errors) {
         String text = text(name, value, errors);
         long bytes = scaled(name, text, "16MiB or 65536", errors, "KiB", 1 << 10, "MiB", 1 << 20, "GiB", 1 << 30, "", 1);
-        if (bytes < 64 << 10 || bytes > 1L << 30) {
-            errors.add(name + " must be 64KiB to 1GiB");
+        if (bytes < from || bytes > to) {
+            errors.add(name + " must be " + range);
         }
         return bytes;
     }
@@ -252,6 +337,12 @@ final class Config {
         shown.put("urls", urls);
         shown.put("interval_ms", intervalMs);
         shown.put("queue_bytes", queueBytes);
+        if (spool != null) {
+            shown.put("spool", spool);
+        }
+        if (!filters.isEmpty()) {
+            shown.put("filters", filters);
+        }
         return shown.toString();
     }
 }

@@ -1,17 +1,13 @@
 package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.cassandra.NodeBeans;
+import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.delivery.Tls;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.attribute.FileTime;
-import java.util.function.Supplier;
 
 /** The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM ends. */
 final class Life implements Runnable {
@@ -19,7 +15,7 @@ final class Life implements Runnable {
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
     private static final long OFF_SLEEP_MS = 5_000;
-    private static final int MAX_KEY = 4096;
+    private static final long LONGEST_FINISH_MS = 2_000;
 
     private final String arguments;
     private final Model model = new Model();
@@ -77,22 +73,40 @@ final class Life implements Runnable {
         if (!supported(version)) {
             return "Cassandra " + version + " is not supported, 4.0 to 6.x are: use an agent that knows it, or take the -javaagent line out";
         }
+        state.cassandraIsUp();
         FrameQueue queue = new FrameQueue(config.queueBytes);
         Sender sender = null;
         Thread sending = null;
         if (!config.urls.isEmpty()) {
-            sender = new Sender(queue, config.urls, key(config));
+            sender = new Sender(queue, config.urls, config.keyFile == null ? ApiKey.fixed(config.key) : ApiKey.in(config.keyFile),
+                    new Tls(config.caFile, config.certFile, config.certKeyFile), config.spool, config.spoolBytes, Agent.version(), state::say);
             sending = Agent.thread(sender, "ringwatch-agent-sender");
             sending.start();
+            finishAtShutdown(sender, sending);
         }
         Collector collector;
         synchronized (model) { // it may be scraped already
             collector = new Collector(config, beans, model, queue, sender, sending);
         }
         Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-        state.cassandraIsUp();
         passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
         return "stopped";
+    }
+
+    /** What memory still holds goes to the spool; the JVM's end waits for that so long and no longer. */
+    private static void finishAtShutdown(Sender sender, Thread sending) {
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                sender.stop();
+                try {
+                    sending.join(LONGEST_FINISH_MS);
+                } catch (InterruptedException enough) {
+                    return;
+                }
+            }, "ringwatch-agent-finish"));
+        } catch (IllegalStateException ending) {
+            sender.stop();
+        }
     }
 
     /** From the beginning on, so that scrapes are answered while a node takes long to start. Returns why it cannot, or null. */
@@ -143,7 +157,7 @@ final class Life implements Runnable {
             try {
                 collector.pass(at, ticker.skipped());
                 if (sender != null) {
-                    state.look(queue, sender, config.urls, config.intervalMs);
+                    state.look(queue, sender, config.intervalMs);
                 }
             } catch (Throwable failed) { // this pass is lost; the next may do better
                 collector.passFailed();
@@ -157,32 +171,5 @@ final class Life implements Runnable {
 
     static boolean supported(String version) {
         return version.matches("[456]\\.\\d.*");
-    }
-
-    /** The key, or what the key file holds now: it is rotated without a restart. */
-    private static Supplier<String> key(Config config) {
-        if (config.keyFile == null) {
-            return () -> config.key;
-        }
-        return new Supplier<String>() {
-            private FileTime read;
-            private String key = "";
-
-            @Override
-            public String get() {
-                try {
-                    FileTime modified = Files.getLastModifiedTime(config.keyFile);
-                    if (!modified.equals(read)) {
-                        try (InputStream in = Files.newInputStream(config.keyFile)) { // whatever it is: memory that it fills is the host's
-                            key = new String(in.readNBytes(MAX_KEY), StandardCharsets.UTF_8).trim();
-                        }
-                        read = modified;
-                    }
-                } catch (IOException unreadable) {
-                    return key; // the last one we had
-                }
-                return key;
-            }
-        };
     }
 }

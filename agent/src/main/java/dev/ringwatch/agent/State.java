@@ -7,7 +7,6 @@ import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Template;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 
 /**
@@ -15,7 +14,7 @@ import java.util.Set;
  * may look: each trouble once on standard error, every change that lasts in Cassandra's log (a daemon's standard error
  * is closed), and as it stands in {@code /metrics} and in the frames.
  *
- * <p>Used by the agent's own thread only, but for {@link #word} and {@link #trouble}.
+ * <p>Used by the agent's own thread only, but for {@link #word}, {@link #trouble} and {@link #say}.
  */
 final class State {
     static final String STARTING = "starting";
@@ -47,9 +46,11 @@ final class State {
     /** Of Cassandra's log: its last line, and whether there is another to write. */
     private String logged = "";
     private boolean behind;
+    private String told = STARTING;
     private long loggedAt;
-    private boolean cassandraIsUp;
+    private volatile boolean cassandraIsUp;
     private String unlogged = "";
+    private final FrameQueue.Ledger ledger = new FrameQueue.Ledger();
     private boolean waits;
     private long waitsSince;
     private long sent;
@@ -74,6 +75,11 @@ final class State {
 
     /** @param why what is wrong and what to do about it, or empty */
     void become(String now, String why) {
+        become(now, now, why);
+    }
+
+    /** @param kind of trouble, of which standard error gets one line, however its sentence changes */
+    private void become(String now, String kind, String why) {
         if (now.equals(word) && why.equals(trouble)) {
             return;
         }
@@ -88,8 +94,9 @@ final class State {
         }
         word = now;
         trouble = sentence;
+        told = kind;
         behind = true;
-        if (!sentence.isEmpty() && toldOnStderr.size() < MAX_TOLD && toldOnStderr.add(sentence)) {
+        if (!sentence.isEmpty() && toldOnStderr.size() < MAX_TOLD && toldOnStderr.add(kind)) {
             Agent.say(now.equals(OFF) ? "off: " + sentence : sentence);
         }
         log();
@@ -115,28 +122,28 @@ final class State {
     }
 
     /** Once a pass. */
-    void look(FrameQueue queue, Sender sender, List<?> urls, long intervalMs) {
+    void look(FrameQueue queue, Sender sender, long intervalMs) {
         long now = System.nanoTime();
-        long sentNow = queue.sent();
+        queue.read(ledger);
         int status = sender.lastStatus();
-        boolean arrived = sentNow != sent;
+        boolean arrived = ledger.sent != sent;
         boolean refused = !arrived && status >= 300 && status < 500 && status != 429;
-        sent = sentNow;
-        if (arrived || refused || queue.frames() == 0) {
+        sent = ledger.sent;
+        if (arrived || refused || ledger.queued + ledger.spooled == 0) {
             waits = false;
         } else if (!waits) {
             waits = true;
             waitsSince = now;
         }
         if (refused) {
-            become(REFUSED, "ingest refuses frames with status " + status + ": " + remedy(status));
+            become(REFUSED, REFUSED + status, "ingest refuses frames with status " + status + ": " + remedy(status));
         } else if (arrived) {
             become(SENDING, "");
         } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
             if (status == 429 || status >= 500) {
                 become(BUSY, "ingest answers " + status + ", frames wait: see its log for why it cannot take them");
             } else {
-                become(UNREACHABLE, "frames do not arrive and wait here: no usable answer from " + urls + "; check ingest.urls and the way there");
+                become(UNREACHABLE, "frames do not arrive and wait here: " + sender.problem() + "; check ingest.urls and the way there");
             }
         }
         if (behind) {
@@ -159,7 +166,7 @@ final class State {
         }
         String line = "ringwatch-agent: " + word + (trouble.isEmpty() ? "" : ": " + trouble);
         long now = System.nanoTime();
-        boolean news = toldInLog.size() < MAX_TOLD && toldInLog.add(line);
+        boolean news = toldInLog.size() < MAX_TOLD && toldInLog.add(told);
         if (!news && now - loggedAt < BETWEEN_LOG_LINES_NS) {
             return;
         }

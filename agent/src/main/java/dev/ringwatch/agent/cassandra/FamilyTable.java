@@ -69,6 +69,10 @@ final class FamilyTable {
         (column.slow ? slow : fast).add(column);
     }
 
+    int size() {
+        return byLabels.size();
+    }
+
     Row row(String[] values) {
         return byLabels.get(key(values));
     }

@@ -6,6 +6,7 @@ import com.codahale.metrics.Metric;
 import com.codahale.metrics.MetricRegistry;
 import com.codahale.metrics.Sampling;
 import com.codahale.metrics.Timer;
+import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Bounds;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Model;
@@ -18,6 +19,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /** What there is to read of Cassandra's registry, kept up to date by name, and the reading of it. */
 public final class Inventory {
@@ -32,15 +34,27 @@ public final class Inventory {
     private final Map<String, FamilyTable> families = new HashMap<>();
     private final List<FamilyTable> order = new ArrayList<>();
     private final Set<String> namesTaken = new HashSet<>();
+    private final Filters filters;
+    private final EntityCap cap;
     private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
     private Map<String, Integer> undecided = new HashMap<>();
     private long pass;
     private long gaugeErrors;
     private long refused;
 
-    public Inventory(MetricRegistry registry, Model model) {
+    Inventory(MetricRegistry registry, Model model) {
+        this(registry, model, Filters.NONE, Integer.MAX_VALUE, line -> { });
+    }
+
+    /**
+     * @param maxEntities beyond which new ones are refused
+     * @param say is told so, once
+     */
+    public Inventory(MetricRegistry registry, Model model, Filters filters, int maxEntities, Consumer<String> say) {
         this.registry = registry;
         this.model = model;
+        this.filters = filters;
+        this.cap = new EntityCap(maxEntities, say);
         this.watch = new RegistryWatch(registry);
     }
 
@@ -68,8 +82,21 @@ public final class Inventory {
         return refused;
     }
 
+    public int entities() {
+        int count = 0;
+        for (int i = 0; i < order.size(); i++) {
+            count += order.get(i).size();
+        }
+        return count;
+    }
+
+    /** Entities that were not let in for {@code max_entities}. */
+    public long entitiesRefused() {
+        return cap.refused();
+    }
+
     private void applyChanges() {
-        if (watch.missedSome()) {
+        if (watch.missedSome() | cap.hasRoomAgain(pass, entities())) {
             resync();
         }
         for (String name = watch.poll(); name != null; name = watch.poll()) {
@@ -127,11 +154,27 @@ public final class Inventory {
             return;
         }
         String total = totalOf(family.metric);
-        if (total != null && sumBelongs(name, family, total)) {
+        total = total != null && sumBelongs(name, family, total) ? total : null;
+        if (!filters.isEmpty() && isFilteredOut(family, metric, total)) {
+            if (table != null && table.row(family.values) != null) {
+                table.gate(table.row(family.values), family.metric, metric); // it still tells that its table moved
+            }
+            return;
+        }
+        if (total != null) {
             addSum(name, table, family, total, metric);
             return;
         }
         add(name, table, family, metric);
+    }
+
+    /** Names do not depend on a reservoir's unit; a sum goes with its timer. */
+    private boolean isFilteredOut(Family family, Metric metric, String timerOfSum) {
+        Naming.Rule rule = timerOfSum != null ? Naming.rule(family.entity, timerOfSum, Naming.Source.TIMER, 0)
+                : Naming.rule(family.entity, family.metric, metric instanceof Timer ? Naming.Source.TIMER
+                        : metric instanceof Sampling ? Naming.Source.HISTOGRAM
+                        : metric instanceof Counting ? Naming.Source.COUNT : Naming.Source.LONG_GAUGE, 0);
+        return rule != null && !filters.acceptsCell(family.entity, family.labels, family.values, rule.name);
     }
 
     /** {@code ReadTotalLatency} is the sum of {@code ReadLatency}, if that is a timer. */
@@ -150,7 +193,9 @@ public final class Inventory {
         FamilyTable.Row row = table == null ? null : table.row(family.values);
         Column column = table == null ? null : table.column(timer);
         if (row == null || !(column instanceof HistogramColumn) || column.registered[row.number] == null) {
-            undecided.putIfAbsent(name, 0); // its timer comes first or soon
+            if (row != null || !cap.isFull(entities())) {
+                undecided.putIfAbsent(name, 0); // its timer comes first or soon
+            }
             return;
         }
         HistogramColumn histogram = (HistogramColumn) column;
@@ -178,7 +223,13 @@ public final class Inventory {
                 refused++;
                 return;
             }
+            if (!cap.admits(family, entities())) {
+                return;
+            }
             row = table.addRow(family.values, pass);
+            if (!filters.isEmpty()) {
+                gateWithFilteredOut(name, table, row, family);
+            }
         }
         Metric before = column.registered[row.number];
         if (before == metric) {
@@ -194,6 +245,18 @@ public final class Inventory {
             refused++;
             if (row.sources == 0) {
                 table.removeRow(row);
+            }
+        }
+    }
+
+    /** What came before the entity's first wanted metric and is itself not wanted. */
+    private void gateWithFilteredOut(String name, FamilyTable table, FamilyTable.Row row, Family family) {
+        int type = name.indexOf('.', Family.PREFIX.length()) + 1;
+        for (String gate : FamilyTable.GATE) {
+            String sibling = name.substring(0, type) + gate + name.substring(type + family.metric.length());
+            Metric metric = registry.getMetrics().get(sibling);
+            if (metric != null && isFilteredOut(Family.of(sibling), metric, null)) {
+                table.gate(row, gate, metric);
             }
         }
     }
