@@ -25,8 +25,7 @@ final class Collector {
     private static final long BETWEEN_FORCED_KEYS_MS = 60_000;
 
     private final FrameQueue queue;
-    private final String cluster;
-    private final Model model = new Model();
+    private final Model model;
     private final FrameEncoder encoder;
     private final NodeSource node;
     private final Inventory inventory;
@@ -39,16 +38,24 @@ final class Collector {
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
 
+    /** Of {@link #sample(int, boolean)}. */
+    private static final int SOURCES = 6;
+
+    /** Reads of a whole source that threw. */
+    private long lost;
     private long started = System.currentTimeMillis();
     private long sequence;
     private long passes;
     private long keyWindow = -1;
     private long forcedKeyAt;
 
-    Collector(Config config, NodeBeans beans, FrameQueue queue, Sender sender, Thread sending) {
+    /** @param model locked by the caller */
+    Collector(Config config, NodeBeans beans, Model model, FrameQueue queue, Sender sender, Thread sending) {
+        this.model = model;
         this.queue = queue;
         this.sender = sender;
-        cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        model.cluster(cluster);
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
@@ -71,29 +78,43 @@ final class Collector {
         }
     }
 
-    Model model() {
-        return model;
-    }
-
-    /** As frames have it. */
-    String cluster() {
-        return cluster;
-    }
-
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
-        cost.sample(passes, skipped, inventory);
-        node.sample(slowTurn);
-        os.sample();
-        network.sample();
-        disks.sample();
-        jvm.sample(slowTurn);
-        inventory.sample(passesPerMinute);
+        cost.sample(passes, skipped, lost, inventory);
+        for (int source = 0; source < SOURCES; source++) {
+            try {
+                sample(source, slowTurn);
+            } catch (Throwable thrown) { // what the others say is as true without this one
+                lost++;
+            }
+        }
         model.passed();
         if (sender != null) {
             send(at);
             sender.endSlowPost();
+        }
+    }
+
+    private void sample(int source, boolean slowTurn) {
+        switch (source) {
+            case 0:
+                node.sample(slowTurn);
+                return;
+            case 1:
+                os.sample();
+                return;
+            case 2:
+                network.sample();
+                return;
+            case 3:
+                disks.sample();
+                return;
+            case 4:
+                jvm.sample(slowTurn);
+                return;
+            default:
+                inventory.sample(passesPerMinute);
         }
     }
 

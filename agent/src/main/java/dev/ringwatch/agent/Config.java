@@ -4,10 +4,16 @@ import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.pull.Profile;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.MalformedURLException;
 import java.net.URL;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,6 +28,9 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen";
+    /** What a wrong file may take of the host's memory. */
+    private static final int MAX_BYTES = 1 << 20;
 
     /** Where frames go; tried in turn when one fails. Empty: nothing is sent. */
     final List<URL> urls = new ArrayList<>();
@@ -65,19 +74,35 @@ final class Config {
 
     private Config() {}
 
-    static Config load(Path file) throws Invalid {
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(file);
+    static Config load(String file) throws Invalid {
+        String text;
+        try (InputStream in = Files.newInputStream(regular(Path.of(file)))) {
+            text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(in.readNBytes(MAX_BYTES + 1))).toString();
+        } catch (NoSuchFileException e) {
+            throw new Invalid(file + ": cannot be read: there is no such file");
+        } catch (AccessDeniedException e) {
+            throw new Invalid(file + ": cannot be read: Cassandra's user may not");
+        } catch (CharacterCodingException e) {
+            throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {
-            throw new Invalid(file + ": cannot be read: " + (e.getMessage() == null || e.getMessage().equals(file.toString())
-                    ? e.getClass().getSimpleName() : e.getMessage()));
+            throw new Invalid(file + ": cannot be read: " + e.getMessage());
+        }
+        if (text.length() > MAX_BYTES) {
+            throw new Invalid(file + ": cannot be read: it is larger than " + MAX_BYTES + " bytes");
         }
         try {
-            return parse(lines, System::getenv);
+            return parse(Arrays.asList(text.split("\\R", -1)), System::getenv);
         } catch (Invalid e) {
             throw new Invalid(file + ": " + e.getMessage());
         }
+    }
+
+    /** A pipe or a device may block for ever or never end. */
+    private static Path regular(Path file) throws IOException {
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new IOException("it is not a file");
+        }
+        return file;
     }
 
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
@@ -90,8 +115,8 @@ final class Config {
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
             errors.add("neither ingest.urls nor listen is set: there is nothing to do");
         }
-        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null) {
-            errors.add("ingest.key or ingest.key_file is needed to send");
+        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
+            errors.add("ingest.key or ingest.key_file is needed to send: make a key with ringwatch key create");
         }
         if ((config.certFile == null) != (config.certKeyFile == null)) {
             errors.add("ingest.cert_file and ingest.cert_key_file go together");
@@ -156,7 +181,7 @@ final class Config {
                 }
                 return;
             default:
-                errors.add("unknown key \"" + name + "\"");
+                errors.add("unknown key \"" + name + "\", there are " + KEYS);
         }
     }
 
@@ -186,7 +211,7 @@ final class Config {
                 certKeyFile = file("ingest.cert_key_file", value, errors);
                 return;
             default:
-                errors.add("unknown key \"ingest." + name + "\"");
+                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file, ca_file, cert_file, cert_key_file");
         }
     }
 
@@ -202,14 +227,14 @@ final class Config {
                 spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40, "16MiB to 1024GiB", errors);
                 return;
             default:
-                errors.add("unknown key \"spool." + name + "\"");
+                errors.add("unknown key \"spool." + name + "\", there are directory, bytes");
         }
     }
 
     private static Path file(String name, Object value, List<String> errors) {
         Path file = path(name, value, errors);
         if (file != null && !Files.isReadable(file)) {
-            errors.add(name + " " + file + " cannot be read");
+            errors.add(name + " " + file + " cannot be read: create it readable for Cassandra's user");
         }
         return file;
     }

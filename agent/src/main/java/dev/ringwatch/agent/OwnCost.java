@@ -79,10 +79,10 @@ final class OwnCost {
     }
 
     /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
-    void sample(long passCount, long skippedCount, Inventory inventory) {
+    void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
-        gaugeErrors.set(0, inventory.gaugeErrors());
+        gaugeErrors.set(0, inventory.gaugeErrors() + lostSources);
         refused.set(0, inventory.refused());
         entities.set(0, inventory.entities());
         entitiesRefused.set(0, inventory.entitiesRefused());

@@ -77,19 +77,23 @@ class ConfigTest {
     }
 
     @Test
-    void onlyInTheDaemon() {
-        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
-        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
-        assertFalse(Agent.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
-        assertFalse(Agent.isCassandraDaemon(""));
+    void onlyInTheDaemon() throws Exception {
+        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
+        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
+        assertFalse(Premain.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
+        assertFalse(Premain.isCassandraDaemon(""));
         assertEquals("", stderr("org.apache.cassandra.tools.NodeTool status", "/does/not/exist"));
     }
 
     @Test
-    void aMissingFileIsOneLine() {
+    void aMissingFileIsOneLine() throws Exception {
         String said = stderr("org.apache.cassandra.service.CassandraDaemon", "/does/not/exist");
         assertTrue(said.startsWith("ringwatch-agent: off: /does/not/exist: cannot be read"), said);
         assertEquals(1, said.lines().count());
+        assertTrue(said.contains("correct it"), said);
+        for (String wrong : new String[] {"/", "/dev/zero", "\0"}) {
+            assertTrue(stderr("org.apache.cassandra.service.CassandraDaemon", wrong).contains("cannot be read"), wrong);
+        }
         assertEquals(1, stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
     }
 
@@ -99,15 +103,26 @@ class ConfigTest {
         assertFalse(Life.supported("3.11.19") || Life.supported("7.0") || Life.supported(""));
     }
 
-    private static String stderr(String command, String arguments) {
+    /** What a first start of the agent prints before it waits for Cassandra. */
+    private static String stderr(String command, String arguments) throws InterruptedException {
         PrintStream before = System.err;
         String commandBefore = System.getProperty("sun.java.command", "");
         ByteArrayOutputStream said = new ByteArrayOutputStream();
+        Thread life = new Thread(new Life(arguments));
         try {
             System.setErr(new PrintStream(said, true));
             System.setProperty("sun.java.command", command);
-            Agent.premain(arguments, null);
+            if (!Premain.isCassandraDaemon(command)) {
+                Premain.premain(arguments, null);
+                return said.toString();
+            }
+            life.start();
+            while (said.size() == 0 && life.isAlive()) {
+                Thread.onSpinWait();
+            }
         } finally {
+            life.interrupt();
+            life.join();
             System.setErr(before);
             System.setProperty("sun.java.command", commandBefore);
         }

@@ -45,6 +45,7 @@ abstract class Column {
             return true;
         } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cell's problem only
             out.absent(slot);
+            forget(row); // what was read of it before is not in its cell any more
             return false;
         }
     }

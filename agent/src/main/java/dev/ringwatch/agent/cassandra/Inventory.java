@@ -103,13 +103,13 @@ public final class Inventory {
             resync();
         }
         for (String name = watch.poll(); name != null; name = watch.poll()) {
-            apply(name);
+            guardedApply(name);
         }
         if (!undecided.isEmpty()) {
             Map<String, Integer> again = undecided;
             undecided = new HashMap<>();
             for (Map.Entry<String, Integer> entry : again.entrySet()) {
-                apply(entry.getKey());
+                guardedApply(entry.getKey());
                 Integer tries = undecided.get(entry.getKey());
                 if (tries != null) {
                     if (entry.getValue() >= MAX_TRIES) {
@@ -125,12 +125,20 @@ public final class Inventory {
     /** After more changes than the queue holds: every name there is, and every name we know. */
     private void resync() {
         for (String name : registry.getNames()) {
-            apply(name);
+            guardedApply(name);
         }
         Set<Metric> there = Collections.newSetFromMap(new IdentityHashMap<>());
         there.addAll(registry.getMetrics().values());
         for (FamilyTable family : order) {
             family.keepOnly(there);
+        }
+    }
+
+    private void guardedApply(String name) {
+        try {
+            apply(name);
+        } catch (Throwable thrown) { // a metric of someone else's making: this one is not read, the others are
+            refused++;
         }
     }
 
@@ -364,6 +372,7 @@ public final class Inventory {
         try {
             value = gauge.getValue();
         } catch (Throwable thrown) {
+            gaugeErrors++;
             value = null;
         }
         if (value == null) {

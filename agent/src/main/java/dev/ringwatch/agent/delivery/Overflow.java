@@ -104,7 +104,7 @@ final class Overflow {
                 : why.getMessage() == null ? why.toString() : why.getMessage();
         if (!reason.equals(said)) {
             said = reason;
-            say.accept("the spool in " + directory + " is off, frames wait in memory only: " + reason);
+            say.accept("the spool in " + directory + " is off, frames wait in memory only: " + reason + "; make room or let Cassandra's user write there, it is tried again");
         }
     }
 

@@ -9,10 +9,8 @@ final class Pace {
     long switchMs = 250;
     /** Away from the home address before it is tried again; up to twice that. */
     long awayMs = 300_000;
-    /** A failure that lasts so long is an outage: frames go to disk, and people are told. */
+    /** A failure that lasts so long is an outage: frames go to disk. */
     long outageMs = 30_000;
-    /** Between two such messages. */
-    long quietMs = 600_000;
     /** Between attempts to use a spool that could not be used. */
     long spoolAgainMs = 300_000;
     /**

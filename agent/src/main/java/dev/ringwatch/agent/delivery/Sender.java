@@ -30,9 +30,9 @@ public final class Sender implements Runnable {
     private final Overflow overflow;
     private final KeyLog keys = new KeyLog();
     private final Pace pace;
-    private final Consumer<String> say;
     private final Random random;
     private final AtomicLong errors = new AtomicLong();
+    private volatile String problem = "nothing was tried yet";
     private volatile boolean stopped;
 
     private int failures;
@@ -40,12 +40,10 @@ public final class Sender implements Runnable {
     private long resumeAt = now();
     private long backlogAt = now();
     private long gapMs;
-    private boolean told;
-    private long toldAt;
 
     /**
      * @param spool null for memory only
-     * @param say takes one line for people, seldom
+     * @param say takes one line about the spool, seldom; what becomes of frames is told by {@link #problem} and {@link #lastStatus}
      */
     public Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool, long spoolBytes, String version, Consumer<String> say) {
         this(queue, urls, key, tls, spool, spoolBytes, Spool.MIN_FREE, version, say, new Pace(), new Random());
@@ -55,7 +53,6 @@ public final class Sender implements Runnable {
             Consumer<String> say, Pace pace, Random random) {
         this.queue = queue;
         this.pace = pace;
-        this.say = say;
         this.random = random;
         this.addresses = new Addresses(urls, pace.awayMs, random);
         this.http = new HttpPost(key, tls, version);
@@ -71,6 +68,11 @@ public final class Sender implements Runnable {
     /** The last answer's status; 0 if there was none. */
     public int lastStatus() {
         return http.status;
+    }
+
+    /** The address and what was wrong there the last time something was. */
+    public String problem() {
+        return problem;
     }
 
     public long spoolBytes() {
@@ -190,10 +192,6 @@ public final class Sender implements Runnable {
             gapMs = Math.max(pace.minGapMs, gapMs - gapMs / 4);
             backlogAt = now() + gapMs;
         }
-        if (told) {
-            told = false;
-            say.accept("frames are delivered again" + (overflow.hasBacklog() || queue.hasOld() ? ", and what has waited beside them" : ""));
-        }
         return verdict;
     }
 
@@ -220,12 +218,7 @@ public final class Sender implements Runnable {
                 : (http.status == SERVICE_UNAVAILABLE || http.status == TOO_MANY_REQUESTS ? http.retryAfterSeconds * 1000L : 0)
                 + jitter(Math.min(pace.maxPauseMs, pace.firstPauseMs << Math.min(20, rounds)));
         resumeAt = now() + pause;
-        if (!told && isOutage() && (toldAt == 0 || now() - toldAt > pace.quietMs)) {
-            told = true;
-            toldAt = now();
-            say.accept("ingest at " + Addresses.shown(url) + " does not take frames: " + http.problem + "; they wait in memory"
-                    + (overflow.isOn() ? " and on disk" : "") + " until it does");
-        }
+        problem = Addresses.shown(url) + ": " + http.problem;
     }
 
     private boolean isOutage() {

@@ -12,6 +12,7 @@ public final class Model {
     private final List<Template> templates = new ArrayList<>();
     /** With those of which nothing is to be seen. */
     private final List<Template> known = new ArrayList<>();
+    private String cluster = "";
     private String datacenter = "";
     private String rack = "";
     /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
@@ -73,6 +74,15 @@ public final class Model {
 
     Bounds bounds(int index) {
         return bounds.get(index);
+    }
+
+    /** As frames have it; empty until Cassandra has told. */
+    public String cluster() {
+        return cluster;
+    }
+
+    public void cluster(String name) {
+        cluster = name;
     }
 
     public String datacenter() {

@@ -29,8 +29,8 @@ final class Layout {
     private Profile adding;
 
     /** @param recents kept from layout to layout */
-    Layout(Model model, List<Profile> profiles, String cluster, Map<Metric, Recent> recents) {
-        this.cluster = cluster;
+    Layout(Model model, List<Profile> profiles, Map<Metric, Recent> recents) {
+        cluster = model.cluster();
         made = shape(model);
         for (Profile profile : profiles) {
             adding = profile;
@@ -53,7 +53,7 @@ final class Layout {
 
     /** A hundred numbers: cheap enough to be asked for on every page. */
     private static String shape(Model model) {
-        StringBuilder shape = new StringBuilder(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"));
+        StringBuilder shape = new StringBuilder(model.cluster()).append('\n').append(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"));
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
             shape.append(' ').append(template.metricCount()).append('/').append((template.slots() + Metric.BLOCK - 1) / Metric.BLOCK);

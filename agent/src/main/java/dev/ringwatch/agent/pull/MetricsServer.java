@@ -35,9 +35,9 @@ public final class MetricsServer implements Runnable {
     private volatile long served;
 
     /** @param model locked by whoever writes it or reads it here */
-    public MetricsServer(ServerSocketChannel listening, Model model, List<Profile> profiles, String cluster) {
+    public MetricsServer(ServerSocketChannel listening, Model model, List<Profile> profiles) {
         this.listening = listening;
-        this.pages = new Pages(model, profiles, cluster);
+        this.pages = new Pages(model, profiles);
     }
 
     /** Bound at once, so that a busy port is known before anything else begins. */

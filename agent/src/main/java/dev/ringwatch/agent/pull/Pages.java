@@ -52,7 +52,6 @@ final class Pages {
 
     private final Model model;
     private final List<Profile> profiles;
-    private final String cluster;
     private final Text text = new Text(64 * 1024);
     private final Chunk.Maker maker = new Chunk.Maker();
     private final Map<Metric, Recent> recents = new IdentityHashMap<>();
@@ -65,10 +64,9 @@ final class Pages {
     private volatile long made;
     private volatile long piecesMade;
 
-    Pages(Model model, List<Profile> profiles, String cluster) {
+    Pages(Model model, List<Profile> profiles) {
         this.model = model;
         this.profiles = profiles;
-        this.cluster = cluster;
     }
 
     /** Null before the first pass. */
@@ -108,7 +106,7 @@ final class Pages {
         synchronized (model) {
             pass = model.passes();
             if (layout == null || !layout.isCurrent(model)) {
-                layout = new Layout(model, profiles, cluster, recents);
+                layout = new Layout(model, profiles, recents);
             }
             if (format.of != layout) {
                 format.of = layout;

@@ -59,7 +59,8 @@ class MetricsServerTest {
     void start() throws Exception {
         node = new SyntheticNode(200);
         listening = MetricsServer.bind("127.0.0.1", 0);
-        server = new MetricsServer(listening, node.model, List.of(Profile.RINGWATCH), "c");
+        node.model.cluster("c");
+        server = new MetricsServer(listening, node.model, List.of(Profile.RINGWATCH));
         thread = new Thread(server, "metrics-under-test");
         thread.setUncaughtExceptionHandler((t, e) -> died = e);
         thread.start();
@@ -268,7 +269,7 @@ class MetricsServerTest {
     @Test
     void beforeTheFirstPass() throws Exception {
         try (ServerSocketChannel other = MetricsServer.bind("127.0.0.1", 0)) {
-            MetricsServer young = new MetricsServer(other, new dev.ringwatch.agent.frame.Model(), List.of(Profile.RINGWATCH), "c");
+            MetricsServer young = new MetricsServer(other, new dev.ringwatch.agent.frame.Model(), List.of(Profile.RINGWATCH));
             Thread early = new Thread(young);
             early.start();
             try (Socket socket = new Socket("127.0.0.1", ((InetSocketAddress) other.getLocalAddress()).getPort())) {

@@ -104,7 +104,7 @@ class PagesTest {
         System.out.println("PagesTest: seed " + seed);
         Random random = new Random(seed);
         SyntheticNode node = new SyntheticNode(300);
-        Pages pages = new Pages(node.model, OURS, "c");
+        Pages pages = pages(node.model, OURS, "c");
         FrameEncoder encoder = new FrameEncoder(new UUID(1, 2), "c", 1000, Compressor.best());
         long[] corners = {0, 1, -1, Long.MAX_VALUE, Long.MIN_VALUE, 10, 999_999, 1_000_000, -5};
         for (int round = 1; round < 25; round++) {
@@ -162,7 +162,7 @@ class PagesTest {
     @Test
     void aThousandTables() throws Exception {
         SyntheticNode node = new SyntheticNode(1000);
-        Pages pages = new Pages(node.model, OURS, "c");
+        Pages pages = pages(node.model, OURS, "c");
         long start = System.nanoTime();
         Page page = pages.page(true);
         long took = System.nanoTime() - start;
@@ -192,7 +192,7 @@ class PagesTest {
         for (int e = 0; e < 400; e++) {
             table.addEntity(null, "k", "t" + e);
         }
-        Pages pages = new Pages(model, OURS, "c");
+        Pages pages = pages(model, OURS, "c");
         Thread passing = new Thread(() -> {
             for (long pass = 1; !Thread.interrupted(); pass++) {
                 synchronized (model) {
@@ -254,11 +254,16 @@ class PagesTest {
                 + "latency_seconds_count{" + silent + "} 0\n"
                 + "# HELP version_info Version, by keyspace and table, as a label.\n# TYPE version_info gauge\nversion_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
         String reading = "# HELP reads Reads, by keyspace and table, as it is now.\n# TYPE reads gauge\nreads{" + labels + "} 4\n";
-        Pages pages = new Pages(model, OURS, "c");
+        Pages pages = pages(model, OURS, "c");
         assertEquals("# HELP reads_total Reads, by keyspace and table, since the start.\n# TYPE reads_total counter\nreads_total{" + labels
                 + "} 18446744073709551615\n" + reading + String.format(rest, "", ""), text(pages, false));
         // a gauge has the name that OpenMetrics would give the counter
         assertEquals("# HELP reads_total Reads, by keyspace and table, since the start.\n# TYPE reads_total unknown\nreads_total{" + labels
                 + "} 18446744073709551615\n" + reading + String.format(rest, "# UNIT latency_seconds seconds\n", "# EOF\n"), text(pages, true));
+    }
+
+    static Pages pages(Model model, List<Profile> profiles, String cluster) {
+        model.cluster(cluster);
+        return new Pages(model, profiles);
     }
 }

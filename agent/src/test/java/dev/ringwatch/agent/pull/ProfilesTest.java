@@ -84,7 +84,7 @@ class ProfilesTest {
     }
 
     private StrictText page(boolean open, Profile... profiles) throws Exception {
-        return StrictText.parse(PagesTest.text(new Pages(model, List.of(profiles), "prod"), open), open);
+        return StrictText.parse(PagesTest.text(PagesTest.pages(model, List.of(profiles), "prod"), open), open);
     }
 
     private static void has(Map<String, Object> samples, String key, String value) {
@@ -163,7 +163,7 @@ class ProfilesTest {
             }
             for (boolean open : new boolean[] {false, true}) {
                 page(open, profiles);
-                StrictText.parse(PagesTest.text(new Pages(node.model, List.of(profiles), "c"), open), open);
+                StrictText.parse(PagesTest.text(PagesTest.pages(node.model, List.of(profiles), "c"), open), open);
             }
         }
     }

@@ -17,7 +17,7 @@ public final class RenderBench {
     public static void main(String[] args) throws IOException {
         int tables = args.length > 0 ? Integer.parseInt(args[0]) : 1000;
         SyntheticNode node = new SyntheticNode(tables);
-        Pages pages = new Pages(node.model, List.of(Profile.RINGWATCH), "bench");
+        Pages pages = PagesTest.pages(node.model, List.of(Profile.RINGWATCH), "bench");
         Page page = pages.page(true);
         StringBuilder result = new StringBuilder("RESULT tables=" + tables);
         int[] lines = {0};
@@ -40,7 +40,7 @@ public final class RenderBench {
 
     /** All the text of a page, a family at a time; the number of its lines. */
     static int render(SyntheticNode node, Text text) {
-        Layout layout = new Layout(node.model, List.of(Profile.RINGWATCH), "bench", new java.util.IdentityHashMap<>());
+        Layout layout = new Layout(node.model, List.of(Profile.RINGWATCH), new java.util.IdentityHashMap<>());
         Lines writer = new Lines(text, true);
         int lines = 0;
         for (Family family : layout.families) {
