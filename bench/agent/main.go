@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -30,6 +31,7 @@ type options struct {
 	heap     string
 	verbose  bool
 	jvm      string
+	record   string
 }
 
 func main() {
@@ -44,6 +46,7 @@ func main() {
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
 	flag.BoolVar(&o.verbose, "verbose", false, "print each frame's cost, and what moved in the last one")
 	flag.StringVar(&o.jvm, "jvm", "", "more JVM arguments, for profiling")
+	flag.StringVar(&o.record, "record", "", "a file that takes the agent's frames one after another, as bench/record's do")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -107,6 +110,14 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		return nil, err
 	}
 	defer server.Close()
+	if r.record = io.Discard; o.record != "" && name == "push" {
+		f, err := os.Create(o.record)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r.record = f
+	}
 	var side node.Side
 	switch name {
 	case "none":

@@ -16,6 +16,7 @@ type receiver struct {
 	wire atomic.Int64 // bytes of HTTP both ways, headers included; TCP's and IP's own are not
 
 	mu     sync.Mutex
+	record io.Writer
 	key    *frame.Frame
 	frames []arrived
 	came   chan struct{} // holds one token when a frame came since it was taken
@@ -66,6 +67,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			a.moved[t.Metrics[c.Metric].Name] = max(1, len(c.Entities), len(c.Ints), len(c.Doubles), len(c.Histograms))
 		}
 	}
+	r.record.Write(b)
 	r.frames = append(r.frames, a)
 	select {
 	case r.came <- struct{}{}:

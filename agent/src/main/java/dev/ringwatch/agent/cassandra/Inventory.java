@@ -72,9 +72,7 @@ public final class Inventory {
         if (watch.missedSome()) {
             resync();
         }
-        for (String name = watch.poll(); name != null; name = watch.poll()) {
-            apply(name);
-        }
+        applyTouched();
         if (!undecided.isEmpty()) {
             Map<String, Integer> again = undecided;
             undecided = new HashMap<>();
@@ -89,6 +87,25 @@ public final class Inventory {
                     }
                 }
             }
+        }
+    }
+
+    /**
+     * In the order of their names: so tables stand by keyspace and metrics by name in the frame, and neighbours alike compress to
+     * half of what the registry's hash order does.
+     */
+    private void applyTouched() {
+        String name = watch.poll();
+        if (name == null) {
+            return;
+        }
+        List<String> names = new ArrayList<>();
+        for (; name != null; name = watch.poll()) {
+            names.add(name);
+        }
+        Collections.sort(names);
+        for (int i = 0; i < names.size(); i++) {
+            apply(names.get(i));
         }
     }
 
@@ -244,6 +261,7 @@ public final class Inventory {
         FamilyTable table = family(family);
         boolean standAlone = family.entity.equals("table") || family.entity.equals("index_table");
         Column column = column(source, rule, layout, metric, standAlone);
+        column.bySSTables = rule.bySSTables && standAlone;
         table.template.add(column.out);
         table.addColumn(family.metric, column);
         return column;
