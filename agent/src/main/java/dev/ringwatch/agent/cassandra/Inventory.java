@@ -26,6 +26,8 @@ public final class Inventory {
     /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
     private static final int MAX_NAME = 255;
 
+    private static final String LOAD = Family.PREFIX + "Storage.Load";
+
     private final MetricRegistry registry;
     private final RegistryWatch watch;
     private final Model model;
@@ -34,6 +36,8 @@ public final class Inventory {
     private final Set<String> namesTaken = new HashSet<>();
     private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
     private Map<String, Integer> undecided = new HashMap<>();
+    /** {@code Storage.Load}; until it is known, every pass counts as one in which SSTables came or went. */
+    private Object load;
     private long pass;
     private long gaugeErrors;
     private long refused;
@@ -48,7 +52,7 @@ public final class Inventory {
     public void sample(int passesPerMinute) {
         pass++;
         applyChanges();
-        budget.refill();
+        budget.refill(load == null ? pass : Column.count(load));
         for (int i = 0; i < order.size(); i++) {
             gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), budget);
         }
@@ -196,6 +200,9 @@ public final class Inventory {
         if (before != null) {
             table.renew(row, pass);
         }
+        if (name.equals(LOAD) && metric instanceof Counting) {
+            load = Column.countSource(metric, false);
+        }
         if (column.install(row.number, metric)) {
             row.sources += before == null ? 1 : 0;
             table.gate(row, family.metric, metric);
@@ -261,7 +268,7 @@ public final class Inventory {
         FamilyTable table = family(family);
         boolean standAlone = family.entity.equals("table") || family.entity.equals("index_table");
         Column column = column(source, rule, layout, metric, standAlone);
-        column.bySSTables = rule.bySSTables && standAlone;
+        column.bySSTables = rule.bySSTables;
         table.template.add(column.out);
         table.addColumn(family.metric, column);
         return column;

@@ -24,8 +24,8 @@ final class Naming {
         /** Read once a minute: it walks all SSTables, or the disk. */
         boolean slow;
         /**
-         * Slow, and follows from a table's SSTables and memtables alone, whose changes are seen otherwise; an idle table's is not read
-         * again. For those that cost most: {@code EstimatedPartitionCount} 0.1 ms and 30 kB a table, {@code MaxSSTableSize} 0.07 ms and 6 kB.
+         * Slow, and follows from SSTables and memtables alone, whose changes are seen otherwise: an idle table's is not read again.
+         * For those that cost most: {@code EstimatedPartitionCount} 0.1 ms and 30 kB a table, {@code MaxSSTableSize} 0.07 ms and 6 kB.
          */
         boolean bySSTables;
     }
@@ -102,7 +102,8 @@ final class Naming {
                 "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables", "compaction/PendingTasks",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         all(BY_SSTABLES, "table/EstimatedPartitionCount", "table/MaxSSTableSize", "table/EstimatedPartitionSizeHistogram",
-                "table/EstimatedColumnCountHistogram");
+                "table/EstimatedColumnCountHistogram", "compaction/PendingTasks",
+                "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         // rates that queries compute better from counters; and "recent" ones, which each read sets back for everyone
         all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
                 "cql/PreparedStatementsRatio", "table/RecentBloomFilterFalsePositives", "table/RecentBloomFilterFalseRatio");
