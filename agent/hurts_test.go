@@ -23,8 +23,6 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-// patience bounds every wait. What is waited for takes seconds; a crowded machine is ten times slower.
-const patience = 4 * time.Minute
 
 // twoAtOnce bounds the Cassandras of this file that run at the same time.
 var twoAtOnce = make(chan struct{}, 2)

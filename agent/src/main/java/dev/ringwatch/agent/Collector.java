@@ -24,6 +24,12 @@ final class Collector {
     /** A key frame that got lost is made good at once, but not over and over while ingest refuses them. */
     private static final long BETWEEN_FORCED_KEYS_MS = 60_000;
 
+    /**
+     * So many passes after its first minute an agent has read all slow gauges once, and sends a key frame: else every delta frame until
+     * the window ends would repeat them all, 6 kB each at 1,000 tables.
+     */
+    private static final int SETTLED = 2;
+
     private final FrameQueue queue;
     private final Model model;
     private final FrameEncoder encoder;
@@ -120,6 +126,7 @@ final class Collector {
 
     private void send(long at) {
         boolean key = at / FrameEncoder.WINDOW_MS != keyWindow || model.needsKeyFrame();
+        key |= passes == passesPerMinute + SETTLED;
         if (!key && queue.needsKeyFrame() && at - forcedKeyAt >= BETWEEN_FORCED_KEYS_MS) {
             key = true;
             forcedKeyAt = at;

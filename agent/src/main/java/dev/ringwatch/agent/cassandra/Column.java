@@ -13,6 +13,8 @@ import java.util.concurrent.atomic.LongAdder;
 abstract class Column {
     final dev.ringwatch.agent.frame.Metric out;
     final boolean slow;
+    /** See {@link Naming.Rule#bySSTables}. */
+    boolean bySSTables;
     /** What was registered; kept to tell a replacement from a repetition. */
     Metric[] registered = new Metric[0];
 
@@ -51,6 +53,11 @@ abstract class Column {
     }
 
     abstract void read(int row, int slot);
+
+    /** Someone else's code rather than a count: it may allocate, and take its time. */
+    boolean isGauge() {
+        return false;
+    }
 
     static long count(Object source) {
         return source instanceof LongAdder ? ((LongAdder) source).sum() : ((Counting) source).getCount();
@@ -111,6 +118,11 @@ abstract class Column {
                 return false;
             }
             registered[row] = metric;
+            return true;
+        }
+
+        @Override
+        boolean isGauge() {
             return true;
         }
 

@@ -30,6 +30,7 @@ public final class Inventory {
 
     /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
     private static final int MAX_CHANGES = 1_000_000;
+    private static final String LOAD = Family.PREFIX + "Storage.Load";
 
     private final MetricRegistry registry;
     private final RegistryWatch watch;
@@ -41,6 +42,8 @@ public final class Inventory {
     private final EntityCap cap;
     private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
     private Map<String, Integer> undecided = new HashMap<>();
+    /** {@code Storage.Load}; until it is known, every pass counts as one in which SSTables came or went. */
+    private Object load;
     private long pass;
     private long gaugeErrors;
     private long refused;
@@ -65,7 +68,7 @@ public final class Inventory {
     public void sample(int passesPerMinute) {
         pass++;
         applyChanges();
-        budget.refill();
+        budget.refill(load == null ? pass : Column.count(load));
         for (int i = 0; i < order.size(); i++) {
             gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), budget);
         }
@@ -102,9 +105,7 @@ public final class Inventory {
         if (watch.missedSome() | cap.hasRoomAgain(pass, entities())) {
             resync();
         }
-        for (String name = watch.poll(); name != null; name = watch.poll()) {
-            guardedApply(name);
-        }
+        applyTouched();
         if (!undecided.isEmpty()) {
             Map<String, Integer> again = undecided;
             undecided = new HashMap<>();
@@ -119,6 +120,25 @@ public final class Inventory {
                     }
                 }
             }
+        }
+    }
+
+    /**
+     * In the order of their names: so tables stand by keyspace and metrics by name in the frame, and neighbours alike compress to
+     * half of what the registry's hash order does.
+     */
+    private void applyTouched() {
+        String name = watch.poll();
+        if (name == null) {
+            return;
+        }
+        List<String> names = new ArrayList<>();
+        for (; name != null; name = watch.poll()) {
+            names.add(name);
+        }
+        Collections.sort(names);
+        for (int i = 0; i < names.size(); i++) {
+            guardedApply(names.get(i));
         }
     }
 
@@ -241,6 +261,9 @@ public final class Inventory {
         if (before != null) {
             table.renew(row, pass);
         }
+        if (name.equals(LOAD) && metric instanceof Counting) {
+            load = Internals.counted(metric, false);
+        }
         if (column.install(row.number, metric)) {
             row.sources += before == null ? 1 : 0;
             table.gate(row, family.metric, metric);
@@ -320,6 +343,7 @@ public final class Inventory {
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
+        column.bySSTables = rule.bySSTables;
         table.template.add(column.out);
         table.addColumn(family.metric, column);
         return column;

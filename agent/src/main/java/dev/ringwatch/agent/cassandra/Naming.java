@@ -23,12 +23,18 @@ final class Naming {
         double scale = 1;
         /** Read once a minute: it walks all SSTables, or the disk. */
         boolean slow;
+        /**
+         * Slow, and follows from SSTables and memtables alone, whose changes are seen otherwise: an idle table's is not read again.
+         * For those that cost most: {@code EstimatedPartitionCount} 0.1 ms and 30 kB a table, {@code MaxSSTableSize} 0.07 ms and 6 kB.
+         */
+        boolean bySSTables;
     }
 
     private static final Map<String, String[]> NAMED = new HashMap<>();
     private static final Set<String> GAUGES = new HashSet<>();
     private static final Set<String> COUNTERS = new HashSet<>();
     private static final Set<String> SLOW = new HashSet<>();
+    private static final Set<String> BY_SSTABLES = new HashSet<>();
     private static final Set<String> SKIPPED = new HashSet<>();
 
     static {
@@ -96,6 +102,9 @@ final class Naming {
                 "table/PendingCompactions", "table/PercentRepaired", "table/SnapshotsSize",
                 "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables", "compaction/PendingTasks",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
+        all(BY_SSTABLES, "table/EstimatedPartitionCount", "table/MaxSSTableSize", "table/EstimatedPartitionSizeHistogram",
+                "table/EstimatedColumnCountHistogram", "compaction/PendingTasks",
+                "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         // rates that queries compute better from counters; and "recent" ones, which each read sets back for everyone
         all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
                 "cql/PreparedStatementsRatio", "table/RecentBloomFilterFalsePositives", "table/RecentBloomFilterFalseRatio");
@@ -111,6 +120,7 @@ final class Naming {
         }
         Rule rule = new Rule();
         rule.slow = SLOW.contains(key);
+        rule.bySSTables = BY_SSTABLES.contains(key);
         rule.counter = source == Source.COUNT && !GAUGES.contains(key) && !gaugeOfConnection(entity, metric)
                 || source == Source.LONG_GAUGE && (COUNTERS.contains(key) || counterOfConnection(entity, metric));
         rule.scale = metric.equals("PercentRepaired") ? 0.01 : 1;
