@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -46,6 +48,42 @@ class ConfigTest {
         assertTrue(config.cql);
         assertEquals(16 << 20, config.queueBytes);
         assertEquals("[ringwatch]", config.profiles.toString());
+    }
+
+    @Test
+    void filtersSpoolAndTls() throws Exception {
+        Path file = Files.createTempFile("ringwatch", ".pem");
+        file.toFile().deleteOnExit();
+        Config config = parse("ingest:", "  urls: https://a", "  key: k", "  ca_file: " + file, "  cert_file: " + file, "  cert_key_file: '" + file + "'",
+                "spool:", "  directory: /var/lib/ringwatch", "  bytes: 1GiB", "max_entities: 500",
+                "filters:", "  - exclude: {keyspace: \"system*\"} # all of them", "  - include: { keyspace: system , table: \"local\" }",
+                "  - exclude: {metric: 'cassandra_table_*_snapshots*', type: \"ta?le\"}", "  - include:", "      keyspace: \"a, b: c\"");
+        assertEquals(file, config.caFile);
+        assertEquals(file, config.certFile);
+        assertEquals(file, config.certKeyFile);
+        assertEquals("/var/lib/ringwatch", config.spool.toString());
+        assertEquals(1 << 30, config.spoolBytes);
+        assertEquals(500, config.maxEntities);
+        assertFalse(config.filters.accepts("table", "system", "peers", "x"));
+        assertTrue(config.filters.accepts("table", "system", "local", "x"));
+        assertFalse(config.filters.accepts("table", "a", "b", "cassandra_table_x_snapshots_y"));
+        assertTrue(config.filters.accepts("table", "a, b: c", "b", "cassandra_table_x_snapshots_y"));
+        Config plain = parse("listen: 127.0.0.1:1");
+        assertTrue(plain.filters.isEmpty() && plain.spool == null && plain.maxEntities == 20_000);
+    }
+
+    @Test
+    void theirMistakes() {
+        String all = errors("ingest:", "  urls: [https://a]", "  key: \"two words\"", "  ca_file: /does/not/exist", "  cert_file: /etc/hostname",
+                "spool:", "  directory: relative/path", "  bytes: 1KiB", "  size: 3", "max_entities: many", "filters:",
+                "  - exclude: {keyspace: *}", "  - omit: {table: x}", "  - include: {keyspace: a", "  - include: {keyspace: a, colour}", "  - just words",
+                "  - exclude: {keyspace: a, keyspace: b}");
+        for (String part : new String[] {"ingest.key must be one word", "ca_file /does/not/exist cannot be read", "cert_key_file go together",
+            "must begin with /", "spool.bytes must be 16MiB", "\"spool.size\"", "max_entities must be 100 to 100000",
+            "line 12: this form of YAML", "rule 2 must begin", "line 14: a map must end", "line 15: expected", "rule 5 must begin", "line 17: \"keyspace\" is there twice"}) {
+            assertTrue(all.contains(part), part + " in " + all);
+        }
+        assertTrue(errors("spool: /var", "listen: a:1", "filters: x").contains("spool must hold directory"));
     }
 
     @Test

@@ -138,7 +138,7 @@ public final class FrameQueue {
     /** Appends to the backlog; a key frame goes before those of its delta frames that are there already. */
     private void toOld(Queued frame) {
         ArrayDeque<Queued> deltas = new ArrayDeque<>(0);
-        while (frame.isKey && !old.isEmpty() && old.peekLast().key == frame.key) {
+        while (frame.isKey && !old.isEmpty() && old.peekLast().key >= frame.key) {
             deltas.addFirst(old.pollLast());
         }
         old.addLast(frame);
@@ -217,7 +217,7 @@ public final class FrameQueue {
      * @param keep how many of the newest stay
      */
     synchronized List<Queued> beginSpooling(int keep) {
-        while (fresh.size() > keep || !old.isEmpty() && !fresh.isEmpty() && fresh.peekFirst().key == old.peekLast().key && fresh.peekFirst().isKey) {
+        while (fresh.size() > keep || !fresh.isEmpty() && fresh.peekFirst().isKey && !old.isEmpty() && old.peekLast().key >= fresh.peekFirst().key) {
             toOld(fresh.pollFirst());
         }
         heldIsFresh = false;

@@ -173,7 +173,7 @@ final class Spool {
     /** It was answered for. */
     void forgetCopy() {
         if (copyIn != null) {
-            copyIn.frames--;
+            copyIn.answered(copyKey);
             copyIn = null;
         }
     }
@@ -262,8 +262,8 @@ final class Spool {
         FrameHead of = FrameHead.of(candidate);
         if (of == null) {
             leave(from, FrameQueue.SPOOL_DAMAGED);
-        } else if (of.isKey && keys.fate(of.key) != KeyLog.UNKNOWN) {
-            seenKey = of.key; // a copy that was answered for when it was sent from memory
+        } else if (of.isKey && from.isAnswered(of.key)) {
+            seenKey = of.key;
             sawKey = true;
         } else if (!of.isKey && isUseless(of)) {
             leave(from, FrameQueue.KEY_LOST);

@@ -67,8 +67,18 @@ final class Delivery implements AutoCloseable {
         assertTrue(l.queued >= 0 && l.spooled >= 0 && l.queuedBytes >= 0 && (l.queued > 0 || l.queuedBytes == 0), "nothing is negative");
     }
 
+    /** Nothing waits any more, in memory or on disk. */
+    void awaitEmpty() throws Exception {
+        try {
+            await(() -> ledger().queued + ledger().spooled + sender.spoolBytes() == 0);
+        } catch (AssertionError e) {
+            throw new AssertionError("queued " + ledger().queued + ", spooled " + ledger().spooled + ", " + sender.spoolBytes() + " bytes in the spool, errors "
+                    + sender.errors() + ", dropped " + queue.dropped() + ", said " + said, e);
+        }
+    }
+
     static void await(BooleanSupplier condition) throws Exception {
-        long deadline = System.nanoTime() + 120_000_000_000L;
+        long deadline = System.nanoTime() + Long.getLong("patience", 120) * 1_000_000_000L;
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, "took too long");
             Thread.sleep(5);

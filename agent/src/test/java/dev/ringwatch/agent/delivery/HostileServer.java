@@ -29,7 +29,8 @@ final class HostileServer implements AutoCloseable {
     private final String scheme;
     private final Queue<String> script = new ConcurrentLinkedQueue<>();
     private final List<Socket> open = new ArrayList<>();
-    private int accepted;
+    private int connections;
+    private final List<byte[]> accepted = new ArrayList<>();
     private int deaf;
     private volatile int drips;
     final List<byte[]> bodies = new ArrayList<>();
@@ -69,7 +70,7 @@ final class HostileServer implements AutoCloseable {
                 Socket connection = socket.accept();
                 synchronized (this) {
                     open.add(connection);
-                    accepted++;
+                    connections++;
                 }
                 Thread thread = new Thread(() -> serve(connection), "hostile-connection");
                 thread.setDaemon(true);
@@ -100,7 +101,11 @@ final class HostileServer implements AutoCloseable {
                     return;
                 }
                 int at = text.toLowerCase().indexOf("content-length:") + 15;
-                byte[] body = in.readNBytes(Integer.parseInt(text.substring(at, text.indexOf('\r', at)).trim()));
+                int length = Integer.parseInt(text.substring(at, text.indexOf('\r', at)).trim());
+                byte[] body = in.readNBytes(length);
+                if (body.length < length) {
+                    return;
+                }
                 String next = script.poll();
                 String answer = next == null ? always : next;
                 synchronized (this) {
@@ -121,6 +126,11 @@ final class HostileServer implements AutoCloseable {
                     return;
                 }
                 String bytes = answer == null ? "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n" : answer;
+                synchronized (this) {
+                    if (bytes.startsWith("HTTP/1.1 202")) {
+                        accepted.add(body);
+                    }
+                }
                 connection.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
                 if (!bytes.startsWith("HTTP/1.1 ") || bytes.contains("Connection: close") || bytes.contains("X-Closes")) {
                     connection.close();
@@ -136,6 +146,11 @@ final class HostileServer implements AutoCloseable {
         return new ArrayList<>(bodies);
     }
 
+    /** Bodies that were answered with 202. */
+    synchronized List<byte[]> accepted() {
+        return new ArrayList<>(accepted);
+    }
+
     synchronized int deaf() {
         return deaf;
     }
@@ -149,7 +164,7 @@ final class HostileServer implements AutoCloseable {
     }
 
     synchronized int connections() {
-        return accepted;
+        return connections;
     }
 
     synchronized int requests() {

@@ -70,9 +70,45 @@ final class TestFrames {
         return made;
     }
 
-    /** The numbers of the passes that can be read from these frames, in whatever order they came. */
+    /** The numbers of the passes that can be read from these frames in the order in which they came. */
     static TreeSet<Long> readable(Collection<byte[]> frames) {
         return new TreeSet<>(inOrder(frames));
+    }
+
+    /** The same, where a key frame may come after its delta frames. */
+    static TreeSet<Long> readableInTheEnd(Collection<byte[]> frames) {
+        List<byte[]> keysFirst = new ArrayList<>(frames);
+        keysFirst.sort((a, b) -> Boolean.compare(FrameHead.of(b).isKey, FrameHead.of(a).isKey));
+        return readable(keysFirst);
+    }
+
+    /** The number of a frame's pass, readable or not. */
+    static long number(byte[] frame) {
+        int at = 29 + 1 + frame[29]; // FORMAT.md §3: cluster, started, sequence
+        long[] values = new long[2];
+        for (int i = 0; i < 2; i++) {
+            for (int shift = 0;; shift += 7) {
+                values[i] |= (long) (frame[at] & 0x7F) << shift;
+                if (frame[at++] >= 0) {
+                    break;
+                }
+            }
+        }
+        return (values[0] - BEGIN) / LIFE_MS * LIFE + values[1] + 1;
+    }
+
+    /** {@code 1-17 19 21-30}. */
+    static String ranges(TreeSet<Long> passes) {
+        StringBuilder out = new StringBuilder();
+        Long from = null;
+        for (Long pass : passes) {
+            from = from == null ? pass : from;
+            if (!passes.contains(pass + 1)) {
+                out.append(out.length() > 0 ? " " : "").append(from).append(from.equals(pass) ? "" : "-" + pass);
+                from = null;
+            }
+        }
+        return out.toString();
     }
 
     /** The same in the order in which they came; those that need a frame which came later or never are left out. */
