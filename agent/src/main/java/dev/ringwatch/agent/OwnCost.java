@@ -54,7 +54,7 @@ final class OwnCost {
         errors = agent.add(Metric.scalar("ringwatch_agent_send_errors_total", Kind.COUNTER, "", 0));
         queuedFrames = agent.add(Metric.scalar("ringwatch_agent_queue_frames", Kind.GAUGE, "", 0));
         queuedBytes = agent.add(Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
-        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_gauge_errors_total", Kind.COUNTER, "", 0));
+        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_read_errors_total", Kind.COUNTER, "", 0));
         refused = agent.add(Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
         agent.addEntity(null);
         drops = model.add(new Template("agent_drop", "reason"));
