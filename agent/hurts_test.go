@@ -23,7 +23,6 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-
 // twoAtOnce bounds the Cassandras of this file that run at the same time.
 var twoAtOnce = make(chan struct{}, 2)
 

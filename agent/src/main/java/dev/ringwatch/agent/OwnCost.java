@@ -67,7 +67,7 @@ final class OwnCost {
         spoolBytes = agent.add(Metric.scalar("ringwatch_agent_spool_bytes", Kind.GAUGE, "bytes", 0));
         spoolOff = agent.add(Metric.scalar("ringwatch_agent_spool_off", Kind.GAUGE, "", 0));
         spoolDamaged = agent.add(Metric.scalar("ringwatch_agent_spool_damaged_bytes_total", Kind.COUNTER, "bytes", 0));
-        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_gauge_errors_total", Kind.COUNTER, "", 0));
+        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_read_errors_total", Kind.COUNTER, "", 0));
         refused = agent.add(Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
         entities = agent.add(Metric.scalar("ringwatch_agent_entities", Kind.GAUGE, "", 0));
         entitiesRefused = agent.add(Metric.scalar("ringwatch_agent_entities_refused_total", Kind.COUNTER, "", 0));

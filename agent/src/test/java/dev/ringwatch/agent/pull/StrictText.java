@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /** Reads text 0.0.4 or OpenMetrics 1.0 as their documents have it and refuses everything else. */
-final class StrictText {
+public final class StrictText {
     static final class Family {
         String type;
         String help;
@@ -20,7 +20,7 @@ final class StrictText {
     /** By name as the header has it. */
     final Map<String, Family> families = new HashMap<>();
     /** Name and sorted labels → value: infinities are text, the rest numbers without trailing zeros. */
-    final Map<String, Object> samples = new HashMap<>();
+    public final Map<String, Object> samples = new HashMap<>();
 
     private final boolean open;
     private String family;
@@ -31,7 +31,7 @@ final class StrictText {
         this.open = open;
     }
 
-    static StrictText parse(String text, boolean open) {
+    public static StrictText parse(String text, boolean open) {
         StrictText parsed = new StrictText(open);
         check(text.isEmpty() || text.endsWith("\n"), "the last line does not end");
         String[] lines = text.split("\n", -1);
