@@ -46,6 +46,7 @@ type hurt struct {
 // TestNeverHurts starts Cassandra with an agent that cannot work: each time it comes up and serves CQL, and the agent says why it stays off,
 // once on stderr, once in Cassandra's log, and in /metrics where it listens.
 func TestNeverHurts(t *testing.T) {
+	t.Parallel()
 	busy := mustListen(t)
 	port := engines.FreePorts(t, 1)[0]
 	const ingest = "ingest:\n  urls: [http://127.0.0.1:9]\n  key: rw_x\n"

@@ -26,6 +26,7 @@ final class Collector {
 
     private final FrameQueue queue;
     private final Model model;
+    private final String cluster;
     private final FrameEncoder encoder;
     private final NodeSource node;
     private final Inventory inventory;
@@ -54,7 +55,7 @@ final class Collector {
         this.model = model;
         this.queue = queue;
         this.sender = sender;
-        String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
@@ -77,6 +78,11 @@ final class Collector {
         }
     }
 
+    /** As frames have it. */
+    String cluster() {
+        return cluster;
+    }
+
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
@@ -88,6 +94,7 @@ final class Collector {
                 lost++;
             }
         }
+        model.passed();
         if (sender != null) {
             send(at);
             sender.endSlowPost();

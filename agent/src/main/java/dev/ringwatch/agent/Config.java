@@ -2,6 +2,7 @@ package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.pull.Profile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.MalformedURLException;
@@ -27,7 +28,7 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
-    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen";
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -57,6 +58,8 @@ final class Config {
     /** Where {@code /metrics} is served, or null. */
     String listenHost;
     int listenPort;
+    /** Whose names are served there; where two have one name, the first has it. */
+    List<Profile> profiles = List.of(Profile.RINGWATCH);
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -166,6 +169,9 @@ final class Config {
             case "listen":
                 listen(text(name, value, errors), errors);
                 return;
+            case "profiles":
+                profiles(value, errors);
+                return;
             default:
                 errors.add("unknown key \"" + name + "\", there are " + KEYS);
         }
@@ -267,6 +273,22 @@ final class Config {
         } catch (NumberFormatException e) {
             errors.add("listen must be host:port");
         }
+    }
+
+    private void profiles(Object value, List<String> errors) {
+        List<Profile> named = new ArrayList<>();
+        for (Object name : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+            Profile profile = Profile.named(String.valueOf(name));
+            if (profile == null || named.contains(profile)) {
+                errors.add("profiles must be a list of some of " + Arrays.toString(Profile.values()) + ", each once");
+                return;
+            }
+            named.add(profile);
+        }
+        if (named.isEmpty()) {
+            errors.add("profiles must not be empty: leave it out for [ringwatch]");
+        }
+        profiles = named;
     }
 
     private static String text(String name, Object value, List<String> errors) {

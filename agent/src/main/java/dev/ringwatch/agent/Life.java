@@ -14,14 +14,13 @@ final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
-    private static final long OFF_SLEEP_MS = 5_000;
     private static final long LONGEST_FINISH_MS = 2_000;
 
     private final String arguments;
     private final Model model = new Model();
     private final State state = new State(model);
-    /** Null where nothing is served. */
-    private MetricsServer metrics;
+    /** Known when Cassandra is up; some names of metrics carry it. */
+    private volatile String cluster = "";
 
     Life(String arguments) {
         this.arguments = arguments;
@@ -44,15 +43,11 @@ final class Life implements Runnable {
         }
     }
 
-    /** Says why wherever someone may look, then does nothing but end scrapes that never end. */
+    /** Says why wherever someone may look; of the agent only /metrics goes on, if it listens. */
     private void stayOff(String why) throws InterruptedException {
         state.become(State.OFF, why);
         waitForCassandra();
         state.cassandraIsUp();
-        while (metrics != null) {
-            Thread.sleep(OFF_SLEEP_MS);
-            metrics.endSlowScrape();
-        }
     }
 
     /** Returns only where there is nothing to do: why. */
@@ -87,6 +82,7 @@ final class Life implements Runnable {
         Collector collector;
         synchronized (model) { // it may be scraped already
             collector = new Collector(config, beans, model, queue, sender, sending);
+            cluster = collector.cluster();
         }
         Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
         passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
@@ -112,11 +108,10 @@ final class Life implements Runnable {
     /** From the beginning on, so that scrapes are answered while a node takes long to start. Returns why it cannot, or null. */
     private String listen(Config config) {
         try {
-            metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model);
+            MetricsServer metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model, config.profiles, () -> cluster);
             Agent.thread(metrics, "ringwatch-agent-metrics").start();
             return null;
         } catch (IOException | RuntimeException e) {
-            metrics = null;
             return "cannot listen on " + config.listenHost + ":" + config.listenPort + " (" + e.getMessage()
                     + "): stop what has it or set another listen in " + arguments;
         }
@@ -150,9 +145,6 @@ final class Life implements Runnable {
             long at = ticker.begin();
             if (at < 0) {
                 continue;
-            }
-            if (metrics != null) {
-                metrics.endSlowScrape();
             }
             try {
                 collector.pass(at, ticker.skipped());

@@ -315,6 +315,8 @@ public final class Inventory {
         FamilyTable table = family(family);
         boolean standAlone = family.entity.equals("table") || family.entity.equals("index_table");
         Column column = column(source, rule, layout, metric, standAlone);
+        column.out.origin = family.metric;
+        column.out.originCounts = source == Naming.Source.COUNT;
         table.template.add(column.out);
         table.addColumn(family.metric, column);
         return column;

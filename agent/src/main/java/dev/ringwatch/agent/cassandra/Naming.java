@@ -39,6 +39,7 @@ final class Naming {
         named("table/EstimatedColumnCountHistogram", "estimated_column_count", "", 0);
         named("table/EstimatedPartitionCount", "estimated_partitions", "", 0);
         named("table/EstimatedPartitionSizeHistogram", "estimated_partition_size_bytes", "bytes", 0);
+        named("table/IndexSummaryOffHeapMemoryUsed", "index_summaries_off_heap_memory_used_bytes", "bytes", 0);
         named("table/KeyCacheHitRate", "key_cache_hit_ratio", "ratio", 0);
         named("table/LiveScannedHistogram", "live_rows_scanned", "", 0);
         named("table/LiveSSTableCount", "live_sstables", "", 0);
@@ -168,7 +169,8 @@ final class Naming {
 
     /** {@code SSTablesPerRead} → {@code sstables_per_read}: a run of capitals is one word, with {@code SSTable} one too. */
     static String snake(String name) {
-        String in = name.replace("SSTable", "Sstable").replace("CIDR", "Cidr").replace("IdealCL", "IdealCl");
+        // a name must not seem to have the type of Prometheus's summaries in it
+        String in = name.replace("IndexSummaryRedistribution", "IndexSummariesRedistribution").replace("SSTable", "Sstable").replace("CIDR", "Cidr").replace("IdealCL", "IdealCl");
         StringBuilder out = new StringBuilder(in.length() + 8);
         for (int i = 0; i < in.length(); i++) {
             char c = in.charAt(i);

@@ -18,6 +18,7 @@ public final class Model {
     private final TreeMap<String, String> facts = new TreeMap<>();
     private boolean identityChanged;
     private BiPredicate<Template, Metric> shown;
+    private volatile long passes;
 
     int keyTemplates;
     int keyBounds;
@@ -90,6 +91,21 @@ public final class Model {
 
     public void fact(String name, String value) {
         identityChanged |= !value.equals(facts.put(name, value));
+    }
+
+    /** The fact of that name, or an empty text. */
+    public String fact(String name) {
+        return facts.getOrDefault(name, "");
+    }
+
+    /** Called when a pass has written all it has to say. */
+    public void passed() {
+        passes++; // only the sampler writes it
+    }
+
+    /** Passes that are complete; while it stands still, so do all values. */
+    public long passes() {
+        return passes;
     }
 
     Map<String, String> facts() {

@@ -113,6 +113,11 @@ public final class Template {
         return liveCount;
     }
 
+    /** The label values of an entity, not to be changed: another entity has another array. Null in a slot nobody has. */
+    public String[] entity(int slot) {
+        return entities[slot];
+    }
+
     public String labelValue(int slot, int label) {
         return entities[slot][label];
     }
