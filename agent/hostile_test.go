@@ -224,6 +224,7 @@ func TestHostileIngest(t *testing.T) {
 
 // TestSpool gives the agent a spool that cannot be written, and ingest away for good: frames wait in memory, and Cassandra serves.
 func TestSpool(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		spool func(t *testing.T) string

@@ -43,6 +43,7 @@ type hurt struct {
 // TestNeverHurts starts Cassandra with an agent that cannot work: each time it comes up and serves CQL, and the agent says why it stays off,
 // once on stderr, once in Cassandra's log, and in /metrics where it listens.
 func TestNeverHurts(t *testing.T) {
+	t.Parallel()
 	busy := mustListen(t)
 	port := engines.FreePorts(t, 1)[0]
 	const ingest = "ingest:\n  urls: [http://127.0.0.1:9]\n  key: rw_x\n"
@@ -143,13 +144,13 @@ func TestOneMetricThrows(t *testing.T) {
 			t.Errorf("%s is missing", there)
 		}
 	}
-	errors, passes := value(t, text, "ringwatch_agent_gauge_errors_total"), value(t, text, "ringwatch_agent_passes_total")
+	errors, passes := value(t, text, "ringwatch_agent_read_errors_total"), value(t, text, "ringwatch_agent_passes_total")
 	eventually(t, "more passes with more errors", func() error {
 		text := scrape(port)
-		if value(t, text, "ringwatch_agent_passes_total") > passes+1 && value(t, text, "ringwatch_agent_gauge_errors_total") > errors {
+		if value(t, text, "ringwatch_agent_passes_total") > passes+1 && value(t, text, "ringwatch_agent_read_errors_total") > errors {
 			return nil
 		}
-		return fmt.Errorf("%g errors, then %g", errors, value(t, text, "ringwatch_agent_gauge_errors_total"))
+		return fmt.Errorf("%g errors, then %g", errors, value(t, text, "ringwatch_agent_read_errors_total"))
 	})
 	if said := stderrLines(t, node); len(said) != 2 || !strings.Contains(said[0], "twice, the second one is ignored: take one") || !strings.Contains(said[1], "version ") {
 		t.Errorf("the agent said %q, want that it is there twice, and its greeting", said)

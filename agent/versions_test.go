@@ -302,5 +302,5 @@ func (n *node) testLedger(t *testing.T) {
 	}
 	cost := s.series["ringwatch_agent_pass_cpu_seconds_total"]
 	t.Logf("%d series, %d frames; %s gauges failed; %.1f ms CPU and %s bytes allocated in %s passes", len(s.series), n.frames.count(),
-		s.text("ringwatch_agent_gauge_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent), s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
+		s.text("ringwatch_agent_read_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent), s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
 }

@@ -62,6 +62,7 @@ final class State {
         troubleMetric = template.add(Metric.scalar("ringwatch_agent_trouble_info", Kind.STRING, "", 0));
         template.addEntity(null);
         wordMetric.setText(0, STARTING);
+        model.passed();
     }
 
     String word() {

@@ -10,6 +10,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import java.util.zip.DataFormatException;
 
 /**
@@ -27,6 +28,7 @@ public final class MetricsServer implements Runnable {
     /** Between requests: more than the minute at which many scrape. */
     private static final long IDLE_NS = 90_000_000_000L;
     private static final long LOOK_MS = 500;
+    private static final long ACCEPT_AGAIN_NS = 200_000_000L;
 
     private final ServerSocketChannel listening;
     private final Pages pages;
@@ -115,7 +117,8 @@ public final class MetricsServer implements Runnable {
             key.attach(connection);
             connections.add(connection);
         } catch (IOException | RuntimeException gone) {
-            return; // no file descriptors, or it went away again: the next may do better
+            // No file descriptors, perhaps: then it still waits, and asking again at once would take a whole core.
+            java.util.concurrent.locks.LockSupport.parkNanos(ACCEPT_AGAIN_NS);
         }
     }
 
