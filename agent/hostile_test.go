@@ -187,7 +187,7 @@ func TestHostileIngest(t *testing.T) {
 	if now := agentThreads(t, node); now > threads || now > 3 {
 		t.Errorf("%d threads of the agent's became %d, want at most one that samples, one that sends and one that serves", threads, now)
 	}
-	// A frame that waits is one object with its bytes, until the queue is full, which SenderTest sees to; so much may come, and a little for what has
+	// A frame that waits is one object with its bytes, until the queue is full, which is not waited for here; so much may come, and a little for what has
 	// happened for the first time.
 	if now := agentObjects(t, node); now > objects+4*soak+50 {
 		t.Errorf("%d objects of the agent's classes became %d in %d passes without ingest", objects, now, soak)
