@@ -28,7 +28,7 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
-    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles";
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles, cql";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
