@@ -18,7 +18,7 @@ final class Chunk {
 
     /** Makes chunks; holds a Deflater's 256 KiB outside of the heap and a buffer. */
     static final class Maker {
-        /** Level 1 costs a third of the default and its output is a fifth longer: measured on a page of 1,000 tables. */
+        /** The fastest level: 1,000 busy tables are 24 MB of text, of which it leaves 1.6 MB. */
         private final Deflater deflater = new Deflater(Deflater.BEST_SPEED, true);
         private final CRC32 crc = new CRC32();
         private byte[] out = new byte[16 * 1024];
