@@ -30,7 +30,7 @@ final class FamilyTable {
      */
     static final String[] GATE = {
         "ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency", "CoordinatorScanLatency",
-        "CoordinatorWriteLatency", "MemtableSwitchCount", "BytesFlushed", "LiveDiskSpaceUsed",
+        "CoordinatorWriteLatency", "DroppedMutations", "MemtableSwitchCount", "BytesFlushed", "LiveDiskSpaceUsed",
     };
     private static final byte AFTERGLOW = 2;
     /** An idle table's gauges cost 0.1 ms and 12 kB. */

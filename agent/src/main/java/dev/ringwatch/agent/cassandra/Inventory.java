@@ -31,6 +31,8 @@ public final class Inventory {
     /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
     private static final int MAX_CHANGES = 1_000_000;
     private static final String LOAD = Family.PREFIX + "Storage.Load";
+    /** {@code TotalLatency} counts microseconds in all versions, also in 4.0, whose buckets are in nanoseconds. */
+    private static final int TOTAL_LATENCY_EXPONENT = -6;
 
     private final MetricRegistry registry;
     private final RegistryWatch watch;
@@ -321,7 +323,7 @@ public final class Inventory {
             source = metric instanceof Timer ? Naming.Source.TIMER : Naming.Source.HISTOGRAM;
             layout = Internals.reservoir(metric);
             if (layout == null) {
-                return null; // bounds unknown
+                    return null; // bounds unknown
             }
         } else if (metric instanceof Counting) {
             source = Naming.Source.COUNT;
@@ -339,7 +341,7 @@ public final class Inventory {
             return null;
         }
         FamilyTable table = family(family);
-        boolean standAlone = !family.entity.equals("keyspace"); // only keyspaces are sums of other latencies
+        boolean standAlone = !family.entity.startsWith("other_"); // sums over others are not read, as far as we know them
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
@@ -363,6 +365,9 @@ public final class Inventory {
             default:
                 Bounds bounds = model.bounds(rule.exponent, layout.bounds);
                 boolean hasSum = metric.getClass().getName().endsWith("LatencyMetricsTimer");
+                if (hasSum) {
+                    rule.exponent = TOTAL_LATENCY_EXPONENT;
+                }
                 return new HistogramColumn(histogram(rule, Kind.HISTOGRAM, bounds, hasSum), layout, standAlone);
         }
     }
@@ -377,7 +382,7 @@ public final class Inventory {
 
     /**
      * The bounds of an {@code EstimatedHistogram} given only as counts: its series starts at 1 and grows by a fifth.
-     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118; newer ones may be shorter.
+     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118, or with 150 and 114 in 4.0.
      */
     private static long[] estimatedBounds(String name) {
         int count = name.contains("column") ? 118 : 155;
