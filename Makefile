@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness
+.PHONY: bench-record bench-codec bench-freshness bench-cql
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -63,3 +63,6 @@ bench-codec: build ## the frame format on recorded frames, in Go and in Java
 
 bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
 	@go run ./bench/freshness
+
+bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000; 3 minutes, the first time 10
+	@go run ./bench/cql --tables=$(or $(TABLES),1000)
