@@ -4,8 +4,12 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringwatch/ringwatch/engines"
 )
@@ -15,11 +19,13 @@ const replication = " WITH replication = {'class': 'SimpleStrategy', 'replicatio
 func TestVersions(t *testing.T) {
 	for _, version := range engines.CassandraVersions() {
 		t.Run(version, func(t *testing.T) {
-			n := mustNode(t, version)
+			long := extent(version)
+			n := mustNode(t, version, func(c *engines.CassandraConfig) { c.Heap = long.heap })
 			n.exec(t, "CREATE KEYSPACE watched"+replication)
 			n.exec(t, "CREATE KEYSPACE many"+replication)
 			n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
-			for i := range 8 {
+			quietSince := time.Now()
+			for i := range long.tables {
 				n.fill(t, fmt.Sprintf("many.t%d", i), 2)
 			}
 			n.fill(t, "watched.t", 200)
@@ -29,13 +35,33 @@ func TestVersions(t *testing.T) {
 			t.Run("Counters", func(t *testing.T) { n.compare(t, counters) })
 			t.Run("Gauges", func(t *testing.T) { n.compare(t, gauges) })
 			t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
-			t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms) })
+			t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms); n.testSizes(t) })
+			t.Run("Names", n.testNames)
 			t.Run("DroppedAndCreatedAgain", n.testDropped)
 			t.Run("OneTableAmongMany", n.testOneAmongMany)
-			t.Run("TheQuietTable", n.testQuiet)
+			t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
 			t.Run("Ledger", n.testLedger)
 		})
 	}
+}
+
+// long is how much of what takes long a version's tests do.
+type long struct {
+	tables int           // of keyspace many
+	idle   time.Duration // how long the quiet table stands still at least
+	heap   string
+}
+
+// extent is enough to see each thing work, or, with RINGWATCH_TEST_FULL=1, as much as an operator has: 1,000 tables on each version, and on
+// the default one 5,000 and an hour of silence.
+func extent(version string) long {
+	switch {
+	case os.Getenv("RINGWATCH_TEST_FULL") == "":
+		return long{tables: 8, heap: "512M"}
+	case version == engines.CassandraVersion:
+		return long{tables: 5000, idle: time.Hour, heap: "6G"}
+	}
+	return long{tables: 1000, heap: "2G"}
 }
 
 func table(name, attribute, series string) pair {
@@ -69,6 +95,7 @@ var gauges = []pair{
 	table("LiveDiskSpaceUsed", "Count", "live_disk_space_used_bytes"),
 	table("MemtableColumnsCount", "Value", "memtable_columns"),
 	table("MemtableLiveDataSize", "Value", "memtable_live_data_size_bytes"),
+	table("MemtableOnHeapDataSize", "Value", "memtable_on_heap_data_size_bytes"),
 	table("PendingFlushes", "Count", "pending_flushes"),
 	table("EstimatedPartitionCount", "Value", "estimated_partitions"),
 	table("CompressionRatio", "Value", "compression_ratio"),
@@ -174,6 +201,38 @@ func (n *node) testUnits(t *testing.T) {
 	}
 }
 
+// testSizes holds the bounds of partition sizes, which JMX does not tell, against the largest partition: it is the bound of the last bucket in use.
+func (n *node) testSizes(t *testing.T) {
+	s := n.next(t)
+	sizes := s.series["cassandra_table_estimated_partition_size_bytes|watched|t"]
+	last := 0
+	for i, count := range sizes.Histograms[0].Counts {
+		if count > 0 {
+			last = i
+		}
+	}
+	if most := s.series["cassandra_table_max_partition_size_bytes|watched|t"].Ints[0]; most != sizes.Metric.Bounds.Upper[last] {
+		t.Errorf("the largest partition has %d bytes, the last bucket up to %d", most, sizes.Metric.Bounds.Upper[last])
+	}
+}
+
+// testNames holds METRICS.md to its word.
+func (n *node) testNames(t *testing.T) {
+	text, err := os.ReadFile("METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]string{}
+	for _, s := range n.next(t).series {
+		if name := s.Labels.Get("__name__"); !strings.Contains(string(text), "`"+name+"`") {
+			missing[name] = fmt.Sprintf("%s | `%s` | %s | %s |", s.Metric.Type, name, s.Metric.Kind, s.Metric.Unit)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("METRICS.md lacks\n%s", strings.Join(slices.Sorted(maps.Values(missing)), "\n"))
+	}
+}
+
 func (n *node) testDropped(t *testing.T) {
 	const writes = "cassandra_table_write_latency_seconds|watched|"
 	written := func(table string, want int64) func(*state) error {
@@ -273,8 +332,11 @@ func (n *node) still(t *testing.T) map[string]string {
 }
 
 // testQuiet writes once to a table that stood still while all other tests ran.
-func (n *node) testQuiet(t *testing.T) {
+func (n *node) testQuiet(t *testing.T, until time.Time) {
 	const writes = "cassandra_table_write_latency_seconds|watched|quiet"
+	for time.Now().Before(until) {
+		n.next(t)
+	}
 	if got := n.next(t).series[writes].Histograms[0].Count(); got != 3 {
 		t.Fatalf("it has %d writes and not 3", got)
 	}

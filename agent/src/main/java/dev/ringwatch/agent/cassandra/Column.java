@@ -156,7 +156,10 @@ abstract class Column {
             }
             long[] to = out.writeBuckets(slot);
             Arrays.fill(to, 0);
-            System.arraycopy(counts, 0, to, 0, counts.length);
+            if (counts.length > 0) { // its last bucket has no upper bound, as ours, however many there are before it
+                System.arraycopy(counts, 0, to, 0, counts.length - 1);
+                to[buckets - 1] = counts[counts.length - 1];
+            }
         }
     }
 }

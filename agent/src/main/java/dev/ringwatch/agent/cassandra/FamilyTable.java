@@ -12,17 +12,22 @@ import java.util.Set;
 /**
  * All entities of one type, with their columns, and the activity gate.
  *
- * <p>For tables a pass first adds up the counts of {@link #GATE}. A row whose sum stands still is skipped but for its
- * turn once a minute, which catches what moves without them. A row that moved is read on that pass and the next two: a
- * request's last effects come after its count.
+ * <p>For tables a pass first takes a sum of the counts of {@link #GATE}. A row whose sum stands still is skipped but for
+ * its rare turn, which catches what moves without them. A row that moved is read on that pass and the next two: a
+ * request's last effects come after its count. What walks SSTables or the disk is read when the row's SSTables have
+ * changed and in its turn.
  */
 final class FamilyTable {
-    /** Rises when a table is read, written, flushed or compacted. */
+    /** Moves when a table is read, written, flushed, compacted or gets or loses SSTables some other way. */
     static final String[] GATE = {
         "ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency", "CoordinatorScanLatency",
-        "CoordinatorWriteLatency", "MemtableSwitchCount", "BytesFlushed", "CompactionBytesWritten",
+        "CoordinatorWriteLatency", "DroppedMutations", "MemtableSwitchCount", "BytesFlushed", "CompactionBytesWritten", "LiveDiskSpaceUsed",
     };
+    /** From here on in {@link #GATE} a change means other SSTables. */
+    private static final int FILES = 8;
     private static final byte AFTERGLOW = 2;
+    /** Minutes between two looks at the slow columns of a table whose SSTables stay: at 5 s and 1,000 tables two tables a pass, of 50 kB of garbage each. */
+    private static final int SLOW_TURN = 60;
 
     static final class Row extends Template.Entity {
         final int number;
@@ -50,13 +55,17 @@ final class FamilyTable {
 
     private Object[] gates = new Object[8 * GATE.length];
     private long[] gateSum = new long[8];
+    /** Of a table its counts from {@link #FILES} on, of others the changes of SSTables they have seen. */
+    private long[] filesSum = new long[8];
     private byte[] glow = new byte[8];
+    /** 0, or how many passes until the slow columns are read, which is done at 1: files come and go a little after their counts. */
+    private byte[] slowIn = new byte[8];
     /** Not yet read in full since it appeared. */
     private boolean[] fresh = new boolean[8];
 
     FamilyTable(Template template) {
         this.template = template;
-        this.gated = template.type.equals("table");
+        this.gated = template.type.equals("table") || template.type.equals("index_table");
     }
 
     Column column(String metric) {
@@ -103,6 +112,8 @@ final class FamilyTable {
         row.bornIn = pass;
         fresh[row.number] = true;
         gateSum[row.number] = -1;
+        filesSum[row.number] = -1;
+        slowIn[row.number] = 1;
     }
 
     void removeRow(Row row) {
@@ -153,27 +164,36 @@ final class FamilyTable {
     }
 
     /**
-     * @param slowTurns passes in a minute: the slow columns of a row, and all of an idle one, are read in one of them
+     * @param minute passes in a minute: an idle table is read in one of them. Slow columns are read when SSTables have changed, those
+     *     that are no tables' in one pass of a minute, and without a change in one of {@link #SLOW_TURN} times as many
      * @return how many values could not be had
      */
-    int sample(long pass, int slowTurns, SlowBudget budget) {
+    int sample(long pass, int minute, SlowLane lane) {
         int errors = 0;
+        int rareTurns = minute * SLOW_TURN;
         for (int r = 0; r < rowCount; r++) {
             Row row = rows[r];
             if (row == null) {
                 continue;
             }
-            boolean turn = (pass + r) % slowTurns == 0;
-            if (gated && !moved(r) && !turn && !fresh[r]) {
+            boolean moved = !gated || moved(r, lane);
+            boolean turn = (pass + r) % minute == 0;
+            boolean slowNow = !slow.isEmpty() && ((pass + r) % rareTurns == 0
+                    || (gated ? slowDue(r) && lane.take() : turn && filesSum[r] != lane.changes));
+            if (!moved && !turn && !fresh[r] && !slowNow) {
                 continue;
             }
             int slot = row.slot();
             for (int c = 0, n = fast.size(); c < n; c++) {
                 errors += fast.get(c).sample(r, slot) ? 0 : 1;
             }
-            if (!slow.isEmpty() && (turn || fresh[r] && budget.take())) {
+            if (slowNow) {
                 for (int c = 0, n = slow.size(); c < n; c++) {
                     errors += slow.get(c).sample(r, slot) ? 0 : 1;
+                }
+                slowIn[r] = 0;
+                if (!gated) {
+                    filesSum[r] = lane.changes;
                 }
             }
             fresh[r] = false;
@@ -181,11 +201,29 @@ final class FamilyTable {
         return errors;
     }
 
-    private boolean moved(int r) {
+    private boolean slowDue(int r) {
+        if (slowIn[r] > 1) {
+            slowIn[r]--;
+            return false;
+        }
+        return slowIn[r] == 1;
+    }
+
+    private boolean moved(int r, SlowLane lane) {
         long sum = 0;
-        for (int g = r * GATE.length, end = g + GATE.length; g < end; g++) {
-            if (gates[g] != null) {
-                sum += Column.count(gates[g]);
+        long files = 0;
+        for (int g = 0, at = r * GATE.length; g < GATE.length; g++, at++) {
+            if (gates[at] != null) {
+                long count = Column.count(gates[at]);
+                sum = sum * 31 + count; // so that two changes do not cancel out
+                files = g >= FILES ? files * 31 + count : 0;
+            }
+        }
+        if (files != filesSum[r]) {
+            filesSum[r] = files;
+            lane.changes++;
+            if (slowIn[r] == 0) {
+                slowIn[r] = AFTERGLOW + 1;
             }
         }
         if (sum != gateSum[r]) {
@@ -204,6 +242,8 @@ final class FamilyTable {
         rows = Arrays.copyOf(rows, capacity);
         gates = Arrays.copyOf(gates, capacity * GATE.length);
         gateSum = Arrays.copyOf(gateSum, capacity);
+        filesSum = Arrays.copyOf(filesSum, capacity);
+        slowIn = Arrays.copyOf(slowIn, capacity);
         glow = Arrays.copyOf(glow, capacity);
         fresh = Arrays.copyOf(fresh, capacity);
         for (Column column : columns.values()) {
@@ -215,10 +255,12 @@ final class FamilyTable {
         return String.join("\0", values);
     }
 
-    /** New entities get their slow values at once, but not a thousand of them in one pass. */
-    static final class SlowBudget {
+    /** What the families share so that slow values are read when they can have changed, and not a thousand tables' in one pass. */
+    static final class SlowLane {
         private static final int PER_PASS = 64;
         private int left;
+        /** How often SSTables of any table have changed: what is summed over tables is read again only then. */
+        private long changes;
 
         void refill() {
             left = PER_PASS;

@@ -26,8 +26,8 @@ public final class Inventory {
     /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
     private static final int MAX_NAME = 255;
 
-    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
-    private static final int MAX_CHANGES = 1_000_000;
+    /** {@code TotalLatency} counts microseconds in all versions, also in 4.0, whose buckets are in nanoseconds. */
+    private static final int TOTAL_LATENCY_EXPONENT = -6;
 
     private final MetricRegistry registry;
     private final RegistryWatch watch;
@@ -35,7 +35,7 @@ public final class Inventory {
     private final Map<String, FamilyTable> families = new HashMap<>();
     private final List<FamilyTable> order = new ArrayList<>();
     private final Set<String> namesTaken = new HashSet<>();
-    private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
+    private final FamilyTable.SlowLane lane = new FamilyTable.SlowLane();
     private Map<String, Integer> undecided = new HashMap<>();
     private long pass;
     private long gaugeErrors;
@@ -44,16 +44,16 @@ public final class Inventory {
     public Inventory(MetricRegistry registry, Model model) {
         this.registry = registry;
         this.model = model;
-        this.watch = new RegistryWatch(registry, MAX_CHANGES);
+        this.watch = new RegistryWatch(registry);
     }
 
     /** One pass over everything. Allocates nothing while no metric comes, goes or moves. */
     public void sample(int passesPerMinute) {
         pass++;
         applyChanges();
-        budget.refill();
+        lane.refill();
         for (int i = 0; i < order.size(); i++) {
-            gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), budget);
+            gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), lane);
         }
     }
 
@@ -227,7 +227,7 @@ public final class Inventory {
             source = metric instanceof Timer ? Naming.Source.TIMER : Naming.Source.HISTOGRAM;
             layout = Internals.reservoir(metric);
             if (layout == null) {
-                return null; // bounds unknown
+                    return null; // bounds unknown
             }
         } else if (metric instanceof Counting) {
             source = Naming.Source.COUNT;
@@ -245,7 +245,7 @@ public final class Inventory {
             return null;
         }
         FamilyTable table = family(family);
-        boolean standAlone = !family.entity.equals("keyspace"); // only keyspaces are sums of other latencies
+        boolean standAlone = !family.entity.startsWith("other_"); // sums over others are not read, as far as we know them
         Column column = column(source, rule, layout, metric, standAlone);
         table.template.add(column.out);
         table.addColumn(family.metric, column);
@@ -266,6 +266,9 @@ public final class Inventory {
             default:
                 Bounds bounds = model.bounds(rule.exponent, layout.bounds);
                 boolean hasSum = metric.getClass().getName().endsWith("LatencyMetricsTimer");
+                if (hasSum) {
+                    rule.exponent = TOTAL_LATENCY_EXPONENT;
+                }
                 return new HistogramColumn(histogram(rule, Kind.HISTOGRAM, bounds, hasSum), layout, standAlone);
         }
     }
@@ -280,7 +283,7 @@ public final class Inventory {
 
     /**
      * The bounds of an {@code EstimatedHistogram} given only as counts: its series starts at 1 and grows by a fifth.
-     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118; newer ones may be shorter.
+     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118, or with 150 and 114 in 4.0.
      */
     private static long[] estimatedBounds(String name) {
         int count = name.contains("column") ? 118 : 155;

@@ -51,6 +51,7 @@ final class Naming {
         named("table/TombstoneScannedHistogram", "tombstones_scanned", "", 0);
         named("thread_pool/CurrentlyBlockedTasks", "blocked_tasks", "", 0);
         named("thread_pool/MaxPoolSize", "max_pool_size", "", 0);
+        named("thread_pool/CorePoolSize", "core_pool_size", "", 0);
         named("thread_pool/MaxTasksQueued", "max_queued_tasks", "", 0);
         named("thread_pool/OldestTaskQueueTime", "oldest_task_queue_time_seconds", "seconds", -9);
         named("cache/Capacity", "capacity_bytes", "bytes", 0);
@@ -76,6 +77,11 @@ final class Naming {
         named("storage/UncompressedLoad", "uncompressed_load_bytes", "bytes", 0);
         named("storage/UnreplicatedLoad", "unreplicated_load_bytes", "bytes", 0);
         named("storage/UnreplicatedUncompressedLoad", "unreplicated_uncompressed_load_bytes", "bytes", 0);
+        named("storage/BootstrapFilesTotal", "bootstrap_files", "", 0);
+        named("table/PurgeableTombstoneScannedHistogram", "purgeable_tombstones_scanned", "", 0);
+        named("client_request/KeySizeHistogram", "keys", "", 0);
+        named("tcm/CMSSize", "cms_members", "", 0);
+        named("tcm/LogEntryFetchRate", "log_entries_fetched_total", "", 0);
         named("storage/TotalHintsInProgress", "hints_in_progress", "", 0);
         named("row_index/IndexedEntrySize", "entry_size_bytes", "bytes", 0);
 
@@ -95,9 +101,12 @@ final class Naming {
                 "table/PendingCompactions", "table/PercentRepaired", "table/SnapshotsSize",
                 "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables", "compaction/PendingTasks",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
-        // rates that queries compute better from counters; and "recent" ones, which each read sets back for everyone
+        // rates that queries compute better from counters; second names, which 6.0 registers too; what 4.x never counts; and "recent" ones, which each read sets back for everyone
         all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
-                "cql/PreparedStatementsRatio", "table/RecentBloomFilterFalsePositives", "table/RecentBloomFilterFalseRatio");
+                "cql/PreparedStatementsRatio", "compaction/BytesCompactedThroughput",
+                "storage/BootstrapFilesThroughput", "client/connectedNativeClients", "client/connectedNativeClientsByUser",
+                "table/MemtableOnHeapSize", "table/MemtableOffHeapSize", "table/AllMemtablesHeapSize", "table/AllMemtablesOffHeapSize",
+                "table/WaitingOnFreeMemtableSpace", "table/RecentBloomFilterFalsePositives", "table/RecentBloomFilterFalseRatio");
     }
 
     private Naming() {}
