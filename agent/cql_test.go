@@ -476,6 +476,9 @@ func TestSystemMetricsPermissions(t *testing.T) {
 	if !may(timers) || may(counters) {
 		t.Error("one table was granted")
 	}
+	if err := n.cql.Query("GRANT SELECT ON KEYSPACE system_metrics TO reader").ExecContext(t.Context()); err == nil {
+		t.Error("the keyspace can be granted as a whole: say so in the package's page")
+	}
 	n.exec(t, "REVOKE SELECT ON system_metrics.type_timer FROM reader")
 	if may(timers) {
 		t.Error("it was revoked")

@@ -16,11 +16,18 @@ import java.util.concurrent.atomic.AtomicInteger;
  * events does not matter.
  */
 public final class RegistryWatch implements MetricRegistryListener {
+    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
+    private static final int MAX_QUEUED = 1_000_000;
+
     private final MetricRegistry registry;
     private final int maxQueued;
     private final ConcurrentLinkedQueue<String> touched = new ConcurrentLinkedQueue<>();
     private final AtomicInteger queued = new AtomicInteger();
     private volatile boolean missed;
+
+    RegistryWatch(MetricRegistry registry) {
+        this(registry, MAX_QUEUED);
+    }
 
     /**
      * Adding a listener reports every metric that is there already.
