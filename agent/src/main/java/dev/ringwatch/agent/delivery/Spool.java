@@ -303,6 +303,7 @@ final class Spool {
         from.frames -= from.own ? 1 : 0;
         if (head.isKey) {
             keys.note(head.key, fate);
+            copyIn = from == copyIn && head.key == copyKey ? null : copyIn;
             seenKey = head.key;
             sawKey = true;
         }
