@@ -151,6 +151,9 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	}
 	length := o.length
 	if name == "push" {
+		if err := m.settle(ctx); err != nil {
+			return nil, err
+		}
 		length = max(length, frame.WindowMillis*time.Millisecond)
 	}
 	f, err := m.phase(ctx, length, 2)

@@ -80,6 +80,19 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 	return f, nil
 }
 
+// settle waits until an agent has been through everything once: it does that in its first two minutes, and then sends a key frame.
+func (m *measurement) settle(ctx context.Context) error {
+	least := int(2*time.Minute/m.interval) + 2
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	return line.Until(ctx, "the agent to settle", func(context.Context) error {
+		if n := m.receiver.count(); n < least {
+			return fmt.Errorf("%d of %d frames came", n, least)
+		}
+		return nil
+	})
+}
+
 // idle waits and scrapes: every interval, or one after the other where a scrape takes longer.
 func (m *measurement) idle(ctx context.Context, length time.Duration, least int) (scraped []node.Scraped, err error) {
 	end := time.Now().Add(length)
