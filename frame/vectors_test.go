@@ -2,8 +2,10 @@ package frame
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -182,4 +184,23 @@ func TestCompressionKeepsTheFrame(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReleasedVectorsAreFrozen keeps what other implementations were tested against: a changed file is a changed format.
+func TestReleasedVectorsAreFrozen(t *testing.T) {
+	for _, line := range strings.Split(strings.TrimSpace(mustFile(t, "testdata/frozen.sha256")), "\n") {
+		sum, file, _ := strings.Cut(line, "  ")
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(mustFile(t, file)))); got != sum {
+			t.Errorf("%s has changed; add a new file instead", file)
+		}
+	}
+}
+
+func mustFile(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

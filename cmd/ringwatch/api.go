@@ -66,11 +66,18 @@ func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from
 	return series, err
 }
 
+// Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
 func (s apiStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
 	known, err := s.Store.Nodes(ctx, account)
-	nodes := make([]api.Node, len(known))
+	newest := map[uuid.UUID]int64{}
 	for i := range known {
-		nodes[i] = known[i].Node
+		newest[known[i].ID] = max(newest[known[i].ID], known[i].LastKey)
+	}
+	var nodes []api.Node
+	for i := range known {
+		if known[i].LastKey == newest[known[i].ID] {
+			nodes = append(nodes, known[i].Node)
+		}
 	}
 	return nodes, err
 }

@@ -74,6 +74,7 @@ type nodeInfo struct {
 	Address    string
 	Facts      map[string]string
 	State      string
+	IntervalMS int64    `json:"interval_ms"`
 	AgeSeconds *float64 `json:"age_seconds"`
 }
 

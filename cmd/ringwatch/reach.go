@@ -18,9 +18,19 @@ type engine struct {
 	optional  bool // the role is right without it, only slower
 }
 
-func (c *config) kafka() engine     { return engine{"kafka.brokers", c.Kafka.Brokers, false} }
-func (c *config) cassandra() engine { return engine{"cassandra.hosts", c.Cassandra.Hosts, false} }
-func (c *config) redis() engine     { return engine{"redis.addresses", c.Redis.Addresses, true} }
+func (c *config) kafka() engine { return engine{"kafka.brokers", c.Kafka.Brokers, false} }
+func (c *config) cassandra() engine {
+	e := engine{name: "cassandra.hosts"}
+	for _, host := range c.Cassandra.Hosts {
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(host, "9042") // Cassandra's own default
+		}
+		e.addresses = append(e.addresses, host)
+	}
+	return e
+}
+
+func (c *config) redis() engine { return engine{"redis.addresses", c.Redis.Addresses, true} }
 
 // reach waits until one address of every engine takes connections, and after patience names all that did not, as a usageError: at a start
 // that is nearly always an address that is wrong. Once started, a role never ends because an engine is away.

@@ -47,6 +47,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	if p.database != nil {
 		return p.database, nil
 	}
+	p.Cassandra.Log = p.log
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err

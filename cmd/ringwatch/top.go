@@ -16,6 +16,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
+	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -27,7 +28,7 @@ type topCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
-	return "Watches the nodes, worst first: down, then late, then by the p99 of client reads. Rates and p99 are of the last minute. q quits.\n\n" +
+	return "Watches the nodes, worst first: down, then late, then by the p99 of client reads. Rates and p99 are of the last 20 seconds, or of two of the agent's intervals where these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
 }
 
@@ -81,7 +82,8 @@ type topRow struct {
 const (
 	requestLatency = "cassandra_client_request_latency_seconds"
 	pendingTasks   = "cassandra_compaction_pending_tasks"
-	topAtOnce      = 8 // nodes asked at a time
+	topAtOnce      = 8                // nodes asked at a time
+	topStep        = 20 * time.Second // short enough to follow, long enough for a p99 of a quiet node
 )
 
 // top asks for every node's row, worst first.
@@ -98,11 +100,12 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 			nan := math.NaN()
 			rows[i] = topRow{nodes[i], nan, nan, nan, nan}
 			if nodes[i].State == "down" {
-				return nil // nothing is known of its last minute
+				return nil // nothing is known of its last seconds
 			}
-			// Two steps of a minute: the last value's interval is the last minute.
+			// Two steps: the last value's interval is the last step.
+			step := max(topStep, 2*time.Duration(nodes[i].IntervalMS)*time.Millisecond)
 			series, err := c.metrics(ctx, nodes[i].ID, url.Values{
-				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks}, "period": {"2m"}, "step": {"1m"},
+				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks}, "period": {model.Duration(2 * step).String()}, "step": {model.Duration(step).String()},
 			})
 			if err != nil {
 				return err
