@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 type options struct {
@@ -38,8 +39,8 @@ func main() {
 	var o options
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
-	flag.DurationVar(&o.warm, "warm", 90*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
-	flag.DurationVar(&o.length, "length", 2*time.Minute, "how long each side is measured")
+	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
+	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
 	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all", "what to compare; the result is kept only if all are there")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
@@ -69,7 +70,9 @@ type figures struct {
 	gcSpan     time.Duration
 
 	passP50Ms, passMaxMs float64 // push only
-	deltaBytes, keyBytes float64
+	deltaBytes, keyBytes float64 // mean of the frames alone
+	postBytes            float64 // HTTP around each
+	framesMBh            float64
 	busyMs, busyKB       float64
 	busyP50Ms            float64
 	busyPasses           int
@@ -143,10 +146,17 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	}
 	defer n.Kill()
 	m := &measurement{options: o, node: n, receiver: r}
-	if _, err := m.phase(ctx, o.warm, 2); err != nil {
+	if _, err := m.phase(ctx, o.warm, 1); err != nil {
 		return nil, err
 	}
-	f, err := m.phase(ctx, o.length, 3)
+	length := o.length
+	if name == "push" {
+		if err := m.settle(ctx); err != nil {
+			return nil, err
+		}
+		length = max(length, frame.WindowMillis*time.Millisecond)
+	}
+	f, err := m.phase(ctx, length, 2)
 	if err == nil && name == "push" {
 		err = m.busy(ctx, f)
 	}
@@ -160,13 +170,13 @@ func (f *figures) print(name string) {
 	}
 	fmt.Printf("; wire %.3f MB/h; %d collections, %.0f ms, %.2f MB/s allocated by the JVM\n", f.wireMBh, f.gc.Pauses, f.gc.Pause.Seconds()*1000, f.gc.Allocated/(1<<20)/f.gcSpan.Seconds())
 	if name == "push" {
-		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame %.0f B; busy pass mean %.2f ms, p50 %.2f ms, %.1f KB over %d passes\n",
-			f.passP50Ms, f.passMaxMs, f.deltaBytes, f.keyBytes, f.busyMs, f.busyP50Ms, f.busyKB, f.busyPasses)
+		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame %.0f B, HTTP around each %.0f B, frames alone %.3f MB/h; busy pass mean %.2f ms, p50 %.2f ms, %.1f KB over %d passes\n",
+			f.passP50Ms, f.passMaxMs, f.deltaBytes, f.keyBytes, f.postBytes, f.framesMBh, f.busyMs, f.busyP50Ms, f.busyKB, f.busyPasses)
 	}
 }
 
 func keep(o options, found map[string]*figures) error {
-	none, push, pull, jmx, all := found["none"], found["push"], found["pull"], found["jmx"], found["jmx_all"]
+	push, pull, jmx, all := found["push"], found["pull"], found["jmx"], found["jmx_all"]
 	r := bench.Result{Name: fmt.Sprintf("agent-%d", o.tables), Command: fmt.Sprintf("make bench-agent TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	r.Add("idle_pass_cpu_ms", push.passMs)
@@ -181,6 +191,8 @@ func keep(o options, found map[string]*figures) error {
 	r.Add("idle_pass_max_ms", push.passMaxMs)
 	r.Add("busy_pass_p50_ms", push.busyP50Ms)
 	r.Add("busy_pass_alloc_kb", push.busyKB)
+	r.Add("frames_mb_h", push.framesMBh)
+	r.Add("http_bytes_per_frame", push.postBytes)
 	r.Add("delta_frame_bytes", push.deltaBytes)
 	r.Add("key_frame_bytes", push.keyBytes)
 	r.Add("pull_core_pct", pull.threadsPct)
@@ -205,9 +217,8 @@ func keep(o options, found map[string]*figures) error {
 			r.Add("other_samples", f.samples)
 		}
 	}
-	_ = none
 	r.Notes = fmt.Sprintf("Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
-		"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending and key frames included; wire is HTTP both ways with its headers. busy: one row to every table between passes. "+
+		"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending and key frames included; wire is HTTP both ways with its headers, a key frame every five minutes. busy: one row to every table between passes. "+
 		"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval, node.JMXVersion)
 	return r.Keep(os.Stdout, o.results)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // measurement is one side while it runs.
@@ -74,9 +75,22 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 	}
 	if frames := m.receiver.since(began.frames); len(frames) > 1 {
 		m.frames(f, frames)
-		f.wireMBh = float64(ended.wire-began.wire) * 3600 / span.Seconds() / 1e6
+		m.wire(f, frames, ended.wire-began.wire)
 	}
 	return f, nil
+}
+
+// settle waits until an agent has been through everything once: it does that in its first two minutes, and then sends a key frame.
+func (m *measurement) settle(ctx context.Context) error {
+	least := int(2*time.Minute/m.interval) + 2
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	return line.Until(ctx, "the agent to settle", func(context.Context) error {
+		if n := m.receiver.count(); n < least {
+			return fmt.Errorf("%d of %d frames came", n, least)
+		}
+		return nil
+	})
 }
 
 // idle waits and scrapes: every interval, or one after the other where a scrape takes longer.
@@ -139,6 +153,17 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 			fmt.Printf("  moved %s %d\n", name, last[name])
 		}
 	}
+}
+
+// wire reckons an hour from the mean frames of a span, whose own share of key frames depends on where it begins.
+func (m *measurement) wire(f *figures, frames []arrived, bytes int64) {
+	for _, a := range frames {
+		bytes -= int64(a.bytes)
+	}
+	f.postBytes = float64(bytes) / float64(len(frames))
+	posts, keys := 3600/m.interval.Seconds(), 3600_000.0/frame.WindowMillis
+	f.framesMBh = ((posts-keys)*f.deltaBytes + keys*f.keyBytes) / 1e6
+	f.wireMBh = f.framesMBh + posts*f.postBytes/1e6
 }
 
 // busy writes a row to every table after each frame, so that every table has moved by the next pass.

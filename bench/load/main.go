@@ -24,6 +24,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
@@ -131,6 +132,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 	var all []contestant
 	perRound := max(1, o.ops/o.rounds/o.repeats)
 	for _, side := range []node.Side{node.None(), push, jmx} {
+		fmt.Printf("starting the node for %s and warming it up\n", side.Name)
 		n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: progress})
 		if err != nil {
 			return err
@@ -147,16 +149,18 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 				return err
 			}
 		}
-		if err := n.Pause(); err != nil {
+		all = append(all, c)
+	}
+	for _, c := range all { // not before all have started: a connection does not outlive a long pause
+		if err := c.Pause(); err != nil {
 			return err
 		}
-		all = append(all, c)
 	}
 	for _, work := range works {
 		for k := range o.rounds {
 			for i := range all {
 				c := all[(i+k+repeat)%len(all)] // each goes first as often
-				if err := c.Resume(); err != nil {
+				if err := c.wake(ctx); err != nil {
 					return err
 				}
 				found, err := c.round(ctx, o, tables, work, perRound)
@@ -175,6 +179,18 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 		}
 	}
 	return nil
+}
+
+// wake resumes the node and waits until its connections answer again.
+func (c contestant) wake(ctx context.Context) error {
+	if err := c.Resume(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return line.Until(ctx, c.Side.Name+" to answer again", func(ctx context.Context) error {
+		return c.session.Query("SELECT key FROM system.local").ExecContext(ctx)
+	})
 }
 
 // discard answers like an ingest that takes everything.

@@ -125,5 +125,6 @@ func Session(c *engines.Cassandra) (*gocql.Session, error) {
 	cluster.NumConns = 4
 	cluster.MaxPreparedStmts = 4096
 	cluster.DisableInitialHostLookup = true
+	cluster.ReconnectInterval = time.Second
 	return cluster.CreateSession()
 }
