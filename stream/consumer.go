@@ -212,6 +212,9 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(min(c.config.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
 		kgo.FetchMaxWait(500 * time.Millisecond),
 	}
+	if id := c.config.Stream.InstanceID; id != "" {
+		opts = append(opts, kgo.InstanceID(id))
+	}
 	if c.config.MaxAge > 0 {
 		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.notOlder))
 	}

@@ -39,6 +39,10 @@ type Config struct {
 	TLS     bool     `yaml:"tls"`  // verified against the system's certificates
 	SASL    SASL     `yaml:"sasl"` // zero: none
 
+	// InstanceID, if set, must differ between processes and stay with one across its restarts (a host's name, say). A process that was killed and comes
+	// back as itself has its partitions at once instead of after the session timeout; one that is shut down keeps them for that long.
+	InstanceID string `yaml:"instance_id"`
+
 	// The rest says how EnsureTopic makes the topic.
 	Partitions        int32         `yaml:"partitions"`          // an upper bound for useful consumers of a group; 16 is room for a fleet of 10,000 nodes
 	ReplicationFactor int16         `yaml:"replication_factor"`  // 1 on one broker, 3 in production

@@ -2,16 +2,19 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -121,7 +124,19 @@ func countValues(f, key *frame.Frame) int {
 
 // measureJava runs the agent's encoder over the states of the recorded frames and takes its figures over.
 func measureJava(r *bench.Result, classPath, recordings string) error {
-	cmd := exec.Command("java", "-cp", classPath, "dev.ringwatch.agent.frame.EncodeBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
+	// In Cassandra the encoder finds zstd-jni on the class path; here the engines bring it.
+	if err := engines.Fetch(context.Background(), func(s string) { fmt.Println(s) }); err != nil {
+		return err
+	}
+	cache, err := engines.CacheDir()
+	if err != nil {
+		return err
+	}
+	jars, err := filepath.Glob(filepath.Join(cache, "cassandra-"+engines.CassandraVersion, "zstd-jni-*.jar"))
+	if err != nil || len(jars) != 1 {
+		return fmt.Errorf("found %d zstd-jni jars beside Cassandra's, expected one (%v)", len(jars), err)
+	}
+	cmd := exec.Command("java", "-cp", classPath+":"+jars[0], "dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

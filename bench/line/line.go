@@ -96,7 +96,7 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	l.yaml = filepath.Join(c.Dir, "ringwatch.yaml")
 	text := fmt.Sprintf(`accounts:
   - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
-kafka: {brokers: [%q], partitions: 4}
+kafka: {brokers: [%q], partitions: 4, instance_id: line}
 cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -31,9 +30,6 @@ type process struct {
 	recentReady func(context.Context) error // once the role recent is there
 }
 
-// startPatience is how long a start waits for engines before it calls their addresses wrong: a Cassandra that starts beside it needs most of it.
-const startPatience = 90 * time.Second
-
 // start loads the configuration and waits for the engines that the caller picks from it.
 func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) []engine) (*process, error) {
 	c, registry, err := f.load()
@@ -43,7 +39,7 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	p := &process{config: c, accounts: registry, door: account.NewDoor(registry.Authenticate), metrics: prometheus.NewRegistry(), log: logger(c.Log)}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config)
-	return p, reach(ctx, p.log, startPatience, pick(c)...)
+	return p, reach(ctx, p.log, f.Wait, pick(c)...)
 }
 
 // part is one role's blocking run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
@@ -54,6 +55,8 @@ func defaultConfig() config {
 // roleFlags are what every role takes.
 type roleFlags struct {
 	Config string `help:"The configuration file." type:"path" default:"ringwatch.yaml" env:"RINGWATCH_CONFIG" short:"c"`
+	// A Cassandra that starts beside us needs most of the default.
+	Wait time.Duration `help:"How long to wait at the start for engines, before their addresses count as wrong." default:"90s"`
 }
 
 // load reads the configuration and the accounts. Every error of the file is reported at once, as a usageError.

@@ -169,6 +169,7 @@ accounts:
         scopes: [read, write]
 kafka:
   brokers: ["%s"]
+  instance_id: local
 cassandra:
   hosts: ["%s"]
   keyspace: ringwatch

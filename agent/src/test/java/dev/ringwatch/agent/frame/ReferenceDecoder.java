@@ -73,7 +73,10 @@ public final class ReferenceDecoder {
             if (value != null) {
                 return value;
             }
-            Metric m = metrics.get(metric);
+            return zero(metrics.get(metric));
+        }
+
+        static Object zero(Metric m) {
             switch (m.kind) {
                 case COUNTER: case GAUGE: return 0L;
                 case GAUGE_DOUBLE: return 0.0;

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+// start runs ringwatch as a process of its own and returns its exit code and what it wrote to stderr.
+func start(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Env = append(os.Environ(), asRingwatch)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stderr.String()
+}
+
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ringwatch.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestBadConfigurationEndsWithEveryErrorAtOnce(t *testing.T) {
+	code, stderr := start(t, "all", "--config", configFile(t, `
+acounts: []
+accounts: [{name: "Bad Name", keys: [{name: k, scopes: [fly]}]}]
+kafka: {brokers: [], publish_timeout: soon}
+cassandra: {raw_ttl: -1d, consistency: SOMETIMES}
+redis: {addresses: []}
+ingest: {max_frame_bytes: 0}
+api: {listen: nowhere}
+log: {level: loud}
+`))
+	if code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", "redis:", "max_frame_bytes", "nowhere", "loud"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("nothing is said of %q in\n%s", want, stderr)
+		}
+	}
+	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exitUsage || !strings.Contains(stderr, "--config") {
+		t.Errorf("a missing file: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestUnreachableEnginesAreNamedAtOnce(t *testing.T) {
+	ports := engines.FreePorts(t, 3)
+	code, stderr := start(t, "all", "--wait", "1s", "--config", configFile(t, fmt.Sprintf(`
+kafka: {brokers: ["127.0.0.1:%d"]}
+cassandra: {hosts: ["127.0.0.1:%d"]}
+redis: {addresses: ["127.0.0.1:%d"]}
+`, ports[0], ports[1], ports[2])))
+	if code != exitUsage {
+		t.Errorf("exit code %d, want %d", code, exitUsage)
+	}
+	for i, name := range []string{"kafka.brokers", "cassandra.hosts", "redis.addresses"} {
+		if !strings.Contains(stderr, fmt.Sprintf("%s: cannot reach 127.0.0.1:%d", name, ports[i])) {
+			t.Errorf("%s is not named in\n%s", name, stderr)
+		}
+	}
+}
