@@ -151,6 +151,11 @@ final class HostileServer implements AutoCloseable {
         return new ArrayList<>(accepted);
     }
 
+    /** Appends to the script. */
+    void then(String answer) {
+        script.add(answer);
+    }
+
     synchronized int deaf() {
         return deaf;
     }

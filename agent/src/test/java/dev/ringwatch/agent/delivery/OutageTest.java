@@ -92,6 +92,24 @@ class OutageTest {
     }
 
     @Test
+    void whatARefusedKeyFrameLeavesOnDiskIsNotSent() throws Exception {
+        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+            delivery.spool = directory;
+            server.always = DOWN;
+            delivery.start(server.url());
+            frames.add(delivery.queue, 20);
+            await(() -> delivery.ledger().spooled == 19);
+            server.then(HostileServer.answer("400 Bad")); // the key frame, which is tried again and again
+            await(() -> delivery.queue.dropped().containsKey("http_400"));
+            server.always = null;
+            await(() -> delivery.ledger().spooled + delivery.ledger().queued == 0);
+            assertEquals(Map.of("http_400", 1L, FrameQueue.KEY_LOST, 19L), delivery.queue.dropped());
+            assertEquals(0, server.accepted().size());
+            assertTrue(delivery.queue.needsKeyFrame());
+        }
+    }
+
+    @Test
     void memoryThatIsHalfFullGoesToDiskWithoutAnOutage() throws Exception {
         try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(20_000)) {
             delivery.spool = directory;
