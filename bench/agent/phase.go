@@ -98,6 +98,7 @@ func (m *measurement) idle(ctx context.Context, length time.Duration, least int)
 	end := time.Now().Add(length)
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
+	awake := time.Now()
 	for time.Now().Before(end) || m.node.Side.Scrape != "" && len(scraped) < least {
 		select {
 		case <-ctx.Done():
@@ -106,6 +107,10 @@ func (m *measurement) idle(ctx context.Context, length time.Duration, least int)
 			return nil, fmt.Errorf("Cassandra ended; its log is %s", m.node.LogFile())
 		case <-tick.C:
 		}
+		if still := time.Since(awake); still > 4*m.interval {
+			return nil, fmt.Errorf("this bench stood still for %s (stopped, or no CPU to be had), so its figures would say nothing: run it again when the machine is free", still.Round(time.Second))
+		}
+		awake = time.Now()
 		if m.node.Side.Scrape == "" {
 			continue
 		}
@@ -118,6 +123,7 @@ func (m *measurement) idle(ctx context.Context, length time.Duration, least int)
 		}
 		s.Text = nil
 		scraped = append(scraped, s)
+		awake = time.Now() // a scrape may take that long
 	}
 	return scraped, nil
 }
