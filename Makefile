@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -63,3 +63,13 @@ bench-codec: build ## the frame format on recorded frames, in Go and in Java
 
 bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
 	@go run ./bench/freshness
+
+TABLES ?= 1000
+bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
+	@go run ./bench/agent -tables $(TABLES)
+
+bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
+	@go run ./bench/load $(ARGS)
+
+bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000; 3 minutes, the first time 10
+	@go run ./bench/cql --tables=$(TABLES)

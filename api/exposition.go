@@ -51,7 +51,10 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 	}
 	slices.SortStableFunc(all, func(a, b *window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
 	format := expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics))
-	e := exposition{open: format.FormatType() == expfmt.TypeOpenMetrics}
+	e := exposition{open: format.FormatType() == expfmt.TypeOpenMetrics, names: make(map[string]bool, len(all))}
+	for _, series := range all {
+		e.names[series.Metric.Name] = true
+	}
 	contentType := "text/plain; version=0.0.4; charset=utf-8"
 	if e.open {
 		contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -75,8 +78,9 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 
 // exposition appends the lines of one series at a time.
 type exposition struct {
-	open bool // OpenMetrics
-	b    []byte
+	open  bool            // OpenMetrics
+	names map[string]bool // of all metrics there are
+	b     []byte
 }
 
 // family appends what is said of a metric before its first line.
@@ -85,23 +89,56 @@ func (e *exposition) family(m *window.Metric) {
 	switch m.Kind {
 	case frame.Counter:
 		kind = "counter"
-		if base, ok := strings.CutSuffix(name, "_total"); ok && e.open {
+		if base, ok := strings.CutSuffix(name, "_total"); ok && e.open && !e.names[base] {
 			name = base
 		} else if e.open {
-			kind = "unknown" // OpenMetrics has no counter without _total
+			kind = "unknown" // OpenMetrics has no counter without _total, and no two families of one name
 		}
 	case frame.Histogram:
 		kind = "histogram"
 	case frame.GaugeHistogram:
 		if kind = "gaugehistogram"; !e.open {
-			kind = "untyped" // text 0.0.4 has no such type, and a histogram that falls would look like restarts
+			kind = "histogram" // text 0.0.4 has no such type; quantiles of its buckets are right all the same, and rates are not asked of it
 		}
 	}
+	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), help(m)...), '\n')
 	e.b = append(append(append(append(append(e.b, "# TYPE "...), name...), ' '), kind...), '\n')
 	// OpenMetrics demands that a unit is the name's last part; in text 0.0.4 the line is a comment.
 	if m.Unit != "" && (!e.open || strings.HasSuffix(name, "_"+m.Unit)) {
 		e.b = append(append(append(append(append(e.b, "# UNIT "...), name...), ' '), m.Unit...), '\n')
 	}
+}
+
+// help makes a sentence of a metric's name: frames have none, and a line without one is what tools complain of first.
+func help(m *window.Metric) string {
+	words, _ := strings.CutSuffix(m.Name, "_total")
+	words, _ = strings.CutSuffix(words, "_info")
+	if m.Unit != "" {
+		words, _ = strings.CutSuffix(words, "_"+m.Unit)
+	}
+	words = strings.ReplaceAll(strings.TrimPrefix(words, "cassandra_"), "_", " ")
+	if words == "" {
+		words = m.Name
+	}
+	switch {
+	case m.Unit == "ratio":
+		words += ", as a ratio"
+	case m.Unit != "":
+		words += ", in " + m.Unit
+	}
+	switch m.Kind {
+	case frame.Counter:
+		words += ", since the start."
+	case frame.Histogram:
+		words += ", distribution since the start."
+	case frame.GaugeHistogram:
+		words += ", distribution as it was then."
+	case frame.String:
+		words += ", as a label."
+	default:
+		words += ", as it was then."
+	}
+	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 func (e *exposition) series(s *window.Series) {

@@ -309,6 +309,7 @@ var (
 	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+) (\S+)$`)
 	labelText  = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*")`)
 	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram|untyped|gaugehistogram|unknown)$`)
+	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) [A-Z][a-zA-Z0-9 ,]*\.$`)
 	unitLine   = regexp.MustCompile(`^# UNIT ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)$`)
 )
 
@@ -320,11 +321,17 @@ func parseText(text string, open bool, at int64) (map[string]float64, error) {
 	}
 	samples, families, family := map[string]float64{}, map[string]bool{}, ""
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if m := typeLine.FindStringSubmatch(line); m != nil {
+		if m := helpLine.FindStringSubmatch(line); m != nil {
 			if family = m[1]; families[family] {
 				return nil, fmt.Errorf("two families %s", family)
 			}
 			families[family] = true
+			continue
+		}
+		if m := typeLine.FindStringSubmatch(line); m != nil {
+			if m[1] != family {
+				return nil, fmt.Errorf("a type without help: %s", line)
+			}
 			continue
 		}
 		if m := unitLine.FindStringSubmatch(line); m != nil {

@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"ingest":  {"frame", "account", "stream"},
 	"store":   {"frame", "window", "ring"},
 	"recent":  {"frame", "window"},
+	"doctor":  {"frame"},
 	"api":     {"frame", "window", "account"},
 }
 
@@ -79,7 +80,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "window", "stream", "ingest", "store", "recent", "api", "account"} {
+	for _, pkg := range []string{"frame", "window", "stream", "ingest", "store", "recent", "doctor", "api", "account"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -19,6 +19,8 @@ import (
 type CassandraConfig struct {
 	Dir string // holds its configuration, data and, unless Log is set, log; kept across starts
 
+	Version string // one of CassandraVersions; CassandraVersion by default
+
 	ListenAddress string // 127.0.0.1 by default; 127.0.0.2 and so on make several nodes on one machine
 	NativePort    int    // CQL; 0: a free one, as for the other ports
 	StoragePort   int    // between nodes
@@ -34,7 +36,7 @@ type CassandraConfig struct {
 	Env     []string       // more environment
 	Extra   map[string]any // more keys of cassandra.yaml; they win over the defaults
 
-	JavaHome string // another Java than JAVA_HOME's or PATH's
+	JavaHome string // another Java than JAVA_HOME's or PATH's, or than the Java 11 that versions 4.0 and 4.1 get
 	Log      string // Dir/cassandra.log by default
 
 	Detached bool                 // see ProcessConfig
@@ -71,15 +73,21 @@ func StartCassandra(ctx context.Context, c CassandraConfig) (*Cassandra, error) 
 		return nil, fmt.Errorf("cannot resolve Cassandra's directory: %w", err)
 	}
 	c.Dir = dir
-	classPath, err := bundles()[0].fetch(ctx, c.Progress)
+	classPath, err := cassandraJars(ctx, c.Version, c.Progress)
 	if err != nil {
 		return nil, err
+	}
+	if c.JavaHome == "" {
+		if c.JavaHome, err = javaHomeFor(ctx, c.Version, c.Progress); err != nil {
+			return nil, err
+		}
 	}
 	fixed := c.NativePort != 0 && c.StoragePort != 0 && c.JMXPort != 0
 	return startOnFreePorts(fixed, func() (*Cassandra, error) { return startCassandra(ctx, c, classPath) })
 }
 
 func (c CassandraConfig) withDefaults() CassandraConfig {
+	setDefault(&c.Version, CassandraVersion)
 	setDefault(&c.ListenAddress, "127.0.0.1")
 	setDefault(&c.ClusterName, "ringwatch")
 	setDefault(&c.Datacenter, "dc1")
@@ -181,6 +189,7 @@ func (c CassandraConfig) settings() map[string]any {
 			"parameters": []map[string]any{{"seeds": strings.Join(seeds, ",")}},
 		}},
 	}
+	fitSettings(c.Version, s)
 	for key, value := range c.Extra {
 		s[key] = value
 	}
@@ -189,7 +198,7 @@ func (c CassandraConfig) settings() map[string]any {
 
 func (c CassandraConfig) javaArgs(classPath string) []string {
 	args := []string{"-Xms" + c.Heap, "-Xmx" + c.Heap}
-	args = append(args, strings.Fields(cassandraJVM)...)
+	args = append(args, jvmOptions(c.Version)...)
 	for jar := range strings.SplitSeq(classPath, ":") {
 		if strings.HasPrefix(filepath.Base(jar), "jamm-") {
 			args = append(args, "-javaagent:"+jar) // measures what its memtables and caches really hold
@@ -207,36 +216,6 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 	args = append(args, c.JVMArgs...)
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")
 }
-
-// cassandraJVM is what Cassandra's own start script passes on Java 17, less its tuning for big machines, plus what makes
-// a lone node start in seconds: there is no ring to settle and nobody to gossip with.
-const cassandraJVM = `
--XX:+UseG1GC -XX:+ExitOnOutOfMemoryError -XX:+PerfDisableSharedMem -Xss256k -Dfile.encoding=UTF-8
--Djava.net.preferIPv4Stack=true -Djava.awt.headless=true
--Dcassandra-foreground=yes -Dcassandra.ring_delay_ms=1000 -Dcassandra.skip_wait_for_gossip_to_settle=0
--Djdk.attach.allowAttachSelf=true
--Dio.netty.tryReflectionSetAccessible=true -Dio.netty.allocator.useCacheForAllThreads=true -Dio.netty.allocator.maxOrder=11
---add-exports=java.base/jdk.internal.misc=ALL-UNNAMED
---add-exports=java.management.rmi/com.sun.jmx.remote.internal.rmi=ALL-UNNAMED
---add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED
---add-exports=java.rmi/sun.rmi.server=ALL-UNNAMED
---add-exports=java.sql/java.sql=ALL-UNNAMED
---add-exports=java.base/java.lang.ref=ALL-UNNAMED
---add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED
---add-opens=java.base/java.lang.module=ALL-UNNAMED
---add-opens=java.base/jdk.internal.loader=ALL-UNNAMED
---add-opens=java.base/jdk.internal.ref=ALL-UNNAMED
---add-opens=java.base/jdk.internal.reflect=ALL-UNNAMED
---add-opens=java.base/jdk.internal.math=ALL-UNNAMED
---add-opens=java.base/jdk.internal.module=ALL-UNNAMED
---add-opens=java.base/jdk.internal.util.jar=ALL-UNNAMED
---add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED
---add-opens=java.base/sun.nio.ch=ALL-UNNAMED
---add-opens=java.base/java.io=ALL-UNNAMED
---add-opens=java.base/java.lang.reflect=ALL-UNNAMED
---add-opens=java.base/java.lang=ALL-UNNAMED
---add-opens=java.base/java.util=ALL-UNNAMED
-`
 
 // cassandraLogback writes to stdout, which StartProcess sends to the log file, so that the JVM's own words, an agent's
 // and Cassandra's stand in one file in their order.

@@ -3,7 +3,8 @@
 //
 // Cassandra and Kafka are fetched by their Maven coordinates, at one pinned version each, checked against
 // the registry's checksums on the way in and against the sums committed here (cassandra.lock, kafka.lock)
-// before every use. Redis is the distribution's redis-server.
+// before every use. Redis is the distribution's redis-server. Older and newer lines of Cassandra can be named in
+// CassandraConfig.Version; they, and the Java 11 that 4.0 and 4.1 need, are fetched when they are first started.
 //
 // What it promises: a Start function returns only when the engine has answered its own protocol; a failed
 // start leaves no process behind and is one sentence with the remedy; Stop, Kill, Pause and Resume signal

@@ -39,19 +39,20 @@ type bundle struct {
 	name, title, version string
 	pom                  []byte
 	lock                 string
+	files                string // what its pom and lock are called
 }
 
 func bundles() []bundle {
 	return []bundle{
-		{"cassandra", "Cassandra", CassandraVersion, cassandraPom, cassandraLock},
-		{"kafka", "Kafka", KafkaVersion, kafkaPom, kafkaLock},
+		{"cassandra", "Cassandra", CassandraVersion, cassandraPom, cassandraLock, "cassandra"},
+		{"kafka", "Kafka", KafkaVersion, kafkaPom, kafkaLock, "kafka"},
 	}
 }
 
 // checked remembers the directories this process has compared with their lock.
 var checked sync.Map
 
-// Fetch makes Cassandra and Kafka ready to start: each is fetched unless it is in the cache, and checked against its
+// Fetch makes the Cassandra and the Kafka of make up ready to start: each is fetched unless it is in the cache, and checked against its
 // lock. Starting one does the same; calling Fetch first lets a person see the progress. progress, which may be nil, takes
 // short lines for a person.
 func Fetch(ctx context.Context, progress func(string)) error {
@@ -201,7 +202,7 @@ func (b bundle) download(ctx context.Context, dir string, jars int, progress fun
 // Relock fetches every engine anew into a temporary directory and returns the text of its lock file by the file's name.
 func Relock(ctx context.Context, progress func(string)) (map[string]string, error) {
 	locks := make(map[string]string)
-	for _, b := range bundles() {
+	for _, b := range append(bundles(), otherCassandras()...) {
 		dir, err := os.MkdirTemp("", "ringwatch-relock-")
 		if err != nil {
 			return nil, fmt.Errorf("cannot make a directory to fetch into: %w", err)
@@ -210,9 +211,18 @@ func Relock(ctx context.Context, progress func(string)) (map[string]string, erro
 		if err := b.download(ctx, dir, strings.Count(b.lock, "\n"), progress); err != nil {
 			return nil, err
 		}
-		if locks[b.name+".lock"], err = lockOf(filepath.Join(dir, "lib")); err != nil {
+		if locks[b.files+".lock"], err = lockOf(filepath.Join(dir, "lib")); err != nil {
 			return nil, err
 		}
 	}
-	return locks, nil
+	dir, err := os.MkdirTemp("", "ringwatch-relock-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a directory to fetch into: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := downloadJava11(ctx, dir, progress); err != nil {
+		return nil, err
+	}
+	locks["java11.lock"], err = lockOfWheel(dir)
+	return locks, err
 }

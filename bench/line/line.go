@@ -37,6 +37,7 @@ type Line struct {
 	Redis     *engines.Redis
 	API       string // URL without a path
 	Ingest    string
+	Scrape    string // the agent's /metrics
 	Key       string // may read and write, account "default"
 	Account   string
 
@@ -65,8 +66,13 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 		API: fmt.Sprintf("http://127.0.0.1:%d", api), Ingest: fmt.Sprintf("http://127.0.0.1:%d", ingest)}
 	var args []string
 	if c.Jar != "" {
+		scrape, err := engines.FreePort("127.0.0.1")
+		if err != nil {
+			return nil, err
+		}
+		l.Scrape = fmt.Sprintf("http://127.0.0.1:%d/metrics", scrape)
 		agent := filepath.Join(c.Dir, "agent.yaml")
-		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\ninterval: %dms\n", l.Ingest, l.Key, c.Interval.Milliseconds())
+		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\ninterval: %dms\nlisten: 127.0.0.1:%d\n", l.Ingest, l.Key, c.Interval.Milliseconds(), scrape)
 		if err := os.WriteFile(agent, []byte(text), 0o600); err != nil {
 			return nil, err
 		}

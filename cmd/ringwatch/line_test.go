@@ -45,6 +45,7 @@ func TestWholeLine(t *testing.T) {
 		return nil
 	})
 	t.Run("ValuesAreCassandras", w.testValues)
+	t.Run("Promtool", w.testPromtool)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("KafkaStops", w.testKafkaStops)
@@ -239,6 +240,40 @@ func (w *whole) testBuckets(t *testing.T, bean, selector string) {
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("the API's buckets are %v, Cassandra's %v", got, want)
+	}
+}
+
+// testPromtool has Prometheus's own tool read the exposition text of the agent and of the API, and look for bad habits in its names.
+func (w *whole) testPromtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatalf("promtool is missing: apt-get install prometheus (%v)", err)
+	}
+	for _, c := range []struct{ address, key, want string }{
+		{w.Scrape, "", "\ncassandra_table_write_latency_seconds_count{keyspace=\"shop\",table=\"orders\"} 300\n"},
+		{w.API + "/v1/nodes/" + w.node + "/prometheus", w.Key, "\n# TYPE cassandra_table_write_latency_seconds histogram\n"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.key != "" {
+			req.Header.Set("Authorization", "Bearer "+c.key)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), c.want) {
+			t.Fatalf("%s: %s, %v, no %q in %.3000s", c.address, resp.Status, err, c.want, text)
+		}
+		cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+		cmd.Stdin = bytes.NewReader(text)
+		if said, err := cmd.CombinedOutput(); err != nil || len(said) > 0 {
+			t.Errorf("promtool of %d bytes of %s: %v\n%s", len(text), c.address, err, said)
+		}
 	}
 }
 

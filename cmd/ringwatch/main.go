@@ -36,6 +36,7 @@ type cli struct {
 	Series   seriesCmd   `cmd:"" group:"Questions" help:"Show one metric of a node over time, with a plot."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
 
+	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before it is restarted with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create the tables in Cassandra and the topic in Kafka."`
 

@@ -26,7 +26,7 @@ import (
 
 type options struct {
 	Full    bool          `help:"Also with the race detector, and with RINGWATCH_TEST_FULL=1 for the tests that take long."`
-	Timeout time.Duration `help:"Bound for the tests of one Go package." default:"20m"`
+	Timeout time.Duration `help:"Bound for the tests of one Go package; 20 minutes by default, 4 hours with --full."`
 	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
 	Java    string        `help:"The Maven project with the Java tests; left out where it does not exist." default:"agent"`
 
@@ -97,6 +97,12 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 }
 
 func runGo(ctx context.Context, o options, show *screen) tally {
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Minute
+		if o.Full {
+			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
+		}
+	}
 	args := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}
 	if o.Full {
 		args = append(args, "-race")

@@ -1,38 +1,27 @@
 package dev.ringwatch.agent;
 
-import java.lang.instrument.Instrumentation;
-import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * {@code -javaagent:ringwatch-agent.jar=/path/agent.yaml}: the JVM calls {@link #premain} before Cassandra's main class.
- * Nothing of Cassandra may be touched here; a thread waits for it to come up by itself.
+ * {@code -javaagent:ringwatch-agent.jar=/path/agent.yaml}: {@link Premain} calls {@link #start} before Cassandra's main class.
+ * Nothing of Cassandra may be touched there and nothing read that could block, be it the configuration on a hanging file
+ * system: all that happens is that a thread is started, which waits for Cassandra to come up by itself.
  */
 public final class Agent {
-    private static final String DAEMON = "org.apache.cassandra.service.CassandraDaemon";
+    private static final AtomicBoolean STARTED = new AtomicBoolean();
 
     private Agent() {}
 
-    public static void premain(String arguments, Instrumentation instrumentation) {
+    public static void start(String arguments) {
         try {
-            if (!isCassandraDaemon(System.getProperty("sun.java.command", ""))) {
-                return; // nodetool and its like inherit the JVM's flags: silent and off
+            if (STARTED.compareAndSet(false, true)) {
+                thread(new Life(arguments), "ringwatch-agent").start();
+            } else {
+                say("the agent is in the JVM's options twice, the second one is ignored: take one of the two -javaagent lines out");
             }
-            if (arguments == null || arguments.isEmpty()) {
-                complain("no configuration file: use -javaagent:ringwatch-agent.jar=/path/agent.yaml");
-                return;
-            }
-            Config config = Config.load(Path.of(arguments));
-            thread(new Life(config), "ringwatch-agent").start();
-        } catch (Config.Invalid e) {
-            complain(e.getMessage());
         } catch (Throwable e) {
             complain("could not start: " + e);
         }
-    }
-
-    static boolean isCassandraDaemon(String command) {
-        int blank = command.indexOf(' ');
-        return (blank < 0 ? command : command.substring(0, blank)).equals(DAEMON);
     }
 
     static Thread thread(Runnable work, String name) {
@@ -43,13 +32,13 @@ public final class Agent {
         return thread;
     }
 
-    /** The one way in which the agent speaks up; the only line it prints when it stays off. */
+    /** The only line that the agent prints when it stays off. */
     static void complain(String why) {
-        System.err.println("ringwatch-agent: off: " + why.replace('\n', ' '));
+        say("off: " + why);
     }
 
     static void say(String what) {
-        System.err.println("ringwatch-agent: " + what);
+        System.err.println("ringwatch-agent: " + what.replace('\n', ' '));
     }
 
     static String version() {

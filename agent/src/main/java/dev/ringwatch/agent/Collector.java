@@ -24,8 +24,14 @@ final class Collector {
     /** A key frame that got lost is made good at once, but not over and over while ingest refuses them. */
     private static final long BETWEEN_FORCED_KEYS_MS = 60_000;
 
+    /**
+     * So many passes after its first minute an agent has read all slow gauges once, and sends a key frame: else every delta frame until
+     * the window ends would repeat them all, 6 kB each at 1,000 tables.
+     */
+    private static final int SETTLED = 2;
+
     private final FrameQueue queue;
-    private final Model model = new Model();
+    private final Model model;
     private final FrameEncoder encoder;
     private final NodeSource node;
     private final Inventory inventory;
@@ -35,29 +41,41 @@ final class Collector {
     private final JvmSource jvm;
     private final OwnCost cost;
     private final int passesPerMinute;
-    /** False where frames are only served on {@code /metrics}. */
-    private final boolean sends;
+    /** Null where frames are only served on {@code /metrics}. */
+    private final Sender sender;
 
+    /** Of {@link #sample(int, boolean)}. */
+    private static final int SOURCES = 6;
+
+    /** Reads of a whole source that threw. */
+    private long lost;
     private long started = System.currentTimeMillis();
     private long sequence;
     private long passes;
     private long keyWindow = -1;
     private long forcedKeyAt;
 
-    Collector(Config config, NodeBeans beans, FrameQueue queue, Sender sender, Thread sending) {
+    /** @param model locked by the caller */
+    Collector(Config config, NodeBeans beans, Model model, FrameQueue queue, Sender sender, Thread sending) {
+        this.model = model;
         this.queue = queue;
-        this.sends = sender != null;
+        this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        model.cluster(cluster);
         encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
+        if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
+            model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
+                    || config.filters.accepts(template.type, null, null, metric.name));
+        }
         node = new NodeSource(beans, model);
         os = new OsSource(model);
         network = new NetworkSource(model);
         disks = new DiskSource(model, beans.directories());
         jvm = new JvmSource(model);
         cost = new OwnCost(model, queue, sender, sending);
-        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model);
+        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
     }
 
     void pass(long at, long skipped) {
@@ -66,27 +84,49 @@ final class Collector {
         }
     }
 
-    Model model() {
-        return model;
-    }
-
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
-        cost.sample(passes, skipped, inventory);
-        node.sample(slowTurn);
-        os.sample();
-        network.sample();
-        disks.sample();
-        jvm.sample(slowTurn);
-        inventory.sample(passesPerMinute);
-        if (sends) {
+        cost.sample(passes, skipped, lost, inventory);
+        for (int source = 0; source < SOURCES; source++) {
+            try {
+                sample(source, slowTurn);
+            } catch (Throwable thrown) { // what the others say is as true without this one
+                lost++;
+            }
+        }
+        model.passed();
+        if (sender != null) {
             send(at);
+            sender.endSlowPost();
+        }
+    }
+
+    private void sample(int source, boolean slowTurn) {
+        switch (source) {
+            case 0:
+                node.sample(slowTurn);
+                return;
+            case 1:
+                os.sample();
+                return;
+            case 2:
+                network.sample();
+                return;
+            case 3:
+                disks.sample();
+                return;
+            case 4:
+                jvm.sample(slowTurn);
+                return;
+            default:
+                inventory.sample(passesPerMinute);
         }
     }
 
     private void send(long at) {
         boolean key = at / FrameEncoder.WINDOW_MS != keyWindow || model.needsKeyFrame();
+        key |= passes == passesPerMinute + SETTLED;
         if (!key && queue.needsKeyFrame() && at - forcedKeyAt >= BETWEEN_FORCED_KEYS_MS) {
             key = true;
             forcedKeyAt = at;

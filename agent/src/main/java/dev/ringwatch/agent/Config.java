@@ -1,11 +1,22 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.delivery.ApiKey;
+import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.pull.Profile;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.MalformedURLException;
 import java.net.URL;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +28,9 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles, cql";
+    /** What a wrong file may take of the host's memory. */
+    private static final int MAX_BYTES = 1 << 20;
 
     /** Where frames go; tried in turn when one fails. Empty: nothing is sent. */
     final List<URL> urls = new ArrayList<>();
@@ -24,6 +38,18 @@ final class Config {
     String key = "";
     /** Read anew when it changes. */
     Path keyFile;
+    /** PEM files for https, each null or read anew when it changes: whom to trust, and who we are. */
+    Path caFile;
+    Path certFile;
+    Path certKeyFile;
+    /** Where frames wait when memory should not hold them, or null. */
+    Path spool;
+    /** Of the spool on disk: at 30 MB an hour from 1,000 busy tables a night's outage. */
+    long spoolBytes = 256L << 20;
+    /** What is sent of what there is. */
+    Filters filters = Filters.NONE;
+    /** Tables and the like; a node with 5,000 tables has about 5,500. */
+    int maxEntities = 20_000;
     long intervalMs = 5_000;
     /** Frames that could not be sent yet; an hour of an idle node is about one MiB. */
     long queueBytes = 16L << 20;
@@ -32,6 +58,10 @@ final class Config {
     /** Where {@code /metrics} is served, or null. */
     String listenHost;
     int listenPort;
+    /** Whose names are served there; where two have one name, the first has it. */
+    List<Profile> profiles = List.of(Profile.RINGWATCH);
+    /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
+    boolean cql = true;
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -44,19 +74,35 @@ final class Config {
 
     private Config() {}
 
-    static Config load(Path file) throws Invalid {
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(file);
+    static Config load(String file) throws Invalid {
+        String text;
+        try (InputStream in = Files.newInputStream(regular(Path.of(file)))) {
+            text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(in.readNBytes(MAX_BYTES + 1))).toString();
+        } catch (NoSuchFileException e) {
+            throw new Invalid(file + ": cannot be read: there is no such file");
+        } catch (AccessDeniedException e) {
+            throw new Invalid(file + ": cannot be read: Cassandra's user may not");
+        } catch (CharacterCodingException e) {
+            throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {
-            throw new Invalid(file + ": cannot be read: " + (e.getMessage() == null || e.getMessage().equals(file.toString())
-                    ? e.getClass().getSimpleName() : e.getMessage()));
+            throw new Invalid(file + ": cannot be read: " + e.getMessage());
+        }
+        if (text.length() > MAX_BYTES) {
+            throw new Invalid(file + ": cannot be read: it is larger than " + MAX_BYTES + " bytes");
         }
         try {
-            return parse(lines, System::getenv);
+            return parse(Arrays.asList(text.split("\\R", -1)), System::getenv);
         } catch (Invalid e) {
             throw new Invalid(file + ": " + e.getMessage());
         }
+    }
+
+    /** A pipe or a device may block for ever or never end. */
+    private static Path regular(Path file) throws IOException {
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new IOException("it is not a file");
+        }
+        return file;
     }
 
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
@@ -69,8 +115,11 @@ final class Config {
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
             errors.add("neither ingest.urls nor listen is set: there is nothing to do");
         }
-        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null) {
-            errors.add("ingest.key or ingest.key_file is needed to send");
+        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
+            errors.add("ingest.key or ingest.key_file is needed to send: make a key with ringwatch key create");
+        }
+        if ((config.certFile == null) != (config.certKeyFile == null)) {
+            errors.add("ingest.cert_file and ingest.cert_key_file go together");
         }
         if (!errors.isEmpty()) {
             throw new Invalid(String.join("; ", errors));
@@ -96,7 +145,22 @@ final class Config {
                 }
                 return;
             case "queue_bytes":
-                queueBytes = bytes(name, value, errors);
+                queueBytes = bytes(name, value, 64 << 10, 1L << 30, "64KiB to 1GiB", errors);
+                return;
+            case "spool":
+                if (!(value instanceof Map)) {
+                    errors.add("spool must hold directory and may hold bytes");
+                    return;
+                }
+                for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                    spool((String) entry.getKey(), entry.getValue(), errors);
+                }
+                return;
+            case "filters":
+                filters = Filters.parse(value, errors);
+                return;
+            case "max_entities":
+                maxEntities = count(name, value, 100, 100_000, errors);
                 return;
             case "cluster":
                 cluster = text(name, value, errors);
@@ -107,8 +171,17 @@ final class Config {
             case "listen":
                 listen(text(name, value, errors), errors);
                 return;
+            case "profiles":
+                profiles(value, errors);
+                return;
+            case "cql":
+                cql = "true".equals(value);
+                if (!cql && !"false".equals(value)) {
+                    errors.add("cql must be true or false");
+                }
+                return;
             default:
-                errors.add("unknown key \"" + name + "\"");
+                errors.add("unknown key \"" + name + "\", there are " + KEYS);
         }
     }
 
@@ -121,16 +194,68 @@ final class Config {
                 return;
             case "key":
                 key = text("ingest.key", value, errors);
-                return;
-            case "key_file":
-                keyFile = Path.of(text("ingest.key_file", value, errors));
-                if (!Files.isReadable(keyFile)) {
-                    errors.add("ingest.key_file " + keyFile + " cannot be read");
+                if (!key.isEmpty() && !ApiKey.isKey(key)) {
+                    errors.add("ingest.key must be one word of ASCII");
                 }
                 return;
+            case "key_file":
+                keyFile = file("ingest.key_file", value, errors);
+                return;
+            case "ca_file":
+                caFile = file("ingest.ca_file", value, errors);
+                return;
+            case "cert_file":
+                certFile = file("ingest.cert_file", value, errors);
+                return;
+            case "cert_key_file":
+                certKeyFile = file("ingest.cert_key_file", value, errors);
+                return;
             default:
-                errors.add("unknown key \"ingest." + name + "\"");
+                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file, ca_file, cert_file, cert_key_file");
         }
+    }
+
+    private void spool(String name, Object value, List<String> errors) {
+        switch (name) {
+            case "directory":
+                spool = path("spool.directory", value, errors);
+                if (spool != null && !spool.isAbsolute()) {
+                    errors.add("spool.directory must begin with /");
+                }
+                return;
+            case "bytes":
+                spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40, "16MiB to 1024GiB", errors);
+                return;
+            default:
+                errors.add("unknown key \"spool." + name + "\", there are directory, bytes");
+        }
+    }
+
+    private static Path file(String name, Object value, List<String> errors) {
+        Path file = path(name, value, errors);
+        if (file != null && !Files.isReadable(file)) {
+            errors.add(name + " " + file + " cannot be read: create it readable for Cassandra's user");
+        }
+        return file;
+    }
+
+    private static Path path(String name, Object value, List<String> errors) {
+        String text = text(name, value, errors);
+        try {
+            return text.isEmpty() ? null : Path.of(text);
+        } catch (InvalidPathException e) {
+            errors.add(name + " is no path");
+            return null;
+        }
+    }
+
+    private static int count(String name, Object value, int from, int to, List<String> errors) {
+        String text = text(name, value, errors);
+        if (text.matches("[0-9]{1,9}") && Integer.parseInt(text) >= from && Integer.parseInt(text) <= to) {
+            return Integer.parseInt(text);
+        }
+        errors.add(name + " must be " + from + " to " + to);
+        return from;
     }
 
     private void url(String text, List<String> errors) {
@@ -158,6 +283,22 @@ final class Config {
         }
     }
 
+    private void profiles(Object value, List<String> errors) {
+        List<Profile> named = new ArrayList<>();
+        for (Object name : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+            Profile profile = Profile.named(String.valueOf(name));
+            if (profile == null || named.contains(profile)) {
+                errors.add("profiles must be a list of some of " + Arrays.toString(Profile.values()) + ", each once");
+                return;
+            }
+            named.add(profile);
+        }
+        if (named.isEmpty()) {
+            errors.add("profiles must not be empty: leave it out for [ringwatch]");
+        }
+        profiles = named;
+    }
+
     private static String text(String name, Object value, List<String> errors) {
         if (value instanceof String && !((String) value).isEmpty()) {
             return (String) value;
@@ -171,11 +312,11 @@ final class Config {
         return scaled(name, text, "5s, 500ms or 1m", errors, "ms", 1, "s", 1_000, "m", 60_000);
     }
 
-    private static long bytes(String name, Object value, List<String> errors) {
+    private static long bytes(String name, Object value, long from, long to, String range, List<String> errors) {
         String text = text(name, value, errors);
         long bytes = scaled(name, text, "16MiB or 65536", errors, "KiB", 1 << 10, "MiB", 1 << 20, "GiB", 1 << 30, "", 1);
-        if (bytes < 64 << 10 || bytes > 1L << 30) {
-            errors.add(name + " must be 64KiB to 1GiB");
+        if (bytes < from || bytes > to) {
+            errors.add(name + " must be " + range);
         }
         return bytes;
     }
@@ -226,6 +367,12 @@ final class Config {
         shown.put("urls", urls);
         shown.put("interval_ms", intervalMs);
         shown.put("queue_bytes", queueBytes);
+        if (spool != null) {
+            shown.put("spool", spool);
+        }
+        if (!filters.isEmpty()) {
+            shown.put("filters", filters);
+        }
         return shown.toString();
     }
 }

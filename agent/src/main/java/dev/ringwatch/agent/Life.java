@@ -1,63 +1,120 @@
 package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.cassandra.NodeBeans;
+import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.delivery.Tls;
+import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
-import java.net.BindException;
-import java.net.ServerSocket;
-import java.nio.file.Files;
-import java.nio.file.attribute.FileTime;
-import java.util.function.Supplier;
 
-/** The agent's thread: waits for Cassandra, then samples until the JVM ends. */
+/** The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM ends. */
 final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
+    private static final long LONGEST_FINISH_MS = 2_000;
 
-    private final Config config;
+    private final String arguments;
+    private final Model model = new Model();
+    private final State state = new State(model);
 
-    Life(Config config) {
-        this.config = config;
+    Life(String arguments) {
+        this.arguments = arguments;
     }
 
     @Override
     public void run() {
         try {
-            ServerSocket listening = listen(config);
-            NodeBeans beans = waitForCassandra();
-            String version = beans.releaseVersion();
-            if (!supported(version)) {
-                Agent.complain("Cassandra " + version + " is not supported: 4.0 to 6.x are");
-                return;
+            String why;
+            try {
+                why = live();
+            } catch (Config.Invalid e) {
+                why = e.getMessage() + "; correct it (ringwatch doctor checks it) and restart this node when it suits";
+            } catch (RuntimeException | Error e) {
+                why = e + "; report this";
             }
-            FrameQueue queue = new FrameQueue(config.queueBytes);
-            Sender sender = null;
-            Thread sending = null;
-            if (!config.urls.isEmpty()) {
-                sender = new Sender(queue, config.urls, key(config));
-                sending = Agent.thread(sender, "ringwatch-agent-sender");
-                sending.start();
-            }
-            Collector collector = new Collector(config, beans, queue, sender, sending);
-            Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-            MetricsServer metrics = null;
-            if (listening != null) {
-                metrics = new MetricsServer(listening, collector.model());
-                Agent.thread(metrics, "ringwatch-agent-metrics").start();
-            }
-            passes(collector, metrics, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+            stayOff(why);
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
-        } catch (Throwable e) {
-            Agent.complain(e instanceof BindException ? config.listenHost + ":" + config.listenPort + ": " + e.getMessage() : e.toString());
         }
     }
 
-    private static ServerSocket listen(Config config) throws IOException {
-        return config.listenHost == null ? null : MetricsServer.bind(config.listenHost, config.listenPort);
+    /** Says why wherever someone may look; the thread that serves /metrics goes on telling. */
+    private void stayOff(String why) throws InterruptedException {
+        state.become(State.OFF, why);
+        waitForCassandra();
+        state.cassandraIsUp();
+    }
+
+    /** Returns only where there is nothing to do: why. */
+    private String live() throws Config.Invalid, InterruptedException {
+        if (arguments == null || arguments.isEmpty()) {
+            return "no configuration file: use -javaagent:ringwatch-agent.jar=/path/agent.yaml";
+        }
+        Config config = Config.load(arguments);
+        String busy = config.listenHost == null ? null : listen(config);
+        if (busy != null && config.urls.isEmpty()) {
+            return busy;
+        }
+        if (busy != null) {
+            state.say("frames are sent but /metrics is off: " + busy);
+        }
+        NodeBeans beans = waitForCassandra();
+        String version = beans.releaseVersion();
+        if (!supported(version)) {
+            return "Cassandra " + version + " is not supported, 4.0 to 6.x are: use an agent that knows it, or take the -javaagent line out";
+        }
+        state.cassandraIsUp();
+        FrameQueue queue = new FrameQueue(config.queueBytes);
+        Sender sender = null;
+        Thread sending = null;
+        if (!config.urls.isEmpty()) {
+            sender = new Sender(queue, config.urls, config.keyFile == null ? ApiKey.fixed(config.key) : ApiKey.in(config.keyFile),
+                    new Tls(config.caFile, config.certFile, config.certKeyFile), config.spool, config.spoolBytes, Agent.version(), state::say);
+            sending = Agent.thread(sender, "ringwatch-agent-sender");
+            sending.start();
+            finishAtShutdown(sender, sending);
+        }
+        Collector collector;
+        synchronized (model) { // it may be scraped already
+            collector = new Collector(config, beans, model, queue, sender, sending);
+        }
+        if (config.cql) {
+            VirtualTables.register(model, version);
+        }
+        Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
+        passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+        return "stopped";
+    }
+
+    /** What memory still holds goes to the spool; the JVM's end waits for that so long and no longer. */
+    private static void finishAtShutdown(Sender sender, Thread sending) {
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                sender.stop();
+                try {
+                    sending.join(LONGEST_FINISH_MS);
+                } catch (InterruptedException enough) {
+                    return;
+                }
+            }, "ringwatch-agent-finish"));
+        } catch (IllegalStateException ending) {
+            sender.stop();
+        }
+    }
+
+    /** From the beginning on, so that scrapes are answered while a node takes long to start. Returns why it cannot, or null. */
+    private String listen(Config config) {
+        try {
+            MetricsServer metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model, config.profiles);
+            Agent.thread(metrics, "ringwatch-agent-metrics").start();
+            return null;
+        } catch (IOException | RuntimeException e) {
+            return "cannot listen on " + config.listenHost + ":" + config.listenPort + " (" + e.getMessage()
+                    + "): stop what has it or set another listen in " + arguments;
+        }
     }
 
     private static NodeBeans waitForCassandra() throws InterruptedException {
@@ -70,7 +127,10 @@ final class Life implements Runnable {
         }
     }
 
-    private static void passes(Collector collector, MetricsServer metrics, Ticker ticker) throws InterruptedException {
+    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender, Ticker ticker) throws InterruptedException {
+        if (sender == null) {
+            state.become(State.SERVING, "");
+        }
         boolean complained = false;
         for (;;) {
             long wait = ticker.waitMs();
@@ -86,16 +146,16 @@ final class Life implements Runnable {
             if (at < 0) {
                 continue;
             }
-            if (metrics != null) {
-                metrics.endSlowScrape();
-            }
             try {
                 collector.pass(at, ticker.skipped());
+                if (sender != null) {
+                    state.look(queue, sender, config.intervalMs);
+                }
             } catch (Throwable failed) { // this pass is lost; the next may do better
                 collector.passFailed();
                 if (!complained) {
                     complained = true;
-                    Agent.say("a pass failed, going on: " + failed);
+                    state.say("a pass failed and is lost, going on: " + failed + "; report this");
                 }
             }
         }
@@ -103,30 +163,5 @@ final class Life implements Runnable {
 
     static boolean supported(String version) {
         return version.matches("[456]\\.\\d.*");
-    }
-
-    /** The key, or what the key file holds now: it is rotated without a restart. */
-    private static Supplier<String> key(Config config) {
-        if (config.keyFile == null) {
-            return () -> config.key;
-        }
-        return new Supplier<String>() {
-            private FileTime read;
-            private String key = "";
-
-            @Override
-            public String get() {
-                try {
-                    FileTime modified = Files.getLastModifiedTime(config.keyFile);
-                    if (!modified.equals(read)) {
-                        key = Files.readString(config.keyFile).trim();
-                        read = modified;
-                    }
-                } catch (IOException unreadable) {
-                    return key; // the last one we had
-                }
-                return key;
-            }
-        };
     }
 }

@@ -27,11 +27,19 @@ final class OwnCost {
     private final Metric errors;
     private final Metric queuedFrames;
     private final Metric queuedBytes;
+    private final Metric recovered;
+    private final Metric spoolFrames;
+    private final Metric spoolBytes;
+    private final Metric spoolOff;
+    private final Metric spoolDamaged;
     private final Metric gaugeErrors;
     private final Metric refused;
+    private final Metric entities;
+    private final Metric entitiesRefused;
     private final Template drops;
     private final Metric dropped;
     private final Map<String, Template.Entity> reasons = new HashMap<>();
+    private final FrameQueue.Ledger ledger = new FrameQueue.Ledger();
     private long lastCpu;
     private long lastPassNs;
     private long knownDrops;
@@ -54,8 +62,15 @@ final class OwnCost {
         errors = agent.add(Metric.scalar("ringwatch_agent_send_errors_total", Kind.COUNTER, "", 0));
         queuedFrames = agent.add(Metric.scalar("ringwatch_agent_queue_frames", Kind.GAUGE, "", 0));
         queuedBytes = agent.add(Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
-        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_gauge_errors_total", Kind.COUNTER, "", 0));
+        recovered = agent.add(Metric.scalar("ringwatch_agent_frames_recovered_total", Kind.COUNTER, "", 0));
+        spoolFrames = agent.add(Metric.scalar("ringwatch_agent_spool_frames", Kind.GAUGE, "", 0));
+        spoolBytes = agent.add(Metric.scalar("ringwatch_agent_spool_bytes", Kind.GAUGE, "bytes", 0));
+        spoolOff = agent.add(Metric.scalar("ringwatch_agent_spool_off", Kind.GAUGE, "", 0));
+        spoolDamaged = agent.add(Metric.scalar("ringwatch_agent_spool_damaged_bytes_total", Kind.COUNTER, "bytes", 0));
+        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_read_errors_total", Kind.COUNTER, "", 0));
         refused = agent.add(Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
+        entities = agent.add(Metric.scalar("ringwatch_agent_entities", Kind.GAUGE, "", 0));
+        entitiesRefused = agent.add(Metric.scalar("ringwatch_agent_entities_refused_total", Kind.COUNTER, "", 0));
         agent.addEntity(null);
         drops = model.add(new Template("agent_drop", "reason"));
         dropped = drops.add(Metric.scalar("ringwatch_agent_frames_dropped_total", Kind.COUNTER, "", 0));
@@ -64,20 +79,27 @@ final class OwnCost {
     }
 
     /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
-    void sample(long passCount, long skippedCount, Inventory inventory) {
+    void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
-        gaugeErrors.set(0, inventory.gaugeErrors());
+        gaugeErrors.set(0, inventory.gaugeErrors() + lostSources);
         refused.set(0, inventory.refused());
-        frames.set(0, queue.made());
-        sent.set(0, queue.sent());
-        sentBytes.set(0, queue.sentBytes());
-        queuedFrames.set(0, queue.frames());
-        queuedBytes.set(0, queue.bytes());
+        entities.set(0, inventory.entities());
+        entitiesRefused.set(0, inventory.entitiesRefused());
+        queue.read(ledger);
+        frames.set(0, ledger.made);
+        recovered.set(0, ledger.recovered);
+        sent.set(0, ledger.sent);
+        sentBytes.set(0, ledger.sentBytes);
+        queuedFrames.set(0, ledger.queued);
+        queuedBytes.set(0, ledger.queuedBytes);
+        spoolFrames.set(0, ledger.spooled);
         errors.set(0, sender == null ? 0 : sender.errors());
-        long dropsNow = queue.droppedTotal();
-        if (dropsNow != knownDrops) {
-            knownDrops = dropsNow;
+        spoolBytes.set(0, sender == null ? 0 : sender.spoolBytes());
+        spoolOff.set(0, sender != null && sender.spoolIsOff() ? 1 : 0);
+        spoolDamaged.set(0, sender == null ? 0 : sender.spoolDamagedBytes());
+        if (ledger.dropped != knownDrops) {
+            knownDrops = ledger.dropped;
             for (Map.Entry<String, Long> entry : queue.dropped().entrySet()) {
                 dropped.set(reason(entry.getKey()).slot(), entry.getValue());
             }

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * As much of YAML as a short configuration needs: maps nested by indentation, scalars plain or quoted, lists of
- * scalars in brackets or with dashes, comments. Anything else is an error with its line, never a guess. A parser of its
+ * scalars in brackets or with dashes, lists of maps of one key, comments. Anything else is an error with its line, never a guess. A parser of its
  * own because the host's may be of any version, and because this one is small enough to be sure of.
  */
 final class YamlSubset {
@@ -31,7 +31,7 @@ final class YamlSubset {
         this.errors = errors;
     }
 
-    /** Values are {@code String}, {@code List<String>}, {@code Map<String, Object>}, or null for nothing. */
+    /** Values are {@code String}, {@code List<Object>}, {@code Map<String, Object>}, or null for nothing. */
     static Map<String, Object> parse(List<String> text, List<String> errors) {
         YamlSubset parser = new YamlSubset(errors);
         for (int i = 0; i < text.size(); i++) {
@@ -84,46 +84,89 @@ final class YamlSubset {
         }
         Line first = lines.get(at);
         if (first.text.startsWith("- ") && first.indent >= indent || first.text.equals("-")) {
-            List<String> list = new ArrayList<>();
+            List<Object> list = new ArrayList<>();
             while (at < lines.size() && lines.get(at).indent == first.indent && lines.get(at).text.startsWith("-")) {
                 Line line = lines.get(at++);
-                list.add(unquote(line, line.text.substring(1).trim()));
+                list.add(item(line, line.text.substring(1).trim()));
             }
             return list;
         }
         return first.indent > indent ? map(first.indent) : null;
     }
 
+    /** A scalar, or a map of one key whose value is a scalar, a map in braces or a map on the lines below. */
+    private Object item(Line line, String text) {
+        int colon = colon(text);
+        if (colon < 0) {
+            return unquote(line, text);
+        }
+        Map<String, Object> map = new LinkedHashMap<>();
+        String rest = text.substring(colon + 1).trim();
+        Object value = rest.isEmpty() ? nested(line.indent + 1) : rest.startsWith("{") ? braces(line, rest) : scalarOrList(line, rest);
+        map.put(unquote(line, text.substring(0, colon).trim()), value);
+        return map;
+    }
+
+    private Map<String, Object> braces(Line line, String text) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        if (!text.endsWith("}")) {
+            error(line, "a map must end on its line with }");
+            return map;
+        }
+        for (String entry : split(text.substring(1, text.length() - 1))) {
+            int colon = colon(entry);
+            String key = colon < 0 ? "" : unquote(line, entry.substring(0, colon).trim());
+            if (key.isEmpty() || entry.substring(colon + 1).trim().isEmpty()) {
+                error(line, "expected \"key: value\" between commas");
+            } else if (map.put(key, plain(line, entry.substring(colon + 1).trim())) != null) {
+                error(line, "\"" + key + "\" is there twice");
+            }
+        }
+        return map;
+    }
+
     private Object scalarOrList(Line line, String text) {
         if (!text.startsWith("[")) {
-            if (text.startsWith("{") || text.startsWith("|") || text.startsWith(">") || text.startsWith("&") || text.startsWith("*")) {
-                error(line, "this form of YAML is not understood here");
-            }
-            return unquote(line, text);
+            return plain(line, text);
         }
         List<String> list = new ArrayList<>();
         if (!text.endsWith("]")) {
             error(line, "a list must end on its line with ]");
             return list;
         }
-        String inner = text.substring(1, text.length() - 1).trim();
+        for (String item : split(text.substring(1, text.length() - 1))) {
+            list.add(unquote(line, item));
+        }
+        return list;
+    }
+
+    private String plain(Line line, String text) {
+        if ("{[|>&*".indexOf(text.charAt(0)) >= 0) {
+            error(line, "this form of YAML is not understood here: a text that begins so must be quoted");
+        }
+        return unquote(line, text);
+    }
+
+    /** At commas that are not in quotes; empty parts are left out. */
+    private static List<String> split(String text) {
+        List<String> parts = new ArrayList<>();
         int from = 0;
         char quote = 0;
-        for (int i = 0; i <= inner.length(); i++) {
-            char c = i < inner.length() ? inner.charAt(i) : ',';
-            if (quote != 0 && i < inner.length()) {
+        for (int i = 0; i <= text.length(); i++) {
+            char c = i < text.length() ? text.charAt(i) : ',';
+            if (quote != 0 && i < text.length()) {
                 quote = c == quote ? 0 : quote;
             } else if (c == '"' || c == '\'') {
                 quote = c;
             } else if (c == ',') {
-                String item = inner.substring(from, i).trim();
-                if (!item.isEmpty()) {
-                    list.add(unquote(line, item));
+                String part = text.substring(from, i).trim();
+                if (!part.isEmpty()) {
+                    parts.add(part);
                 }
                 from = i + 1;
             }
         }
-        return list;
+        return parts;
     }
 
     private String unquote(Line line, String text) {

@@ -99,7 +99,7 @@ final class CassandraProcess implements AutoCloseable {
         Path jar = directory.resolve("ringwatch-agent.jar");
         Manifest manifest = new Manifest();
         manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
-        manifest.getMainAttributes().put(new Attributes.Name("Premain-Class"), "dev.ringwatch.agent.Agent");
+        manifest.getMainAttributes().put(new Attributes.Name("Premain-Class"), "dev.ringwatch.agent.Premain");
         manifest.getMainAttributes().put(Attributes.Name.IMPLEMENTATION_VERSION, "0-test");
         Path classes = Path.of("target", "classes");
         try (OutputStream out = Files.newOutputStream(jar); JarOutputStream entries = new JarOutputStream(out, manifest);

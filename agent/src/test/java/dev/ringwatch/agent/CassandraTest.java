@@ -8,6 +8,7 @@ import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.Session;
 import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.ReferenceDecoder;
+import dev.ringwatch.agent.pull.StrictText;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +49,8 @@ class CassandraTest {
     static void start() throws Exception {
         receiver = new FrameReceiver();
         cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
-                "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT));
+                "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT,
+                "profiles: [ringwatch, jmx_exporter, cassandra_exporter]"));
         System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
         try {
@@ -189,13 +191,23 @@ class CassandraTest {
     @Test
     @Order(5)
     void scrapesSayTheSame() throws Exception {
-        String text = new String(new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openStream().readAllBytes(),
-                java.nio.charset.StandardCharsets.UTF_8);
-        assertTrue(text.contains("\ncassandra_table_write_latency_seconds_count{keyspace=\"watched\",table=\"t\"} 300\n"), "table");
-        assertTrue(text.contains("\ncassandra_node_operation_mode_info{value=\"NORMAL\"} 1\n"), "mode");
-        long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
-        assertEquals(names, text.lines().filter(line -> line.startsWith("# TYPE ")).distinct().count());
-        assertTrue(names > 250, names + " names");
+        for (String accept : new String[] {"text/plain", "application/openmetrics-text;version=1.0.0"}) {
+            java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
+            scrape.setRequestProperty("Accept", accept);
+            String text = new String(scrape.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+            java.util.Map<String, Object> samples = StrictText.parse(text, accept.contains("open")).samples;
+            String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, cassandra_node=127.0.0.1, cassandra_rack=rack1";
+            for (String counted : new String[] {"cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
+                "cassandra_table_writelatency_seconds_count{keyspace=watched, table=t}",
+                "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t}"}) {
+                assertEquals(0, new java.math.BigDecimal(300).compareTo((java.math.BigDecimal) samples.get(counted)), counted + " = " + samples.get(counted));
+            }
+            assertTrue(samples.containsKey("cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}"), "a quantile");
+            assertTrue(samples.containsKey("cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t}"), "a name of two profiles");
+            assertTrue(samples.containsKey("cassandra_node_operation_mode_info{value=NORMAL}"), "mode");
+            long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
+            assertTrue(names > 400, names + " names");
+        }
     }
 
     @Test

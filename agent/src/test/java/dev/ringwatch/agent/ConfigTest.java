@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -24,7 +26,8 @@ class ConfigTest {
     void everything() throws Exception {
         Config config = parse(
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
-                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472");
+                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
+                "profiles: [jmx_exporter, ringwatch]", "cql: false");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
@@ -32,6 +35,8 @@ class ConfigTest {
         assertEquals("prod # 1", config.cluster);
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
+        assertFalse(config.cql);
+        assertEquals("[jmx_exporter, ringwatch]", config.profiles.toString());
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
     }
 
@@ -40,7 +45,45 @@ class ConfigTest {
         Config config = parse("ingest:", "  urls:", "  - http://a:1", "  - \"http://b:2\"", "  key: k");
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
+        assertTrue(config.cql);
         assertEquals(16 << 20, config.queueBytes);
+        assertEquals("[ringwatch]", config.profiles.toString());
+    }
+
+    @Test
+    void filtersSpoolAndTls() throws Exception {
+        Path file = Files.createTempFile("ringwatch", ".pem");
+        file.toFile().deleteOnExit();
+        Config config = parse("ingest:", "  urls: https://a", "  key: k", "  ca_file: " + file, "  cert_file: " + file, "  cert_key_file: '" + file + "'",
+                "spool:", "  directory: /var/lib/ringwatch", "  bytes: 1GiB", "max_entities: 500",
+                "filters:", "  - exclude: {keyspace: \"system*\"} # all of them", "  - include: { keyspace: system , table: \"local\" }",
+                "  - exclude: {metric: 'cassandra_table_*_snapshots*', type: \"ta?le\"}", "  - include:", "      keyspace: \"a, b: c\"");
+        assertEquals(file, config.caFile);
+        assertEquals(file, config.certFile);
+        assertEquals(file, config.certKeyFile);
+        assertEquals("/var/lib/ringwatch", config.spool.toString());
+        assertEquals(1 << 30, config.spoolBytes);
+        assertEquals(500, config.maxEntities);
+        assertFalse(config.filters.accepts("table", "system", "peers", "x"));
+        assertTrue(config.filters.accepts("table", "system", "local", "x"));
+        assertFalse(config.filters.accepts("table", "a", "b", "cassandra_table_x_snapshots_y"));
+        assertTrue(config.filters.accepts("table", "a, b: c", "b", "cassandra_table_x_snapshots_y"));
+        Config plain = parse("listen: 127.0.0.1:1");
+        assertTrue(plain.filters.isEmpty() && plain.spool == null && plain.maxEntities == 20_000);
+    }
+
+    @Test
+    void theirMistakes() {
+        String all = errors("ingest:", "  urls: [https://a]", "  key: \"two words\"", "  ca_file: /does/not/exist", "  cert_file: /etc/hostname",
+                "spool:", "  directory: relative/path", "  bytes: 1KiB", "  size: 3", "max_entities: many", "filters:",
+                "  - exclude: {keyspace: *}", "  - omit: {table: x}", "  - include: {keyspace: a", "  - include: {keyspace: a, colour}", "  - just words",
+                "  - exclude: {keyspace: a, keyspace: b}");
+        for (String part : new String[] {"ingest.key must be one word", "ca_file /does/not/exist cannot be read", "cert_key_file go together",
+            "must begin with /", "spool.bytes must be 16MiB", "\"spool.size\"", "max_entities must be 100 to 100000",
+            "line 12: this form of YAML", "rule 2 must begin", "line 14: a map must end", "line 15: expected", "rule 5 must begin", "line 17: \"keyspace\" is there twice"}) {
+            assertTrue(all.contains(part), part + " in " + all);
+        }
+        assertTrue(errors("spool: /var", "listen: a:1", "filters: x").contains("spool must hold directory"));
     }
 
     @Test
@@ -64,23 +107,31 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [ftp://a]", "  key: k").contains("http"));
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
+        assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
+        for (String profiles : new String[] {"[mcac]", "[ringwatch, ringwatch]", "[]", "Ringwatch"}) {
+            assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
+        }
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
 
     @Test
-    void onlyInTheDaemon() {
-        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
-        assertTrue(Agent.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
-        assertFalse(Agent.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
-        assertFalse(Agent.isCassandraDaemon(""));
+    void onlyInTheDaemon() throws Exception {
+        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
+        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
+        assertFalse(Premain.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
+        assertFalse(Premain.isCassandraDaemon(""));
         assertEquals("", stderr("org.apache.cassandra.tools.NodeTool status", "/does/not/exist"));
     }
 
     @Test
-    void aMissingFileIsOneLine() {
+    void aMissingFileIsOneLine() throws Exception {
         String said = stderr("org.apache.cassandra.service.CassandraDaemon", "/does/not/exist");
         assertTrue(said.startsWith("ringwatch-agent: off: /does/not/exist: cannot be read"), said);
         assertEquals(1, said.lines().count());
+        assertTrue(said.contains("correct it"), said);
+        for (String wrong : new String[] {"/", "/dev/zero", "\0"}) {
+            assertTrue(stderr("org.apache.cassandra.service.CassandraDaemon", wrong).contains("cannot be read"), wrong);
+        }
         assertEquals(1, stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
     }
 
@@ -90,15 +141,26 @@ class ConfigTest {
         assertFalse(Life.supported("3.11.19") || Life.supported("7.0") || Life.supported(""));
     }
 
-    private static String stderr(String command, String arguments) {
+    /** What a first start of the agent prints before it waits for Cassandra. */
+    private static String stderr(String command, String arguments) throws InterruptedException {
         PrintStream before = System.err;
         String commandBefore = System.getProperty("sun.java.command", "");
         ByteArrayOutputStream said = new ByteArrayOutputStream();
+        Thread life = new Thread(new Life(arguments));
         try {
             System.setErr(new PrintStream(said, true));
             System.setProperty("sun.java.command", command);
-            Agent.premain(arguments, null);
+            if (!Premain.isCassandraDaemon(command)) {
+                Premain.premain(arguments, null);
+                return said.toString();
+            }
+            life.start();
+            while (said.size() == 0 && life.isAlive()) {
+                Thread.onSpinWait();
+            }
         } finally {
+            life.interrupt();
+            life.join();
             System.setErr(before);
             System.setProperty("sun.java.command", commandBefore);
         }

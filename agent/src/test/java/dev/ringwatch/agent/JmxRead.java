@@ -12,7 +12,8 @@ import javax.management.remote.JMXServiceURL;
 
 /**
  * Reads attributes from a JVM's JMX port for tests in other languages: takes the service URL as its argument and lines
- * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, or {@code OBJECTNAME<TAB>OPERATION()}, answers a line each: the value, or {@code !} and why there is none.
+ * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, or {@code OBJECTNAME<TAB>OPERATION()}, or {@code OBJECTNAME<TAB>OPERATION(TEXT)} for one that takes a string and
+ * any number of strings, as {@code forceKeyspaceFlush} does. Answers a line each: the value, or {@code !} and why there is none.
  */
 public final class JmxRead {
     private JmxRead() {
@@ -26,14 +27,21 @@ public final class JmxRead {
                 String[] words = line.split("\t");
                 try {
                     ObjectName name = new ObjectName(words[0]);
-                    Object value = words[1].endsWith("()")
-                            ? server.invoke(name, words[1].substring(0, words[1].length() - 2), null, null)
-                            : server.getAttribute(name, words[1]);
+                    Object value = words[1].endsWith(")") ? invoke(server, name, words[1]) : server.getAttribute(name, words[1]);
                     System.out.println(value instanceof long[] ? Arrays.toString((long[]) value) : value);
                 } catch (Exception e) {
                     System.out.println("! " + e);
                 }
             }
         }
+    }
+
+    private static Object invoke(MBeanServerConnection server, ObjectName name, String call) throws Exception {
+        String operation = call.substring(0, call.indexOf('('));
+        String text = call.substring(operation.length() + 1, call.length() - 1);
+        return text.isEmpty()
+                ? server.invoke(name, operation, null, null)
+                : server.invoke(name, operation, new Object[] {text, new String[0]},
+                        new String[] {String.class.getName(), String[].class.getName()});
     }
 }

@@ -13,6 +13,8 @@ import java.util.concurrent.atomic.LongAdder;
 abstract class Column {
     final dev.ringwatch.agent.frame.Metric out;
     final boolean slow;
+    /** See {@link Naming.Rule#bySSTables}. */
+    boolean bySSTables;
     /** What was registered; kept to tell a replacement from a repetition. */
     Metric[] registered = new Metric[0];
 
@@ -45,16 +47,16 @@ abstract class Column {
             return true;
         } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cell's problem only
             out.absent(slot);
+            forget(row); // what was read of it before is not in its cell any more
             return false;
         }
     }
 
     abstract void read(int row, int slot);
 
-    /** The adder behind a count if it can be had, else the metric itself. */
-    static Object countSource(Metric metric, boolean latenciesStandAlone) {
-        LongAdder adder = Internals.adder(metric, latenciesStandAlone);
-        return adder != null ? adder : metric;
+    /** Someone else's code rather than a count: it may allocate, and take its time. */
+    boolean isGauge() {
+        return false;
     }
 
     static long count(Object source) {
@@ -83,7 +85,7 @@ abstract class Column {
                 return false;
             }
             registered[row] = metric;
-            source[row] = countSource(metric, standAlone);
+            source[row] = Internals.counted(metric, standAlone);
             return true;
         }
 
@@ -116,6 +118,11 @@ abstract class Column {
                 return false;
             }
             registered[row] = metric;
+            return true;
+        }
+
+        @Override
+        boolean isGauge() {
             return true;
         }
 
@@ -162,7 +169,10 @@ abstract class Column {
             }
             long[] to = out.writeBuckets(slot);
             Arrays.fill(to, 0);
-            System.arraycopy(counts, 0, to, 0, counts.length);
+            if (counts.length > 0) { // its last bucket has no upper bound, as ours, however many there are before it
+                System.arraycopy(counts, 0, to, 0, counts.length - 1);
+                to[buckets - 1] = counts[counts.length - 1];
+            }
         }
     }
 }

@@ -82,8 +82,13 @@ final class Family {
             case "autorepair":
             case "AutoRepair":
                 return one("auto_repair", name, "repair_type", scope.substring(scope.indexOf('=') + 1));
-            case "Batch": case "CIDRAuthorizer": case "Client": case "ClientMessageSize": case "ClientRequestSize":
+            case "UnweightedCache": // of 6.0
+                return one("unweighted_cache", name, "cache", scope);
+            case "Client": // 6.0 counts some things by how clients authenticate or encrypt
+                return scope.isEmpty() ? none("client", name) : one("client_by_mode", name, "mode", scope);
+            case "Batch": case "CIDRAuthorizer": case "ClientMessageSize": case "ClientRequestSize":
             case "CommitLog": case "Compaction": case "CQL": case "MemtablePool": case "Paxos": case "ReadRepair": case "Storage":
+            case "TCM":
                 return scope.isEmpty() ? none(Naming.snake(type), name) : unknown(type, name, scope);
             default:
                 return unknown(type, name, scope);

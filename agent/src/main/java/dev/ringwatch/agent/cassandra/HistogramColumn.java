@@ -56,7 +56,7 @@ final class HistogramColumn extends Column {
         }
         buckets[row] = layout != null && found != null && direct ? found.counts : null;
         registered[row] = metric;
-        count[row] = countSource(metric, standAlone);
+        count[row] = Internals.counted(metric, standAlone);
         forget(row);
         return true;
     }
@@ -72,7 +72,7 @@ final class HistogramColumn extends Column {
     /** The counter that holds the sum of what the timer saw; null when it is gone. */
     void installSum(int row, Metric metric) {
         sumMetric[row] = metric;
-        sum[row] = metric == null ? null : countSource(metric, standAlone);
+        sum[row] = metric == null ? null : Internals.counted(metric, standAlone);
     }
 
     Metric sumMetric(int row) {
@@ -83,10 +83,6 @@ final class HistogramColumn extends Column {
     void forget(int row) {
         lastCount[row] = -1;
         unsettled[row] = 0;
-    }
-
-    Object countSource(int row) {
-        return count[row];
     }
 
     @Override

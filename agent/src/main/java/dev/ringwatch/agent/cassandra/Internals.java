@@ -1,9 +1,11 @@
 package dev.ringwatch.agent.cassandra;
 
-import com.codahale.metrics.Histogram;
+import com.codahale.metrics.Counting;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.Timer;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -11,31 +13,51 @@ import java.util.concurrent.atomic.LongAdder;
  * The fields behind Dropwizard's and Cassandra's metrics. Reading them costs no allocation, where the public way
  * takes two arrays of 165 numbers and as many divisions for each look at a histogram, or an iterator for each count of
  * a latency. Everything here may fail on another version: callers then go the public way.
+ *
+ * <p>What differs: 4.0 and 4.1 bring a Dropwizard whose counts are adders of its own, read by {@code getCount()}; 5.0's
+ * are the JDK's. 6.0 overrides Dropwizard's classes and leaves the fields of their superclasses unused, so a field is
+ * looked for from the object's own class upwards, and an adder is believed only if {@code getCount()} is Dropwizard's.
  */
 final class Internals {
+    private static final String DROPWIZARD = "com.codahale.metrics.";
+    private static final String CASSANDRA = "org.apache.cassandra.metrics.";
+
     private Internals() {}
 
-    /** The adder behind a count, or null if the class overrides how it counts or hides it. */
-    static LongAdder adder(Metric metric, boolean latenciesStandAlone) {
-        String type = metric.getClass().getName();
-        boolean plain = type.startsWith("com.codahale.metrics.")
-                || type.equals("org.apache.cassandra.metrics.SnapshottingTimer")
-                || type.equals("org.apache.cassandra.metrics.ClearableHistogram")
-                || latenciesStandAlone && type.startsWith("org.apache.cassandra.metrics.LatencyMetrics$LatencyMetrics");
-        if (!plain) {
-            return null;
-        }
+    /**
+     * What to ask for a metric's count: a {@code LongAdder} where there is one, else something {@code Counting}, which
+     * may be the metric itself.
+     *
+     * @param latenciesStandAlone they are nobody's sum, so what {@code LatencyMetrics} adds to its own count is nothing
+     */
+    static Object counted(Metric metric, boolean latenciesStandAlone) {
         try {
-            Object counted = metric instanceof Timer ? field(Timer.class, "histogram", metric) : metric;
-            Class<?> owner = counted instanceof Histogram ? Histogram.class : counted.getClass();
-            while (owner != null && !owner.getName().startsWith("com.codahale.metrics.")) {
-                owner = owner.getSuperclass();
+            Object counted = metric;
+            Class<?> counter = counter(counted);
+            boolean latency = counter.getName().startsWith(CASSANDRA + "LatencyMetrics$");
+            if (latency && !latenciesStandAlone) {
+                return metric;
             }
-            Object count = field(owner, "count", counted);
-            return count instanceof LongAdder ? (LongAdder) count : null;
+            boolean known = counter.getName().startsWith(DROPWIZARD) || counter.getName().startsWith(CASSANDRA);
+            if (metric instanceof Timer && known) {
+                counted = field("histogram", metric);
+                counter = counter(counted);
+            } else if (latency) {
+                counter = counter.getSuperclass();
+            }
+            if (counter.getName().startsWith(DROPWIZARD)) {
+                Object count = field(counter, "count", counted);
+                return count instanceof LongAdder ? count : counted instanceof Counting ? counted : metric;
+            }
+            return counted instanceof Counting ? counted : metric;
         } catch (Throwable otherVersion) {
-            return null;
+            return metric;
         }
+    }
+
+    /** The class whose {@code getCount()} an object has. */
+    private static Class<?> counter(Object counting) throws ReflectiveOperationException {
+        return counting.getClass().getMethod("getCount").getDeclaringClass();
     }
 
     /** How a histogram keeps its counts: {@code DecayingEstimatedHistogramReservoir}'s striped array, never decaying. */
@@ -73,38 +95,53 @@ final class Internals {
     /** Null if the histogram's reservoir is of another make. */
     static Reservoir reservoir(Metric metric) {
         try {
-            Object histogram = metric instanceof Timer ? field(Timer.class, "histogram", metric) : metric;
-            Object reservoir = field(Histogram.class, "reservoir", histogram);
+            Object reservoir = field("reservoir", metric instanceof Timer ? field("histogram", metric) : metric);
             Reservoir found = new Reservoir();
-            found.exponent = -9; // timers are updated in nanoseconds
+            found.exponent = -9; // timers are updated in nanoseconds, and 4.0 keeps them so
             if (reservoir.getClass().getName().equals("org.apache.cassandra.metrics.ScalingReservoir")) {
-                found.exponent = scaled(reservoir);
-                reservoir = field(reservoir.getClass(), "delegate", reservoir);
+                found.exponent = scaled(field("scaleFunc", reservoir));
+                reservoir = field("delegate", reservoir);
             }
             if (!reservoir.getClass().getName().equals("org.apache.cassandra.metrics.DecayingEstimatedHistogramReservoir")) {
                 return null;
             }
-            found.counts = (AtomicLongArray) field(reservoir.getClass(), "buckets", reservoir);
-            found.stripes = (Integer) field(reservoir.getClass(), "nStripes", reservoir);
-            found.prime = (Integer) field(reservoir.getClass(), "distributionPrime", reservoir);
-            found.bounds = (long[]) field(reservoir.getClass(), "bucketOffsets", reservoir);
+            found.counts = (AtomicLongArray) field("buckets", reservoir);
+            found.stripes = (Integer) field("nStripes", reservoir);
+            found.prime = (Integer) field("distributionPrime", reservoir);
+            found.bounds = (long[]) field("bucketOffsets", reservoir);
             return found.counts.length() == (found.bounds.length + 1) * found.stripes ? found : null;
         } catch (Throwable otherVersion) {
             return null;
         }
     }
 
-    /** What one second becomes: 10^6 if the reservoir holds microseconds. */
-    private static int scaled(Object reservoir) throws ReflectiveOperationException {
-        Object function = field(reservoir.getClass(), "scaleFunc", reservoir);
-        java.lang.reflect.Method apply = function.getClass().getInterfaces()[0].getMethod("apply", long.class);
-        apply.setAccessible(true);
-        long second = (Long) apply.invoke(function, 1_000_000_000L);
-        int exponent = 0;
-        for (long one = second; one > 1; one /= 10) {
-            exponent--;
+    /** What one second becomes: 10^6, so −6, if the reservoir holds microseconds. 6.0 has another kind of function than 4.1 and 5.0. */
+    private static int scaled(Object function) throws ReflectiveOperationException {
+        for (Class<?> type : function.getClass().getInterfaces()) {
+            for (Method method : type.getMethods()) {
+                if (Modifier.isAbstract(method.getModifiers()) && method.getParameterCount() == 1 && method.getReturnType() == long.class) {
+                    method.setAccessible(true);
+                    int exponent = 0;
+                    for (long left = (Long) method.invoke(function, 1_000_000_000L); left > 1; left /= 10) {
+                        exponent--;
+                    }
+                    return exponent;
+                }
+            }
         }
-        return exponent;
+        throw new NoSuchMethodException("no function of a long");
+    }
+
+    /** The value of the first field of that name, from the object's class upwards. */
+    private static Object field(String name, Object of) throws ReflectiveOperationException {
+        for (Class<?> owner = of.getClass(); owner != null; owner = owner.getSuperclass()) {
+            try {
+                return field(owner, name, of);
+            } catch (NoSuchFieldException further) {
+                continue;
+            }
+        }
+        throw new NoSuchFieldException(name);
     }
 
     private static Object field(Class<?> owner, String name, Object of) throws ReflectiveOperationException {

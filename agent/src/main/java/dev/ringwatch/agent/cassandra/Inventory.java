@@ -6,6 +6,7 @@ import com.codahale.metrics.Metric;
 import com.codahale.metrics.MetricRegistry;
 import com.codahale.metrics.Sampling;
 import com.codahale.metrics.Timer;
+import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Bounds;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Model;
@@ -18,6 +19,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /** What there is to read of Cassandra's registry, kept up to date by name, and the reading of it. */
 public final class Inventory {
@@ -26,29 +28,49 @@ public final class Inventory {
     /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
     private static final int MAX_NAME = 255;
 
+    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
+    private static final int MAX_CHANGES = 1_000_000;
+    private static final String LOAD = Family.PREFIX + "Storage.Load";
+    /** {@code TotalLatency} counts microseconds in all versions, also in 4.0, whose buckets are in nanoseconds. */
+    private static final int TOTAL_LATENCY_EXPONENT = -6;
+
     private final MetricRegistry registry;
     private final RegistryWatch watch;
     private final Model model;
     private final Map<String, FamilyTable> families = new HashMap<>();
     private final List<FamilyTable> order = new ArrayList<>();
     private final Set<String> namesTaken = new HashSet<>();
+    private final Filters filters;
+    private final EntityCap cap;
     private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
     private Map<String, Integer> undecided = new HashMap<>();
+    /** {@code Storage.Load}; until it is known, every pass counts as one in which SSTables came or went. */
+    private Object load;
     private long pass;
     private long gaugeErrors;
     private long refused;
 
-    public Inventory(MetricRegistry registry, Model model) {
+    Inventory(MetricRegistry registry, Model model) {
+        this(registry, model, Filters.NONE, Integer.MAX_VALUE, line -> { });
+    }
+
+    /**
+     * @param maxEntities beyond which new ones are refused
+     * @param say is told so, once
+     */
+    public Inventory(MetricRegistry registry, Model model, Filters filters, int maxEntities, Consumer<String> say) {
         this.registry = registry;
         this.model = model;
-        this.watch = new RegistryWatch(registry);
+        this.filters = filters;
+        this.cap = new EntityCap(maxEntities, say);
+        this.watch = new RegistryWatch(registry, MAX_CHANGES);
     }
 
     /** One pass over everything. Allocates nothing while no metric comes, goes or moves. */
     public void sample(int passesPerMinute) {
         pass++;
         applyChanges();
-        budget.refill();
+        budget.refill(load == null ? pass : Column.count(load));
         for (int i = 0; i < order.size(); i++) {
             gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), budget);
         }
@@ -68,18 +90,29 @@ public final class Inventory {
         return refused;
     }
 
+    public int entities() {
+        int count = 0;
+        for (int i = 0; i < order.size(); i++) {
+            count += order.get(i).size();
+        }
+        return count;
+    }
+
+    /** Entities that were not let in for {@code max_entities}. */
+    public long entitiesRefused() {
+        return cap.refused();
+    }
+
     private void applyChanges() {
-        if (watch.missedSome()) {
+        if (watch.missedSome() | cap.hasRoomAgain(pass, entities())) {
             resync();
         }
-        for (String name = watch.poll(); name != null; name = watch.poll()) {
-            apply(name);
-        }
+        applyTouched();
         if (!undecided.isEmpty()) {
             Map<String, Integer> again = undecided;
             undecided = new HashMap<>();
             for (Map.Entry<String, Integer> entry : again.entrySet()) {
-                apply(entry.getKey());
+                guardedApply(entry.getKey());
                 Integer tries = undecided.get(entry.getKey());
                 if (tries != null) {
                     if (entry.getValue() >= MAX_TRIES) {
@@ -92,15 +125,42 @@ public final class Inventory {
         }
     }
 
+    /**
+     * In the order of their names: so tables stand by keyspace and metrics by name in the frame, and neighbours alike compress to
+     * half of what the registry's hash order does.
+     */
+    private void applyTouched() {
+        String name = watch.poll();
+        if (name == null) {
+            return;
+        }
+        List<String> names = new ArrayList<>();
+        for (; name != null; name = watch.poll()) {
+            names.add(name);
+        }
+        Collections.sort(names);
+        for (int i = 0; i < names.size(); i++) {
+            guardedApply(names.get(i));
+        }
+    }
+
     /** After more changes than the queue holds: every name there is, and every name we know. */
     private void resync() {
         for (String name : registry.getNames()) {
-            apply(name);
+            guardedApply(name);
         }
         Set<Metric> there = Collections.newSetFromMap(new IdentityHashMap<>());
         there.addAll(registry.getMetrics().values());
         for (FamilyTable family : order) {
             family.keepOnly(there);
+        }
+    }
+
+    private void guardedApply(String name) {
+        try {
+            apply(name);
+        } catch (Throwable thrown) { // a metric of someone else's making: this one is not read, the others are
+            refused++;
         }
     }
 
@@ -119,11 +179,27 @@ public final class Inventory {
             return;
         }
         String total = totalOf(family.metric);
-        if (total != null && sumBelongs(name, family, total)) {
+        total = total != null && sumBelongs(name, family, total) ? total : null;
+        if (!filters.isEmpty() && isFilteredOut(family, metric, total)) {
+            if (table != null && table.row(family.values) != null) {
+                table.gate(table.row(family.values), family.metric, metric); // it still tells that its table moved
+            }
+            return;
+        }
+        if (total != null) {
             addSum(name, table, family, total, metric);
             return;
         }
         add(name, table, family, metric);
+    }
+
+    /** Names do not depend on a reservoir's unit; a sum goes with its timer. */
+    private boolean isFilteredOut(Family family, Metric metric, String timerOfSum) {
+        Naming.Rule rule = timerOfSum != null ? Naming.rule(family.entity, timerOfSum, Naming.Source.TIMER, 0)
+                : Naming.rule(family.entity, family.metric, metric instanceof Timer ? Naming.Source.TIMER
+                        : metric instanceof Sampling ? Naming.Source.HISTOGRAM
+                        : metric instanceof Counting ? Naming.Source.COUNT : Naming.Source.LONG_GAUGE, 0);
+        return rule != null && !filters.acceptsCell(family.entity, family.labels, family.values, rule.name);
     }
 
     /** {@code ReadTotalLatency} is the sum of {@code ReadLatency}, if that is a timer. */
@@ -142,7 +218,9 @@ public final class Inventory {
         FamilyTable.Row row = table == null ? null : table.row(family.values);
         Column column = table == null ? null : table.column(timer);
         if (row == null || !(column instanceof HistogramColumn) || column.registered[row.number] == null) {
-            undecided.putIfAbsent(name, 0); // its timer comes first or soon
+            if (row != null || !cap.isFull(entities())) {
+                undecided.putIfAbsent(name, 0); // its timer comes first or soon
+            }
             return;
         }
         HistogramColumn histogram = (HistogramColumn) column;
@@ -170,7 +248,13 @@ public final class Inventory {
                 refused++;
                 return;
             }
+            if (!cap.admits(family, entities())) {
+                return;
+            }
             row = table.addRow(family.values, pass);
+            if (!filters.isEmpty()) {
+                gateWithFilteredOut(name, table, row, family);
+            }
         }
         Metric before = column.registered[row.number];
         if (before == metric) {
@@ -179,6 +263,9 @@ public final class Inventory {
         if (before != null) {
             table.renew(row, pass);
         }
+        if (name.equals(LOAD) && metric instanceof Counting) {
+            load = Internals.counted(metric, false);
+        }
         if (column.install(row.number, metric)) {
             row.sources += before == null ? 1 : 0;
             table.gate(row, family.metric, metric);
@@ -186,6 +273,18 @@ public final class Inventory {
             refused++;
             if (row.sources == 0) {
                 table.removeRow(row);
+            }
+        }
+    }
+
+    /** What came before the entity's first wanted metric and is itself not wanted. */
+    private void gateWithFilteredOut(String name, FamilyTable table, FamilyTable.Row row, Family family) {
+        int type = name.indexOf('.', Family.PREFIX.length()) + 1;
+        for (String gate : FamilyTable.GATE) {
+            String sibling = name.substring(0, type) + gate + name.substring(type + family.metric.length());
+            Metric metric = registry.getMetrics().get(sibling);
+            if (metric != null && isFilteredOut(Family.of(sibling), metric, null)) {
+                table.gate(row, gate, metric);
             }
         }
     }
@@ -224,7 +323,7 @@ public final class Inventory {
             source = metric instanceof Timer ? Naming.Source.TIMER : Naming.Source.HISTOGRAM;
             layout = Internals.reservoir(metric);
             if (layout == null) {
-                return null; // bounds unknown
+                    return null; // bounds unknown
             }
         } else if (metric instanceof Counting) {
             source = Naming.Source.COUNT;
@@ -242,8 +341,11 @@ public final class Inventory {
             return null;
         }
         FamilyTable table = family(family);
-        boolean standAlone = family.entity.equals("table") || family.entity.equals("index_table");
+        boolean standAlone = !family.entity.startsWith("other_"); // sums over others are not read, as far as we know them
         Column column = column(source, rule, layout, metric, standAlone);
+        column.out.origin = family.metric;
+        column.out.originCounts = source == Naming.Source.COUNT;
+        column.bySSTables = rule.bySSTables;
         table.template.add(column.out);
         table.addColumn(family.metric, column);
         return column;
@@ -263,6 +365,9 @@ public final class Inventory {
             default:
                 Bounds bounds = model.bounds(rule.exponent, layout.bounds);
                 boolean hasSum = metric.getClass().getName().endsWith("LatencyMetricsTimer");
+                if (hasSum) {
+                    rule.exponent = TOTAL_LATENCY_EXPONENT;
+                }
                 return new HistogramColumn(histogram(rule, Kind.HISTOGRAM, bounds, hasSum), layout, standAlone);
         }
     }
@@ -277,7 +382,7 @@ public final class Inventory {
 
     /**
      * The bounds of an {@code EstimatedHistogram} given only as counts: its series starts at 1 and grows by a fifth.
-     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118; newer ones may be shorter.
+     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118, or with 150 and 114 in 4.0.
      */
     private static long[] estimatedBounds(String name) {
         int count = name.contains("column") ? 118 : 155;
@@ -296,6 +401,7 @@ public final class Inventory {
         try {
             value = gauge.getValue();
         } catch (Throwable thrown) {
+            gaugeErrors++;
             value = null;
         }
         if (value == null) {

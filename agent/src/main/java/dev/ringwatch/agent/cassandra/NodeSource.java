@@ -109,7 +109,7 @@ public final class NodeSource {
     static void identity(Model model, NodeBeans beans, String address) {
         model.place(limited(beans.datacenter()), limited(beans.rack()));
         model.fact("address", address);
-        model.fact("rpc_address", beans.rpcAddress(address));
+        model.fact("rpc_address", beans.rpcAddress());
         model.fact("cassandra_version", beans.releaseVersion());
         model.fact("java_version", System.getProperty("java.version", ""));
         model.fact("os", System.getProperty("os.name", "") + " " + System.getProperty("os.version", "")

@@ -15,18 +15,28 @@ import java.util.concurrent.atomic.AtomicInteger;
  * enqueues a name and nothing else, and never throws. What a name means now is looked up later, so the order of
  * events does not matter.
  */
-final class RegistryWatch implements MetricRegistryListener {
+public final class RegistryWatch implements MetricRegistryListener {
     /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
     private static final int MAX_QUEUED = 1_000_000;
 
     private final MetricRegistry registry;
+    private final int maxQueued;
     private final ConcurrentLinkedQueue<String> touched = new ConcurrentLinkedQueue<>();
     private final AtomicInteger queued = new AtomicInteger();
     private volatile boolean missed;
 
-    /** Adding a listener reports every metric that is there already. */
     RegistryWatch(MetricRegistry registry) {
+        this(registry, MAX_QUEUED);
+    }
+
+    /**
+     * Adding a listener reports every metric that is there already.
+     *
+     * @param maxQueued names that wait; beyond that {@link #missedSome} says that all are to be looked at again
+     */
+    public RegistryWatch(MetricRegistry registry, int maxQueued) {
         this.registry = registry;
+        this.maxQueued = maxQueued;
         registry.addListener(this);
     }
 
@@ -35,7 +45,7 @@ final class RegistryWatch implements MetricRegistryListener {
     }
 
     /** The next name that came or went, or null. */
-    String poll() {
+    public String poll() {
         String name = touched.poll();
         if (name != null) {
             queued.decrementAndGet();
@@ -44,7 +54,7 @@ final class RegistryWatch implements MetricRegistryListener {
     }
 
     /** True once after names were lost. */
-    boolean missedSome() {
+    public boolean missedSome() {
         boolean was = missed;
         if (was) {
             missed = false;
@@ -52,9 +62,14 @@ final class RegistryWatch implements MetricRegistryListener {
         return was;
     }
 
+    /** Whether there is anything to poll or to look at again. */
+    public boolean moved() {
+        return missed || queued.get() > 0;
+    }
+
     private void touch(String name) {
         try {
-            if (queued.incrementAndGet() > MAX_QUEUED) {
+            if (queued.incrementAndGet() > maxQueued) {
                 queued.decrementAndGet();
                 missed = true;
             } else {

@@ -1,19 +1,24 @@
 package dev.ringwatch.agent.delivery;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.net.HttpURLConnection;
-import java.net.Proxy;
+import java.net.SocketTimeoutException;
 import java.net.URL;
-import java.util.function.Supplier;
+import java.nio.charset.StandardCharsets;
 
-/** One POST of one frame and what its answer means. */
+/**
+ * One POST of one frame and what its answer means: HTTP/1.1 as little as a request with a length and the reading of a status need.
+ * {@code HttpURLConnection} would do, were it not for the host's proxies, cookies and authenticators that it asks, and for
+ * servers that take or give a byte now and then, which it waits for. Redirects are not followed: they would carry
+ * the key elsewhere.
+ */
 final class HttpPost {
     static final String CONTENT_TYPE = "application/vnd.ringwatch.frame";
     private static final int CONNECT_TIMEOUT_MS = 5_000;
     private static final int READ_TIMEOUT_MS = 15_000;
-    /** Enough for one sentence; what is beyond is left unread and the connection closed. */
+    /** For all of one request, a frame of 16 MiB over a slow line included. */
+    private static final long TOTAL_NS = 60_000_000_000L;
+    private static final int MAX_HEAD = 16 << 10;
+    /** An answer up to that is read so that the connection can be used again, else it is closed. */
     private static final int MAX_ANSWER = 4096;
     /** However long a server asks us to stay away. */
     static final int MAX_RETRY_AFTER_S = 300;
@@ -22,90 +27,215 @@ final class HttpPost {
     static final int OK = 0;
     /** Try again later. */
     static final int RETRY = 1;
-    /** Will never be taken. */
+    /** This frame will never be taken. */
     static final int REJECTED = 2;
 
-    private final Supplier<String> key;
-    private final byte[] scrap = new byte[MAX_ANSWER];
-    /** Of the last answer. */
-    int status;
+    private final ApiKey key;
+    private final Tls tls;
+    private final String agent;
+    private final Connection connection = new Connection(READ_TIMEOUT_MS);
+    private final long totalNs;
+    private volatile long endAt;
+    private volatile boolean busy;
+    /** Of the last answer; 0 if there was none. */
+    volatile int status;
     int retryAfterSeconds;
+    /** Why the last one failed, for people. */
+    String problem;
 
-    HttpPost(Supplier<String> key) {
-        this.key = key;
+    private int bodyLength;
+    private boolean keep;
+
+    HttpPost(ApiKey key, Tls tls, String version) {
+        this(key, tls, version, TOTAL_NS);
     }
 
-    /** Decides for every answer and every failure whether it is worth another try; nothing else does. */
+    HttpPost(ApiKey key, Tls tls, String version, long totalNs) {
+        this.totalNs = totalNs;
+        this.key = key;
+        this.tls = tls;
+        this.agent = "ringwatch-agent/" + version;
+    }
+
+    /**
+     * Decides for every answer and every failure whether it is worth another try; nothing else does. Only an answer that speaks of
+     * this very frame ends it: a wrong key or address (401, 403, 404, redirects) can be put right, and frames wait for that.
+     */
     int post(URL url, byte[] frame) {
         status = 0;
         retryAfterSeconds = 0;
-        HttpURLConnection connection = null;
+        problem = null;
+        endAt = System.nanoTime() + totalNs;
+        busy = true;
         try {
-            connection = (HttpURLConnection) url.openConnection(Proxy.NO_PROXY);
-            connection.setConnectTimeout(CONNECT_TIMEOUT_MS);
-            connection.setReadTimeout(READ_TIMEOUT_MS);
-            connection.setInstanceFollowRedirects(false); // they would carry the key elsewhere
-            connection.setUseCaches(false);
-            connection.setRequestMethod("POST");
-            connection.setDoOutput(true);
-            connection.setFixedLengthStreamingMode(frame.length);
-            connection.setRequestProperty("Content-Type", CONTENT_TYPE);
-            connection.setRequestProperty("Authorization", "Bearer " + key.get());
-            try (OutputStream body = connection.getOutputStream()) {
-                body.write(frame);
+            boolean https = url.getProtocol().equals("https");
+            boolean reused = !(https && tls.reload()) && connection.isOpenTo(url);
+            byte[] head = head(url, frame.length);
+            try {
+                exchange(url, head, frame, reused);
+            } catch (IOException e) {
+                if (!reused || connection.heard() || e instanceof SocketTimeoutException) {
+                    throw e;
+                }
+                exchange(url, head, frame, false); // it may have been closed while it was idle
             }
-            status = connection.getResponseCode();
-            retryAfterSeconds = retryAfter(connection.getHeaderField("Retry-After"));
-            drain(connection);
-        } catch (IOException | RuntimeException unreachable) {
-            // an answer may come before all of the body was taken, and then writing fails: ask for it once more
-            if (status == 0) {
-                status = answered(connection);
-            }
-            if (connection != null) {
-                connection.disconnect();
-            }
+        } catch (IOException | RuntimeException e) {
+            connection.close();
+            problem = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        } finally {
+            busy = false;
         }
         if (status >= 200 && status < 300) {
             return OK;
         }
-        return status == 429 || status >= 500 || status < 300 ? RETRY : REJECTED;
+        if (status != 0) {
+            problem = "HTTP status " + status;
+        }
+        return status == 400 || status == 413 || status == 415 || status == 422 ? REJECTED : RETRY;
     }
 
-    private static int answered(HttpURLConnection connection) {
+    private void exchange(URL url, byte[] head, byte[] frame, boolean reused) throws IOException {
+        if (reused) {
+            connection.deadline(endAt);
+        } else {
+            connection.open(url, tls, CONNECT_TIMEOUT_MS, endAt);
+        }
+        IOException cut = null;
         try {
-            return connection == null ? 0 : Math.max(0, connection.getResponseCode());
-        } catch (IOException | RuntimeException none) {
-            return 0;
+            connection.write(head, frame);
+        } catch (IOException e) { // an answer may come before all of the body was taken
+            cut = e;
+        }
+        try {
+            answer();
+        } catch (IOException none) {
+            throw cut != null && status == 0 ? cut : none;
+        }
+        if (cut != null || !keep || !drained()) {
+            connection.close();
         }
     }
 
-    /** Reads a short answer to its end so that the connection can be used again; a longer one is cut off. */
-    private void drain(HttpURLConnection connection) throws IOException {
-        InputStream answer = status >= 400 ? connection.getErrorStream() : connection.getInputStream();
-        if (answer == null) {
+    private byte[] head(URL url, int length) throws IOException {
+        String head = "POST " + url.getPath() + " HTTP/1.1\r\n"
+                + "Host: " + url.getAuthority().substring(url.getAuthority().indexOf('@') + 1) + "\r\n"
+                + "User-Agent: " + agent + "\r\n"
+                + "Authorization: Bearer " + key.get() + "\r\n"
+                + "Content-Type: " + CONTENT_TYPE + "\r\n"
+                + "Ringwatch-Sent: " + System.currentTimeMillis() + "\r\n"
+                + "Content-Length: " + length + "\r\n\r\n";
+        return head.getBytes(StandardCharsets.ISO_8859_1);
+    }
+
+    /** Reads to the end of the headers; interim answers (1xx) are passed over. */
+    private void answer() throws IOException {
+        int left = MAX_HEAD;
+        int code;
+        do {
+            keep = true;
+            bodyLength = -1;
+            StringBuilder line = new StringBuilder(64);
+            left = line(line, left);
+            code = statusOf(line);
+            for (left = line(line, left); line.length() > 0; left = line(line, left)) {
+                header(line.toString());
+            }
+        } while (code < 200);
+        status = code;
+    }
+
+    private int statusOf(StringBuilder line) throws IOException {
+        if (line.length() < 12 || line.indexOf("HTTP/1.") != 0 || line.charAt(8) != ' '
+                || line.length() > 12 && line.charAt(12) != ' ') {
+            throw new IOException("this is no HTTP server");
+        }
+        keep = line.charAt(7) != '0';
+        int code = 0;
+        for (int i = 9; i < 12; i++) {
+            if (line.charAt(i) < '0' || line.charAt(i) > '9') {
+                throw new IOException("this is no HTTP server");
+            }
+            code = code * 10 + line.charAt(i) - '0';
+        }
+        bodyLength = code == 204 || code == 304 ? 0 : -1;
+        if (code < 100) {
+            throw new IOException("this is no HTTP server");
+        }
+        return code;
+    }
+
+    private void header(String line) {
+        int colon = line.indexOf(':');
+        if (colon < 0) {
             return;
         }
-        int total = 0;
-        for (int n = answer.read(scrap); n >= 0; n = answer.read(scrap)) {
-            total += n;
-            if (total > MAX_ANSWER) {
-                connection.disconnect();
+        String value = line.substring(colon + 1).trim();
+        switch (line.substring(0, colon).toLowerCase(java.util.Locale.ROOT)) {
+            case "content-length":
+                bodyLength = bodyLength == 0 ? 0 : number(value, MAX_ANSWER + 1);
                 return;
-            }
+            case "transfer-encoding":
+                keep = false;
+                return;
+            case "connection":
+                keep &= !value.equalsIgnoreCase("close");
+                return;
+            case "retry-after": // seconds only: a date would need the other side's clock
+                retryAfterSeconds = Math.max(0, number(value, MAX_RETRY_AFTER_S));
+                return;
+            default:
         }
-        answer.close();
     }
 
-    /** Seconds only: a date would need the other side's clock. */
-    private static int retryAfter(String header) {
-        if (header == null) {
-            return 0;
+    private static int number(String digits, int atMost) {
+        try {
+            return (int) Math.min(atMost, Long.parseLong(digits));
+        } catch (NumberFormatException none) {
+            return -1;
+        }
+    }
+
+    /** @return how much of a head may still come */
+    private int line(StringBuilder into, int left) throws IOException {
+        into.setLength(0);
+        for (int c = connection.read(); c != '\n'; c = connection.read()) {
+            if (c < 0 || --left < 0) {
+                throw new IOException(c < 0 ? "the connection was closed without an answer" : "the answer's headers do not end");
+            }
+            into.append((char) c);
+        }
+        if (into.length() > 0 && into.charAt(into.length() - 1) == '\r') {
+            into.setLength(into.length() - 1);
+        }
+        return left - 1;
+    }
+
+    /** Reads a short answer to its end. */
+    private boolean drained() {
+        if (bodyLength < 0 || bodyLength > MAX_ANSWER) {
+            return false;
         }
         try {
-            return Math.max(0, Math.min(MAX_RETRY_AFTER_S, Integer.parseInt(header.trim())));
-        } catch (NumberFormatException notSeconds) {
-            return 0;
+            for (int i = 0; i < bodyLength; i++) {
+                if (connection.read() < 0) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (IOException cut) {
+            return false;
         }
+    }
+
+    /** From any thread: ends a request that takes too long, which only one that hangs in writing does. */
+    void endIfSlow() {
+        if (busy && System.nanoTime() - endAt > 0) {
+            connection.end();
+        }
+    }
+
+    /** From any thread: ends whatever is under way, for good. */
+    void end() {
+        connection.endForGood();
     }
 }

@@ -7,8 +7,12 @@ public abstract class Compressor {
     /** The number on the wire. */
     abstract int id();
 
-    /** Bytes written to {@code to}, or 0 if they would not be fewer than {@code length}. */
-    abstract int compress(byte[] from, int length, byte[] to);
+    /**
+     * Bytes written to {@code to}, or 0 if they would not be fewer than {@code length}.
+     *
+     * @param hard for key frames, of which there is one in five minutes: smaller, for more time
+     */
+    abstract int compress(byte[] from, int length, byte[] to, boolean hard);
 
     /** zstd where the host has zstd-jni (every Cassandra since 4.0 does), deflate otherwise. */
     public static Compressor best() {
@@ -33,7 +37,7 @@ public abstract class Compressor {
         }
 
         @Override
-        int compress(byte[] from, int length, byte[] to) {
+        int compress(byte[] from, int length, byte[] to, boolean hard) {
             deflater.reset();
             deflater.setInput(from, 0, length);
             deflater.finish();
@@ -46,6 +50,8 @@ public abstract class Compressor {
     private static final class Zstd extends Compressor {
         /** Of 1 to 22: beyond 3 a frame shrinks by a few percent for twice the time. */
         private static final int LEVEL = 3;
+        /** A key frame of 1,000 tables takes 8 ms instead of 1 and is a seventh smaller. */
+        private static final int HARD = 15;
 
         private final com.github.luben.zstd.ZstdCompressCtx context =
                 new com.github.luben.zstd.ZstdCompressCtx().setLevel(LEVEL);
@@ -56,9 +62,10 @@ public abstract class Compressor {
         }
 
         @Override
-        int compress(byte[] from, int length, byte[] to) {
+        int compress(byte[] from, int length, byte[] to, boolean hard) {
             int written;
             try {
+                context.setLevel(hard ? HARD : LEVEL);
                 written = context.compressByteArray(to, 0, to.length, from, 0, length);
             } catch (com.github.luben.zstd.ZstdException tooLong) {
                 return 0;

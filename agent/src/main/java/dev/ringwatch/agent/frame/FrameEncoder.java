@@ -63,7 +63,7 @@ public final class FrameEncoder {
     }
 
     private int header(long started, long sequence, long at, long keyAge, long cost) {
-        int size = compress();
+        int size = compress(keyAge == 0);
         frame.clear();
         frame.u8('R');
         frame.u8('W');
@@ -99,13 +99,13 @@ public final class FrameEncoder {
         return check;
     }
 
-    private int compress() {
+    private int compress(boolean hard) {
         if (compressor == null || payload.length() == 0) {
             return 0;
         }
         if (compressed.length < payload.length()) {
             compressed = new byte[payload.length() * 2];
         }
-        return compressor.compress(payload.array(), payload.length(), compressed);
+        return compressor.compress(payload.array(), payload.length(), compressed, hard);
     }
 }

@@ -18,6 +18,17 @@ public final class Metric {
     public final Bounds bounds;
     public final boolean hasSum;
 
+    /** Slots per block of {@link #changes}: the lines of that many cells are worth keeping together. */
+    public static final int BLOCK = 128;
+
+    /** What Cassandra calls it in its registry, or null: other exporters' names are made of that. */
+    public String origin;
+    /** Of what has an {@link #origin}: it is a counter or a meter there, not a gauge. */
+    public boolean originCounts;
+
+    /** Per block of slots, how often one of its cells became another: whoever keeps something made of them compares it. */
+    private int[] changes = new int[0];
+
     /** Integers, double bits, or a histogram's sum. */
     long[] now = new long[0];
     long[] base = new long[0];
@@ -62,21 +73,26 @@ public final class Metric {
 
     /** Counters and gauges. */
     public void set(int slot, long value) {
-        now[slot] = value;
-        present[slot] = true;
+        if (now[slot] != value || !present[slot]) {
+            now[slot] = value;
+            present[slot] = true;
+            changed(slot);
+        }
     }
 
     /** NaN means that there is no value. */
     public void setDouble(int slot, double value) {
         if (value != value) {
-            present[slot] = false;
+            absent(slot);
         } else {
-            now[slot] = Double.doubleToRawLongBits(value);
-            present[slot] = true;
+            set(slot, Double.doubleToRawLongBits(value));
         }
     }
 
     public void setText(int slot, String value) {
+        if (!present[slot] || !value.equals(text[slot])) {
+            changed(slot);
+        }
         text[slot] = value;
         present[slot] = true;
     }
@@ -85,6 +101,7 @@ public final class Metric {
         now[slot] = sum;
         touched[slot] = true;
         present[slot] = true;
+        changed(slot);
     }
 
     /** The cell's bucket counts, to be overwritten by the caller; marks the cell as present and changed. */
@@ -95,16 +112,32 @@ public final class Metric {
         }
         touched[slot] = true;
         present[slot] = true;
+        changed(slot);
         return counts;
     }
 
     /** A histogram that has counted nothing yet: a value, and all of it zero. */
     public void setEmpty(int slot) {
-        present[slot] = true;
+        if (!present[slot]) {
+            present[slot] = true;
+            changed(slot);
+        }
     }
 
     public void absent(int slot) {
-        present[slot] = false;
+        if (present[slot]) {
+            present[slot] = false;
+            changed(slot);
+        }
+    }
+
+    /** Rises with every change to a cell of the block; it wraps around after 2^32 of them. */
+    public int changes(int block) {
+        return changes[block];
+    }
+
+    private void changed(int slot) {
+        changes[slot / BLOCK]++;
     }
 
     public boolean isPresent(int slot) {
@@ -125,6 +158,7 @@ public final class Metric {
     }
 
     void grow(int capacity) {
+        changes = Arrays.copyOf(changes, (capacity + BLOCK - 1) / BLOCK);
         now = Arrays.copyOf(now, capacity);
         base = Arrays.copyOf(base, capacity);
         present = Arrays.copyOf(present, capacity);
@@ -142,6 +176,7 @@ public final class Metric {
 
     /** A slot's beginning: no value yet, and a base as FORMAT.md §4.4 has it for added entities, present and zero. */
     void reset(int slot) {
+        changed(slot);
         now[slot] = 0;
         base[slot] = 0;
         present[slot] = false;
@@ -159,6 +194,7 @@ public final class Metric {
 
     /** Current values only: whoever moves slots is about to write a key frame. */
     void move(int from, int to) {
+        changed(to);
         now[to] = now[from];
         present[to] = present[from];
         if (bounds != null) {

@@ -4,16 +4,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BiPredicate;
 
 /** All that is known of one node at one instant, and what its window's key frame said. */
 public final class Model {
     private final List<Bounds> bounds = new ArrayList<>();
     private final List<Template> templates = new ArrayList<>();
+    /** With those of which nothing is to be seen. */
+    private final List<Template> known = new ArrayList<>();
+    private String cluster = "";
     private String datacenter = "";
     private String rack = "";
     /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
     private final TreeMap<String, String> facts = new TreeMap<>();
     private boolean identityChanged;
+    private BiPredicate<Template, Metric> shown;
+    private volatile long passes;
 
     int keyTemplates;
     int keyBounds;
@@ -31,10 +37,27 @@ public final class Model {
         return added;
     }
 
-    /** Takes in a template, which must have a metric by the time a frame is written. */
+    /** Which metrics are to be seen; who writes the others writes for nobody. Set before any is added. */
+    public void show(BiPredicate<Template, Metric> wanted) {
+        shown = wanted;
+    }
+
+    /** Takes in a template. It is seen from its first metric that is to be seen. */
     public Template add(Template template) {
-        templates.add(template);
+        template.model = this;
+        known.add(template);
+        if (template.metricCount() > 0) {
+            templates.add(template);
+        }
         return template;
+    }
+
+    boolean shows(Template template, Metric metric) {
+        return shown == null || shown.test(template, metric);
+    }
+
+    void begin(Template template) {
+        templates.add(template);
     }
 
     public int templateCount() {
@@ -53,6 +76,15 @@ public final class Model {
         return bounds.get(index);
     }
 
+    /** As frames have it; empty until Cassandra has told. */
+    public String cluster() {
+        return cluster;
+    }
+
+    public void cluster(String name) {
+        cluster = name;
+    }
+
     public String datacenter() {
         return datacenter;
     }
@@ -69,6 +101,21 @@ public final class Model {
 
     public void fact(String name, String value) {
         identityChanged |= !value.equals(facts.put(name, value));
+    }
+
+    /** The fact of that name, or an empty text. */
+    public String fact(String name) {
+        return facts.getOrDefault(name, "");
+    }
+
+    /** Called when a pass has written all it has to say. */
+    public void passed() {
+        passes++; // only the sampler writes it
+    }
+
+    /** Passes that are complete; while it stands still, so do all values. */
+    public long passes() {
+        return passes;
     }
 
     Map<String, String> facts() {
@@ -91,9 +138,9 @@ public final class Model {
     void beginKeyFrame() {
         keyTemplates = 0;
         keyBounds = 0;
-        for (int i = 0; i < templates.size(); i++) {
-            templates.get(i).compact();
-            templates.get(i).keySlots = 0;
+        for (int i = 0; i < known.size(); i++) {
+            known.get(i).compact();
+            known.get(i).keySlots = 0;
         }
     }
 

@@ -14,6 +14,10 @@ public final class Template {
     public final String type;
     private final String[] labels;
     private final List<Metric> metrics = new ArrayList<>();
+    /** With those that are not to be seen: they have cells like the others, which nobody reads. */
+    private final List<Metric> all = new ArrayList<>();
+    /** Asked what is to be seen; null shows everything. */
+    Model model;
     private String[][] entities = new String[8][];
     private boolean[] live = new boolean[8];
     private Object[] owners = new Object[8];
@@ -45,7 +49,13 @@ public final class Template {
         for (int slot = 0; slot < slots; slot++) {
             metric.reset(slot);
         }
-        metrics.add(metric);
+        all.add(metric);
+        if (model == null || model.shows(this, metric)) {
+            metrics.add(metric);
+            if (model != null && metrics.size() == 1) {
+                model.begin(this);
+            }
+        }
         return metric;
     }
 
@@ -70,8 +80,8 @@ public final class Template {
         owners[slot] = owner;
         live[slot] = true;
         liveCount++;
-        for (int i = 0; i < metrics.size(); i++) {
-            metrics.get(i).reset(slot);
+        for (int i = 0; i < all.size(); i++) {
+            all.get(i).reset(slot);
         }
         if (owner != null) {
             owner.slot = slot;
@@ -86,8 +96,8 @@ public final class Template {
         live[slot] = false;
         liveCount--;
         owners[slot] = null;
-        for (int i = 0; i < metrics.size(); i++) {
-            metrics.get(i).absent(slot);
+        for (int i = 0; i < all.size(); i++) {
+            all.get(i).absent(slot);
         }
     }
 
@@ -103,6 +113,11 @@ public final class Template {
         return liveCount;
     }
 
+    /** The label values of an entity, not to be changed: another entity has another array. Null in a slot nobody has. */
+    public String[] entity(int slot) {
+        return entities[slot];
+    }
+
     public String labelValue(int slot, int label) {
         return entities[slot][label];
     }
@@ -112,8 +127,8 @@ public final class Template {
         live = Arrays.copyOf(live, capacity);
         owners = Arrays.copyOf(owners, capacity);
         numbers = Arrays.copyOf(numbers, capacity);
-        for (int i = 0; i < metrics.size(); i++) {
-            metrics.get(i).grow(capacity);
+        for (int i = 0; i < all.size(); i++) {
+            all.get(i).grow(capacity);
         }
     }
 
@@ -133,8 +148,8 @@ public final class Template {
             entities[slot] = null;
             owners[slot] = null;
             live[slot] = false;
-            for (int i = 0; i < metrics.size(); i++) {
-                metrics.get(i).reset(slot);
+            for (int i = 0; i < all.size(); i++) {
+                all.get(i).reset(slot);
             }
         }
         slots = to;
@@ -147,8 +162,8 @@ public final class Template {
         if (owners[to] != null) {
             ((Entity) owners[to]).slot = to;
         }
-        for (int i = 0; i < metrics.size(); i++) {
-            metrics.get(i).move(from, to);
+        for (int i = 0; i < all.size(); i++) {
+            all.get(i).move(from, to);
         }
     }
 

@@ -1,131 +1,195 @@
 package dev.ringwatch.agent.pull;
 
-import dev.ringwatch.agent.frame.Bytes;
 import dev.ringwatch.agent.frame.Model;
-import dev.ringwatch.agent.frame.Template;
-import java.io.BufferedOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.nio.charset.StandardCharsets;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.zip.DataFormatException;
 
-/** A server for one path, on a plain socket: the small runtimes that Cassandra 4 is run on have no HTTP server. */
+/**
+ * A server for one path, by hand: the small runtimes that Cassandra 4 is run on have no HTTP server. One thread, which
+ * sleeps while nobody is connected, and a bounded number of clients, none of which it ever waits for.
+ */
 public final class MetricsServer implements Runnable {
-    private static final int WAITING = 16;
-    private static final int READ_TIMEOUT_MS = 5_000;
-    private static final int MAX_REQUEST = 8_192;
-    /** Sockets have no timeout for writing: whoever reads slower than this is cut off by {@link #endSlowScrape}. */
-    private static final long MAX_SCRAPE_NS = 15_000_000_000L;
+    /** When one more comes, the one that has kept us waiting longest goes. */
+    private static final int MAX_CONNECTIONS = 64;
+    private static final int BACKLOG = 64;
+    /** To send a request. */
+    private static final long REQUEST_NS = 5_000_000_000L;
+    /** To take an answer; Prometheus gives up after 10 s by default. */
+    private static final long ANSWER_NS = 15_000_000_000L;
+    /** Between requests: more than the minute at which many scrape. */
+    private static final long IDLE_NS = 90_000_000_000L;
+    private static final long LOOK_MS = 500;
+    private static final long ACCEPT_AGAIN_NS = 200_000_000L;
 
-    private final ServerSocket socket;
-    private final Model model;
-    private final Exposition exposition = new Exposition();
-    private volatile Socket scrape;
-    private volatile long scrapeStarted;
+    private final ServerSocketChannel listening;
+    private final Pages pages;
+    private final List<Connection> connections = new ArrayList<>();
+    private volatile Selector selector;
+    private volatile long served;
 
     /** @param model locked by whoever writes it or reads it here */
-    public MetricsServer(ServerSocket socket, Model model) {
-        this.socket = socket;
-        this.model = model;
+    public MetricsServer(ServerSocketChannel listening, Model model, List<Profile> profiles) {
+        this.listening = listening;
+        this.pages = new Pages(model, profiles);
     }
 
     /** Bound at once, so that a busy port is known before anything else begins. */
-    public static ServerSocket bind(String host, int port) throws IOException {
-        ServerSocket socket = new ServerSocket();
-        socket.setReuseAddress(true);
-        socket.bind(new InetSocketAddress(InetAddress.getByName(host), port), WAITING);
-        return socket;
+    public static ServerSocketChannel bind(String host, int port) throws IOException {
+        ServerSocketChannel channel = ServerSocketChannel.open();
+        try {
+            channel.socket().setReuseAddress(true);
+            channel.bind(new InetSocketAddress(InetAddress.getByName(host), port), BACKLOG);
+            return channel;
+        } catch (IOException | RuntimeException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    Pages pages() {
+        return pages;
+    }
+
+    long served() {
+        return served;
     }
 
     @Override
     public void run() {
-        while (!socket.isClosed()) {
-            try (Socket connection = socket.accept()) {
-                scrapeStarted = System.nanoTime();
-                scrape = connection;
-                serve(connection);
-            } catch (IOException | RuntimeException gone) {
-                if (socket.isClosed()) {
-                    return;
-                }
-            } finally {
-                scrape = null;
-            }
-        }
-    }
-
-    /** Called once a pass by the sampler. */
-    public void endSlowScrape() {
-        Socket slow = scrape;
-        if (slow != null && System.nanoTime() - scrapeStarted > MAX_SCRAPE_NS) {
-            try {
-                slow.close();
-            } catch (IOException gone) {
-                scrape = null;
-            }
-        }
-    }
-
-    private void serve(Socket connection) throws IOException {
-        connection.setSoTimeout(READ_TIMEOUT_MS);
-        String request = request(connection.getInputStream());
-        OutputStream out = new BufferedOutputStream(connection.getOutputStream(), 32 * 1024);
-        if (request.startsWith("GET /metrics ") || request.startsWith("GET /metrics?")) {
-            head(out, "200 OK", "text/plain; version=0.0.4; charset=utf-8");
-            body(out);
-        } else if (request.startsWith("GET ")) {
-            head(out, "404 Not Found", "text/plain");
-            out.write("there is /metrics\n".getBytes(StandardCharsets.US_ASCII));
-        } else {
-            head(out, "405 Method Not Allowed", "text/plain");
-        }
-        out.flush();
-    }
-
-    /** One metric at a time: rendered under the model's lock, sent without it. */
-    private void body(OutputStream out) throws IOException {
-        int templates;
-        synchronized (model) {
-            templates = model.templateCount();
-        }
-        for (int t = 0; t < templates; t++) {
-            for (int m = 0;; m++) {
-                Bytes lines;
-                synchronized (model) {
-                    Template template = model.template(t);
-                    if (m >= template.metricCount()) {
-                        break;
+        try (Selector selecting = Selector.open()) {
+            selector = selecting;
+            listening.configureBlocking(false);
+            listening.register(selecting, SelectionKey.OP_ACCEPT);
+            while (listening.isOpen()) {
+                selecting.select(connections.isEmpty() ? 0 : LOOK_MS);
+                for (SelectionKey key : selecting.selectedKeys()) {
+                    if (key.isValid() && key.isAcceptable()) {
+                        accept(selecting);
+                    } else if (key.isValid()) {
+                        go((Connection) key.attachment());
                     }
-                    lines = exposition.render(template, template.metric(m));
                 }
-                out.write(lines.array(), 0, lines.length());
+                selecting.selectedKeys().clear();
+                closeLate();
+            }
+        } catch (IOException | RuntimeException closed) {
+            if (listening.isOpen()) {
+                throw new IllegalStateException("/metrics is gone: " + closed, closed);
+            }
+        } finally {
+            while (!connections.isEmpty()) {
+                close(connections.get(0));
+            }
+            pages.end();
+        }
+    }
+
+    /** Ends {@link #run}, from any thread. */
+    void close() throws IOException {
+        listening.close();
+        Selector asleep = selector;
+        if (asleep != null) {
+            asleep.wakeup();
+        }
+    }
+
+    private void accept(Selector selecting) {
+        try {
+            SocketChannel channel = listening.accept();
+            if (channel == null) {
+                return;
+            }
+            if (connections.size() == MAX_CONNECTIONS) {
+                close(longest());
+            }
+            channel.configureBlocking(false);
+            SelectionKey key = channel.register(selecting, SelectionKey.OP_READ);
+            Connection connection = new Connection(channel, key, this::answer);
+            key.attach(connection);
+            connections.add(connection);
+        } catch (IOException | RuntimeException gone) {
+            // No file descriptors, perhaps: then it still waits, and asking again at once would take a whole core.
+            java.util.concurrent.locks.LockSupport.parkNanos(ACCEPT_AGAIN_NS);
+        }
+    }
+
+    /** Those that ask nothing go before those that are being answered. */
+    private Connection longest() {
+        Connection longest = null;
+        for (Connection connection : connections) {
+            if (longest == null || longest.isWriting() && !connection.isWriting()
+                    || longest.isWriting() == connection.isWriting() && connection.since() - longest.since() < 0) {
+                longest = connection;
+            }
+        }
+        return longest;
+    }
+
+    private void go(Connection connection) {
+        try {
+            if (!connection.go()) {
+                close(connection);
+            }
+        } catch (IOException | DataFormatException | RuntimeException | OutOfMemoryError gone) {
+            close(connection);
+        }
+    }
+
+    private void closeLate() {
+        long now = System.nanoTime();
+        for (int i = connections.size() - 1; i >= 0; i--) {
+            Connection connection = connections.get(i);
+            long allowed = connection.isWriting() ? ANSWER_NS : connection.isIdle() ? IDLE_NS : REQUEST_NS;
+            if (now - connection.since() > allowed) {
+                close(connection);
             }
         }
     }
 
-    private static void head(OutputStream out, String status, String type) throws IOException {
-        out.write(("HTTP/1.1 " + status + "\r\nContent-Type: " + type + "\r\nConnection: close\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+    private void close(Connection connection) {
+        connections.remove(connection);
+        connection.close();
     }
 
-    /** The request's first line; the rest is read to its end and ignored. */
-    private static String request(InputStream in) throws IOException {
-        byte[] head = new byte[MAX_REQUEST];
-        int length = 0;
-        while (length < head.length) {
-            int n = in.read(head, length, head.length - length);
-            if (n < 0) {
-                break;
-            }
-            length += n;
-            String text = new String(head, 0, length, StandardCharsets.ISO_8859_1);
-            if (text.contains("\r\n\r\n")) {
-                return text.substring(0, text.indexOf('\r'));
-            }
+    private Connection.Answer answer(Request request) {
+        if (request == null) {
+            return says("400 Bad Request", "this is not HTTP/1.1\n", false);
         }
-        throw new IOException("no request");
+        boolean keepAlive = request.keepAlive && !request.hasBody;
+        if (!request.method.equals("GET") && !request.method.equals("HEAD")) {
+            return says("405 Method Not Allowed\r\nAllow: GET, HEAD", "", keepAlive);
+        }
+        if (!request.path.equals("/metrics")) {
+            return says("404 Not Found", request.method.equals("HEAD") ? "" : "there is /metrics\n", keepAlive);
+        }
+        Page page = pages.page(request.openMetrics);
+        if (page == null) {
+            return says("503 Service Unavailable\r\nRetry-After: 5", "there was no pass yet\n", keepAlive);
+        }
+        served++; // only this thread writes it
+        Body body = new Body(page, request.gzip);
+        String head = "HTTP/1.1 200 OK\r\nContent-Type: "
+                + (request.openMetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8")
+                + "\r\nVary: Accept, Accept-Encoding\r\nContent-Length: " + body.length() + (request.gzip ? "\r\nContent-Encoding: gzip" : "")
+                + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n";
+        if (request.method.equals("HEAD")) {
+            body.end();
+            return new Connection.Answer(head, null, keepAlive);
+        }
+        return new Connection.Answer(head, body, keepAlive);
+    }
+
+    private static Connection.Answer says(String status, String text, boolean keepAlive) {
+        return new Connection.Answer("HTTP/1.1 " + status + "\r\nContent-Type: text/plain\r\nContent-Length: " + text.length()
+                + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n" + text, null, keepAlive);
     }
 }

@@ -168,6 +168,61 @@ class InventoryTest {
         assertEquals("cql", Naming.snake("CQL"));
     }
 
+    @Test
+    void gaugesOfIdleTablesAreRecheckedAFewAPass() {
+        long[] snapshots = {2};
+        long[] partitions = {10};
+        for (int t = 0; t < 90; t++) {
+            registry.register(TABLE + "SnapshotsSize.ks.t" + t, (Gauge<Long>) () -> snapshots[0]);
+            registry.register(TABLE + "EstimatedPartitionCount.ks.t" + t, (Gauge<Long>) () -> partitions[0]);
+            registry.register(TABLE + "LiveDiskSpaceUsed.ks.t" + t, new Counter());
+        }
+        passes(36); // all that is new has been read, and twice more since
+        snapshots[0] = 3;
+        partitions[0] = 11;
+        passes(1);
+        long seen = seen("cassandra_table_snapshots_size_bytes", 3);
+        assertTrue(seen > 0 && seen < 10, seen + " of 90 in one pass");
+        passes(30);
+        assertEquals(90, seen("cassandra_table_snapshots_size_bytes", 3));
+        assertEquals(0, seen("cassandra_table_estimated_partitions", 11), "follows from SSTables, and none came");
+
+        registry.counter(TABLE + "LiveDiskSpaceUsed.ks.t7").inc(4096); // streamed in, say
+        passes(13);
+        assertEquals(1, seen("cassandra_table_estimated_partitions", 11));
+        assertEquals(11, value("cassandra_table_estimated_partitions", "ks", "t7"));
+    }
+
+    @Test
+    void whatAsksEveryTableIsAskedWhenSSTablesCameOrWent() {
+        int[] asked = {0};
+        Counter load = registry.counter("org.apache.cassandra.metrics.Storage.Load");
+        registry.register("org.apache.cassandra.metrics.Compaction.PendingTasks", (Gauge<Integer>) () -> ++asked[0]);
+        passes(24);
+        int before = asked[0];
+        passes(24);
+        assertEquals(before, asked[0]);
+        load.inc(1);
+        passes(12);
+        assertEquals(before + 1, asked[0]);
+        passes(60);
+        assertEquals(before + 2, asked[0], "and once in five minutes all the same");
+    }
+
+    private void passes(int count) {
+        for (int pass = 0; pass < count; pass++) {
+            inventory.sample(12);
+        }
+    }
+
+    private long seen(String name, long value) {
+        long seen = 0;
+        for (int t = 0; t < 90; t++) {
+            seen += value(name, "ks", "t" + t) == value ? 1 : 0;
+        }
+        return seen;
+    }
+
     private void table(String name) {
         registry.register(TABLE + "BytesFlushed.ks." + name, new Counter());
         registry.register(TABLE + "ReadRepairRequests.ks." + name, new Meter());

@@ -20,15 +20,34 @@ final class HostileServer implements AutoCloseable {
     /** Closes the connection after the request. */
     static final String CLOSE = "CLOSE";
 
-    private final ServerSocket socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    /** Answers a byte at a time, for ever. */
+    static final String DRIP = "DRIP";
+    /** Does not read the request's body. */
+    static final String DEAF = "DEAF";
+
+    private final ServerSocket socket;
+    private final String scheme;
     private final Queue<String> script = new ConcurrentLinkedQueue<>();
     private final List<Socket> open = new ArrayList<>();
+    private int connections;
+    private final List<byte[]> accepted = new ArrayList<>();
+    private int deaf;
+    private volatile int drips;
     final List<byte[]> bodies = new ArrayList<>();
     final List<String> heads = new ArrayList<>();
     final List<Long> times = new ArrayList<>();
 
+    /** If set, the answer to everything once the script is at its end. */
+    volatile String always;
+
     /** After the script every request is taken with 202. */
     HostileServer(String... answers) throws IOException {
+        this(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()), "http", answers);
+    }
+
+    HostileServer(ServerSocket socket, String scheme, String... answers) {
+        this.socket = socket;
+        this.scheme = scheme;
         for (String answer : answers) {
             script.add(answer);
         }
@@ -38,7 +57,7 @@ final class HostileServer implements AutoCloseable {
     }
 
     URL url() throws IOException {
-        return new URL("http://127.0.0.1:" + socket.getLocalPort() + "/v1/frames");
+        return new URL(scheme + "://127.0.0.1:" + socket.getLocalPort() + "/v1/frames");
     }
 
     static String answer(String status, String... headers) {
@@ -51,6 +70,7 @@ final class HostileServer implements AutoCloseable {
                 Socket connection = socket.accept();
                 synchronized (this) {
                     open.add(connection);
+                    connections++;
                 }
                 Thread thread = new Thread(() -> serve(connection), "hostile-connection");
                 thread.setDaemon(true);
@@ -74,9 +94,20 @@ final class HostileServer implements AutoCloseable {
                     head.write(b);
                 }
                 String text = head.toString("ISO-8859-1");
+                if (DEAF.equals(script.peek() == null ? always : script.peek())) {
+                    synchronized (this) {
+                        deaf++;
+                    }
+                    return;
+                }
                 int at = text.toLowerCase().indexOf("content-length:") + 15;
-                byte[] body = in.readNBytes(Integer.parseInt(text.substring(at, text.indexOf('\r', at)).trim()));
-                String answer = script.poll();
+                int length = Integer.parseInt(text.substring(at, text.indexOf('\r', at)).trim());
+                byte[] body = in.readNBytes(length);
+                if (body.length < length) {
+                    return;
+                }
+                String next = script.poll();
+                String answer = next == null ? always : next;
                 synchronized (this) {
                     heads.add(text);
                     bodies.add(body);
@@ -86,20 +117,59 @@ final class HostileServer implements AutoCloseable {
                 if (HANG.equals(answer)) {
                     continue;
                 }
+                while (DRIP.equals(answer)) {
+                    connection.getOutputStream().write("HTTP/1.1 202 Accepted\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxx".charAt(drips++ % 45));
+                    Thread.sleep(20);
+                }
                 if (CLOSE.equals(answer)) {
                     connection.close();
                     return;
                 }
                 String bytes = answer == null ? "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n" : answer;
+                synchronized (this) {
+                    if (bytes.startsWith("HTTP/1.1 202")) {
+                        accepted.add(body);
+                    }
+                }
                 connection.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
-                if (!bytes.startsWith("HTTP/1.1 ")) {
+                if (!bytes.startsWith("HTTP/1.1 ") || bytes.contains("Connection: close") || bytes.contains("X-Closes")) {
                     connection.close();
                     return;
                 }
             }
-        } catch (IOException gone) {
+        } catch (IOException | InterruptedException gone) {
             return;
         }
+    }
+
+    synchronized List<byte[]> bodies() {
+        return new ArrayList<>(bodies);
+    }
+
+    /** Bodies that were answered with 202. */
+    synchronized List<byte[]> accepted() {
+        return new ArrayList<>(accepted);
+    }
+
+    /** Appends to the script. */
+    void then(String answer) {
+        script.add(answer);
+    }
+
+    synchronized int deaf() {
+        return deaf;
+    }
+
+    /** Closes what is open, as a server does with idle connections. */
+    synchronized void closeConnections() throws IOException {
+        for (Socket connection : open) {
+            connection.close();
+        }
+        open.clear();
+    }
+
+    synchronized int connections() {
+        return connections;
     }
 
     synchronized int requests() {

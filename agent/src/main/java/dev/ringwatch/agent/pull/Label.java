@@ -1,0 +1,73 @@
+package dev.ringwatch.agent.pull;
+
+import java.util.Locale;
+
+/** One label of a family's series: its name and where its value comes from. Equal labels say the same of every entity. */
+final class Label {
+    /** What becomes of an entity's value; exporters differ in how they write the same thing. */
+    enum Form {
+        CONSTANT, PLAIN, LOWER,
+        /** {@code KeyCache} → {@code key}. */
+        CACHE,
+        /** {@code 10.0.5.6:7000} → {@code 10.0.5.6}. */
+        HOST,
+        /** This value and the next one: {@code Read-LOCAL_ONE}, {@code table.index}. */
+        DASHED, DOTTED
+    }
+
+    final String name;
+    private final Form form;
+    private final int index;
+    private final String constant;
+
+    private Label(String name, Form form, int index, String constant) {
+        this.name = name;
+        this.form = form;
+        this.index = index;
+        this.constant = constant;
+    }
+
+    static Label constant(String name, String value) {
+        return new Label(name, Form.CONSTANT, -1, value);
+    }
+
+    /** @param index of the template's label */
+    static Label of(String name, int index, Form form) {
+        return new Label(name, form, index, "");
+    }
+
+    String value(String[] entity) {
+        switch (form) {
+            case CONSTANT: return constant;
+            case LOWER: return entity[index].toLowerCase(Locale.ROOT);
+            case CACHE: return entity[index].replace("Cache", "").toLowerCase(Locale.ROOT);
+            case HOST: return host(entity[index]);
+            case DASHED: return entity[index] + '-' + entity[index + 1];
+            case DOTTED: return entity[index] + '.' + entity[index + 1];
+            default: return entity[index];
+        }
+    }
+
+    /** Without the port, and without an IPv6 address's brackets. */
+    static String host(String address) {
+        int colon = address.lastIndexOf(':');
+        String host = colon > 0 && address.indexOf(':') == colon || address.startsWith("[") && address.contains("]:")
+                ? address.substring(0, colon) : address;
+        return host.replace("[", "").replace("]", "");
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Label && toString().equals(other.toString());
+    }
+
+    @Override
+    public int hashCode() {
+        return toString().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return name + '=' + form + index + constant;
+    }
+}

@@ -1,0 +1,233 @@
+package dev.ringwatch.agent.pull;
+
+import dev.ringwatch.agent.frame.Bounds;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import java.nio.charset.StandardCharsets;
+import java.util.IdentityHashMap;
+import java.util.Map;
+
+/**
+ * Writes families as text 0.0.4 or OpenMetrics 1.0. A line is put together from bytes that were made before (name, labels,
+ * bound) and a number.
+ *
+ * <p>Every eighth of Cassandra's bounds is shown, and the last one: cumulative counts are exact at those, and 17 lines
+ * are enough for what is a time series each. A histogram that has counted anything shows all of them: sums over
+ * {@code le} need the same bounds from everyone. One that never has is its {@code +Inf}, {@code _sum} and {@code _count}.
+ */
+final class Lines {
+    static final int BOUND_STEP = 8;
+    private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
+    /** As each exporter writes them: the labels of dashboards. */
+    private static final String[] JMX_QUANTILES = {"0.50", "0.75", "0.95", "0.98", "0.99", "0.999"};
+    private static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
+    private static final byte[] END = "} ".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
+
+    private final Text out;
+    private final boolean open;
+    /** {@code le="0.001"} } of the bounds that are shown, at their bucket. */
+    private final Map<Bounds, byte[][]> bounds = new IdentityHashMap<>();
+    private byte[] name;
+    private boolean headed;
+    private boolean recent;
+
+    Lines(Text out, boolean open) {
+        this.out = out;
+        this.open = open;
+    }
+
+    /** True if what was written since the last call will be another text soon, though no value moves. */
+    boolean fades() {
+        boolean was = recent;
+        recent = false;
+        return was;
+    }
+
+    /** A family that is written whole: its header comes before its first line, if there is one. */
+    void begin(Family family) {
+        headed = false;
+        name = family.name.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** A family of which a part is written: the first part begins with the header, lines or not. */
+    void part(Family family, boolean first) {
+        begin(family);
+        if (first) {
+            head(family);
+        }
+        headed = true;
+    }
+
+    /** The lines of the slots of one source, from one up to another. */
+    void slots(Family family, Family.Source source, int from, int to, long now) {
+        Metric metric = source.metric;
+        for (int slot = from; slot < Math.min(to, source.template.slots()); slot++) {
+            if (!source.template.isLive(slot) || !metric.isPresent(slot)) {
+                continue;
+            }
+            if (!source.without.isEmpty() && source.without.contains(source.template.labelValue(slot, 0))) {
+                continue;
+            }
+            if (!headed) {
+                head(family);
+            }
+            byte[] labels = source.series.at(slot);
+            if (family.type.isScalar()) {
+                scalar(family, source, slot, labels);
+            } else if (family.type == Family.Type.SUMMARY) {
+                summary(family, source, slot, labels, now);
+            } else {
+                histogram(family, metric, slot, labels);
+            }
+        }
+    }
+
+    void eof() {
+        out.add("# EOF\n");
+    }
+
+    private void head(Family family) {
+        headed = true;
+        String named = open ? family.openName : family.name;
+        out.add("# HELP ");
+        out.add(named);
+        out.add(' ');
+        out.add(family.help);
+        out.add("\n# TYPE ");
+        out.add(named);
+        out.add(' ');
+        out.add(open ? family.openType : family.type.text);
+        out.add('\n');
+        if (open && !family.unit.isEmpty() && named.endsWith("_" + family.unit)) {
+            out.add("# UNIT ");
+            out.add(named);
+            out.add(' ');
+            out.add(family.unit);
+            out.add('\n');
+        }
+    }
+
+    private void scalar(Family family, Family.Source source, int slot, byte[] labels) {
+        Metric metric = source.metric;
+        out.add(name);
+        if (metric.kind == Kind.STRING) {
+            out.add('{');
+            comma(labels);
+            boolean taken = source.labels.stream().anyMatch(label -> label.name.equals("value"));
+            out.add(Text.label(taken ? "text" : "value", metric.text(slot)));
+            out.add("} 1\n");
+            return;
+        }
+        plain(labels);
+        if (metric.kind == Kind.GAUGE_DOUBLE) {
+            out.real(Double.longBitsToDouble(metric.value(slot)) * source.factor);
+        } else {
+            out.decimal(metric.value(slot), metric.exponent + source.shift, metric.kind == Kind.COUNTER);
+        }
+        out.add('\n');
+    }
+
+    private void histogram(Family family, Metric metric, int slot, byte[] labels) {
+        long[] counts = metric.buckets(slot);
+        long total = 0;
+        if (counts != null) {
+            byte[][] shown = shown(metric.bounds);
+            for (int b = 0; b < shown.length; b++) {
+                total += counts[b];
+                if (shown[b] != null) {
+                    bucket(labels, shown[b], total);
+                }
+            }
+            total += counts[shown.length];
+        }
+        bucket(labels, INFINITE, total);
+        if (metric.hasSum) {
+            out.add(name);
+            out.add("_sum");
+            plain(labels);
+            out.decimal(metric.value(slot), metric.exponent, false);
+            out.add('\n');
+        }
+        out.add(name);
+        out.add(open && family.type == Family.Type.GAUGE_HISTOGRAM ? "_gcount" : "_count");
+        plain(labels);
+        out.decimal(total, 0, false);
+        out.add('\n');
+    }
+
+    private void bucket(byte[] labels, byte[] bound, long total) {
+        out.add(name);
+        out.add("_bucket{");
+        comma(labels);
+        out.add(bound);
+        out.decimal(total, 0, false);
+        out.add('\n');
+    }
+
+    private void summary(Family family, Family.Source source, int slot, byte[] labels, long now) {
+        Metric metric = source.metric;
+        if (source.recent.look(slot, source.template.entity(slot), now)) {
+            recent |= metric.kind == Kind.HISTOGRAM;
+            String[] names = family.profile == Profile.JMX_EXPORTER ? JMX_QUANTILES : QUANTILE_NAMES;
+            for (int q = 0; q < QUANTILES.length; q++) {
+                out.add(name);
+                out.add('{');
+                comma(labels);
+                out.add("quantile=\"");
+                out.add(names[q]);
+                out.add("\"} ");
+                out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent + source.shift, false);
+                out.add('\n');
+            }
+        }
+        if (metric.hasSum) {
+            out.add(name);
+            out.add("_sum");
+            plain(labels);
+            out.decimal(metric.value(slot), metric.exponent + source.shift, false);
+            out.add('\n');
+        }
+        long total = 0;
+        long[] counts = metric.buckets(slot);
+        for (int b = 0; counts != null && b < counts.length; b++) {
+            total += counts[b];
+        }
+        out.add(name);
+        out.add("_count");
+        plain(labels);
+        out.decimal(total, 0, false);
+        out.add('\n');
+    }
+
+    private void plain(byte[] labels) {
+        if (labels.length == 0) {
+            out.add(' ');
+            return;
+        }
+        out.add('{');
+        out.add(labels);
+        out.add(END);
+    }
+
+    private void comma(byte[] labels) {
+        if (labels.length > 0) {
+            out.add(labels);
+            out.add(',');
+        }
+    }
+
+    private byte[][] shown(Bounds of) {
+        byte[][] shown = bounds.get(of);
+        if (shown == null) {
+            shown = new byte[of.size()][];
+            for (int b = 0; b < shown.length; b++) {
+                if (b % BOUND_STEP == BOUND_STEP - 1 || b == shown.length - 1) {
+                    shown[b] = ("le=\"" + Text.bound(of.bound(b), of.exponent) + "\"} ").getBytes(StandardCharsets.US_ASCII);
+                }
+            }
+            bounds.put(of, shown);
+        }
+        return shown;
+    }
+}

@@ -1,0 +1,204 @@
+package dev.ringwatch.agent.pull;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ProfilesTest {
+    private static final String NODE = "cassandra_cluster=prod, cassandra_datacenter=dc1, cassandra_node=10.0.0.7, cassandra_rack=r1";
+
+    private final Model model = new Model();
+    private final long[] bounds = new long[20];
+
+    private ProfilesTest() {
+        model.place("dc1", "r1");
+        model.fact("address", "10.0.0.7:7000");
+        for (int i = 0; i < bounds.length; i++) {
+            bounds[i] = 1L << i;
+        }
+        Template table = model.add(new Template("table", "keyspace", "table"));
+        Metric read = table.add(histogram("cassandra_table_read_latency_seconds", "ReadLatency", "seconds", true));
+        Metric sstables = table.add(histogram("cassandra_table_sstables_per_read", "SSTablesPerReadHistogram", "", false));
+        Metric live = table.add(scalar("cassandra_table_live_sstables", Kind.GAUGE, 0, "LiveSSTableCount", false));
+        Metric disk = table.add(scalar("cassandra_table_live_disk_space_used_bytes", Kind.GAUGE, 0, "LiveDiskSpaceUsed", true));
+        Metric repaired = table.add(scalar("cassandra_table_repaired_ratio", Kind.GAUGE_DOUBLE, 0, "PercentRepaired", false));
+        table.addEntity(null, "ks", "t");
+        table.addEntity(null, "ks", "quiet");
+        read.writeBuckets(0)[10] = 99; // up to 1,024 µs
+        read.writeBuckets(0)[15] = 1;
+        read.setSum(0, 123_456);
+        read.setEmpty(1);
+        sstables.writeBuckets(0)[1] = 5;
+        live.set(0, 3);
+        disk.set(0, 4096);
+        repaired.setDouble(0, 0.5);
+        Template pool = model.add(new Template("thread_pool", "path", "pool"));
+        pool.add(scalar("cassandra_thread_pool_completed_tasks_total", Kind.COUNTER, 0, "CompletedTasks", false));
+        pool.addEntity(null, "request", "ReadStage");
+        pool.metric(0).set(0, 7);
+        Template cache = model.add(new Template("cache", "cache"));
+        cache.add(scalar("cassandra_cache_entries", Kind.GAUGE, 0, "Entries", false));
+        cache.addEntity(null, "KeyCache");
+        cache.metric(0).set(0, 8);
+        Template requests = model.add(new Template("client_request", "request"));
+        requests.add(scalar("cassandra_client_request_timeouts_total", Kind.COUNTER, 0, "Timeouts", true));
+        requests.addEntity(null, "Read");
+        requests.addEntity(null, "CASRead");
+        requests.metric(0).set(0, 9);
+        requests.metric(0).set(1, 2);
+        Template consistency = model.add(new Template("client_request_by_consistency", "request", "consistency"));
+        consistency.add(scalar("cassandra_client_request_by_consistency_timeouts_total", Kind.COUNTER, 0, "Timeouts", true));
+        consistency.addEntity(null, "Read", "ONE");
+        consistency.metric(0).set(0, 9);
+        Template gc = model.add(new Template("gc", "gc"));
+        gc.add(Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));
+        gc.addEntity(null, "G1");
+        gc.metric(0).set(0, 1500);
+        Template peer = model.add(new Template("peer", "peer"));
+        peer.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
+        peer.addEntity(null, "[2001:db8::5]:7000");
+        peer.metric(0).set(0, 1);
+        model.passed();
+    }
+
+    private Metric histogram(String name, String origin, String unit, boolean sum) {
+        Metric metric = Metric.histogram(name, Kind.HISTOGRAM, unit, sum ? -6 : 0, model.bounds(sum ? -6 : 0, bounds), sum);
+        metric.origin = origin;
+        return metric;
+    }
+
+    private static Metric scalar(String name, Kind kind, int exponent, String origin, boolean counts) {
+        Metric metric = Metric.scalar(name, kind, "", exponent);
+        metric.origin = origin;
+        metric.originCounts = counts;
+        return metric;
+    }
+
+    private StrictText page(boolean open, Profile... profiles) throws Exception {
+        return StrictText.parse(PagesTest.text(PagesTest.pages(model, List.of(profiles), "prod"), open), open);
+    }
+
+    private static void has(Map<String, Object> samples, String key, String value) {
+        assertEquals(value, String.valueOf(samples.get(key) instanceof java.math.BigDecimal
+                ? ((java.math.BigDecimal) samples.get(key)).toPlainString() : samples.get(key)), key);
+    }
+
+    @Test
+    void jmxExporter() throws Exception {
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, Profile.JMX_EXPORTER).samples;
+            has(s, "cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.50, table=t}", "0.001024");
+            has(s, "cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.999, table=t}", "0.032768");
+            has(s, "cassandra_table_readlatency_seconds_sum{keyspace=ks, table=t}", "0.123456");
+            has(s, "cassandra_table_readlatency_seconds_count{keyspace=ks, table=t}", "100");
+            has(s, "cassandra_table_readlatency_seconds_count{keyspace=ks, table=quiet}", "0");
+            has(s, "cassandra_table_sstablesperreadhistogram{keyspace=ks, quantile=0.95, table=t}", "2");
+            has(s, "cassandra_table_livesstablecount{keyspace=ks, table=t}", "3");
+            has(s, "cassandra_columnfamily_livesstablecount{columnfamily=t, keyspace=ks}", "3");
+            has(s, "cassandra_table_livediskspaceused_count{keyspace=ks, table=t}", "4096");
+            has(s, "cassandra_table_percentrepaired{keyspace=ks, table=t}", "50");
+            has(s, "cassandra_threadpools_completedtasks{path=request, threadpools=ReadStage}", "7");
+            has(s, "cassandra_cache_entries{cache=KeyCache}", "8");
+            has(s, "cassandra_clientrequest_timeouts_count{clientrequest=Read}", "9");
+            has(s, "cassandra_clientrequest_timeouts_count{clientrequest=Read-ONE}", "9");
+            assertNull(s.get("cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.50, table=quiet}"), "a quantile of nothing");
+        }
+    }
+
+    @Test
+    void cassandraExporter() throws Exception {
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, Profile.CASSANDRA_EXPORTER).samples;
+            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t}", "0.001024");
+            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t}", "100");
+            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t}", "2");
+            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t}", "4096");
+            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t}", "0.5");
+            has(s, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, pool=ReadStage}", "7");
+            has(s, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
+            has(s, "cassandra_client_request_timeouts_total{" + NODE + ", consistency=ONE, operation=read}", "9");
+            has(s, "cassandra_client_request_timeouts_total{" + NODE + ", operation=casread}", "2");
+            assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE + ", operation=read}"), "twice the same requests");
+            has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
+            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, peer=[2001:db8::5]:7000}", "1");
+        }
+    }
+
+    @Test
+    void oneNameInTwoProfiles() throws Exception {
+        for (boolean open : new boolean[] {false, true}) {
+            StrictText ours = page(open, Profile.RINGWATCH, Profile.JMX_EXPORTER, Profile.CASSANDRA_EXPORTER);
+            // the same values: one series with the labels of both
+            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t}", "3");
+            assertFalse(ours.samples.containsKey("cassandra_table_live_sstables{keyspace=ks, table=t}"));
+            has(ours.samples, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, path=request, pool=ReadStage}", "7");
+            // not the same: the first one's
+            has(ours.samples, "cassandra_cache_entries{cache=KeyCache}", "8");
+            assertEquals("histogram", ours.families.get("cassandra_table_sstables_per_read").type);
+            StrictText theirs = page(open, Profile.CASSANDRA_EXPORTER, Profile.RINGWATCH);
+            has(theirs.samples, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
+            assertEquals("summary", theirs.families.get("cassandra_table_sstables_per_read").type);
+            assertTrue(theirs.samples.containsKey("cassandra_table_read_latency_seconds_count{keyspace=ks, table=t}"));
+        }
+    }
+
+    @Test
+    void everyOrderIsWellFormed() throws Exception {
+        SyntheticNode node = new SyntheticNode(130);
+        Profile[] p = Profile.values();
+        int[][] orders = {{0}, {1}, {2}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}, {0, 1, 2}, {2, 1, 0}, {1, 2, 0}};
+        for (int[] order : orders) {
+            Profile[] profiles = new Profile[order.length];
+            for (int i = 0; i < order.length; i++) {
+                profiles[i] = p[order[i]];
+            }
+            for (boolean open : new boolean[] {false, true}) {
+                page(open, profiles);
+                StrictText.parse(PagesTest.text(PagesTest.pages(node.model, List.of(profiles), "c"), open), open);
+            }
+        }
+    }
+
+    @Test
+    void recentIsHalfForgottenEveryMinute() {
+        Metric metric = model.template(0).metric(0);
+        String[] entity = model.template(0).entity(0);
+        Recent recent = new Recent(metric);
+        assertTrue(recent.look(0, entity, 0));
+        assertEquals(1024, recent.bound(0.5));
+        metric.writeBuckets(0)[3] = 20; // now 20 of 8 µs against 100 that were before
+        assertTrue(recent.look(0, entity, 60_000));
+        assertEquals(1024, recent.bound(0.5), "20 against 50");
+        assertTrue(recent.look(0, entity, 60_000));
+        metric.writeBuckets(0)[3] += 40;
+        assertTrue(recent.look(0, entity, 120_000));
+        assertEquals(8, recent.bound(0.5), "50 against 25");
+        assertEquals(1024, recent.bound(0.9));
+        assertFalse(recent.look(0, entity, 120_000 + 8 * 60_000), "75 / 256");
+        assertTrue(recent.look(3, new String[] {"ks", "t"}, 0) == false, "a slot without counts");
+    }
+
+    @Test
+    void aCellKeepsItsPastWhenItsSlotMoves() {
+        Metric metric = model.template(0).metric(0);
+        String[] first = {"a"};
+        String[] second = {"b"};
+        Recent recent = new Recent(metric);
+        metric.writeBuckets(1)[3] = 100;
+        recent.look(0, first, 0);
+        recent.look(1, second, 0);
+        System.arraycopy(metric.writeBuckets(1), 0, metric.writeBuckets(0), 0, bounds.length);
+        metric.writeBuckets(0)[5] = 30; // the second's now
+        assertTrue(recent.look(0, second, 120_000));
+        assertEquals(32, recent.bound(0.5), "30 against 25");
+    }
+}

@@ -1,0 +1,362 @@
+// Package agent_test holds the agent, in every Cassandra it supports, against what Cassandra itself says over JMX.
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+const replication = " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+
+func TestVersions(t *testing.T) {
+	for _, version := range engines.CassandraVersions() {
+		t.Run(version, func(t *testing.T) {
+			long := extent(version)
+			n := mustNode(t, version, func(c *engines.CassandraConfig) { c.Heap = long.heap })
+			n.exec(t, "CREATE KEYSPACE watched"+replication)
+			n.exec(t, "CREATE KEYSPACE many"+replication)
+			n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
+			quietSince := time.Now()
+			for i := range long.tables {
+				n.fill(t, fmt.Sprintf("many.t%d", i), 2)
+			}
+			n.fill(t, "watched.t", 200)
+			n.exec(t, "SELECT * FROM watched.t")
+			n.flush(t, "watched")
+			t.Run("Identity", n.testIdentity)
+			t.Run("Counters", func(t *testing.T) { n.compare(t, counters) })
+			t.Run("Gauges", func(t *testing.T) { n.compare(t, gauges) })
+			t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
+			t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms); n.testSizes(t) })
+			t.Run("Names", n.testNames)
+			t.Run("DroppedAndCreatedAgain", n.testDropped)
+			t.Run("OneTableAmongMany", n.testOneAmongMany)
+			t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
+			t.Run("Ledger", n.testLedger)
+		})
+	}
+}
+
+// long is how much of what takes long a version's tests do.
+type long struct {
+	tables int           // of keyspace many
+	idle   time.Duration // how long the quiet table stands still at least
+	heap   string
+}
+
+// extent is enough to see each thing work, or, with RINGWATCH_TEST_FULL=1, as much as an operator has: 1,000 tables on each version, and on
+// the default one 5,000 and an hour of silence.
+func extent(version string) long {
+	switch {
+	case os.Getenv("RINGWATCH_TEST_FULL") == "":
+		return long{tables: 8, heap: "512M"}
+	case version == engines.CassandraVersion:
+		return long{tables: 5000, idle: time.Hour, heap: "6G"}
+	}
+	return long{tables: 1000, heap: "2G"}
+}
+
+func table(name, attribute, series string) pair {
+	return pair{"org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=t,name=" + name, attribute, "cassandra_table_" + series + "|watched|t"}
+}
+
+func metric(bean, attribute, series string) pair {
+	return pair{"org.apache.cassandra.metrics:type=" + bean, attribute, "cassandra_" + series}
+}
+
+var counters = []pair{
+	table("BytesFlushed", "Count", "flushed_bytes_total"),
+	table("MemtableSwitchCount", "Count", "memtable_switches_total"),
+	table("CompactionBytesWritten", "Count", "compaction_written_bytes_total"),
+	table("SpeculativeRetries", "Count", "speculative_retries_total"),
+	metric("ThreadPools,path=request,scope=MutationStage,name=CompletedTasks", "Value", "thread_pool_completed_tasks_total|request|MutationStage"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=TotalBlockedTasks", "Count", "thread_pool_blocked_tasks_total|request|ReadStage"),
+	metric("Cache,scope=KeyCache,name=Requests", "Count", "cache_requests_total|KeyCache"),
+	metric("Cache,scope=KeyCache,name=Hits", "Count", "cache_hits_total|KeyCache"),
+	metric("CQL,name=PreparedStatementsExecuted", "Count", "cql_prepared_statements_executed_total"),
+	metric("CQL,name=RegularStatementsExecuted", "Count", "cql_regular_statements_executed_total"),
+	metric("ClientRequest,scope=Read,name=Timeouts", "Count", "client_request_timeouts_total|Read"),
+	metric("DroppedMessage,scope=READ_REQ,name=Dropped", "Count", "dropped_message_dropped_total|READ_REQ"),
+	metric("Compaction,name=BytesCompacted", "Count", "compaction_compacted_bytes_total"),
+	metric("Storage,name=Exceptions", "Count", "storage_exceptions_total"),
+	{"java.lang:type=ClassLoading", "UnloadedClassCount", "jvm_classes_unloaded_total"},
+}
+
+var gauges = []pair{
+	table("LiveSSTableCount", "Value", "live_sstables"),
+	table("LiveDiskSpaceUsed", "Count", "live_disk_space_used_bytes"),
+	table("MemtableColumnsCount", "Value", "memtable_columns"),
+	table("MemtableLiveDataSize", "Value", "memtable_live_data_size_bytes"),
+	table("MemtableOnHeapDataSize", "Value", "memtable_on_heap_data_size_bytes"),
+	table("PendingFlushes", "Count", "pending_flushes"),
+	table("EstimatedPartitionCount", "Value", "estimated_partitions"),
+	table("CompressionRatio", "Value", "compression_ratio"),
+	table("MaxPartitionSize", "Value", "max_partition_size_bytes"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=MaxPoolSize", "Value", "thread_pool_max_pool_size|request|ReadStage"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=ActiveTasks", "Value", "thread_pool_active_tasks|request|ReadStage"),
+	metric("Cache,scope=KeyCache,name=Capacity", "Value", "cache_capacity_bytes|KeyCache"),
+	metric("Cache,scope=KeyCache,name=Entries", "Value", "cache_entries|KeyCache"),
+	metric("Storage,name=Load", "Count", "storage_load_bytes"),
+	metric("CommitLog,name=TotalCommitLogSize", "Value", "commit_log_size_bytes"),
+	metric("CQL,name=PreparedStatementsCount", "Value", "cql_prepared_statements"),
+}
+
+var histograms = []pair{
+	table("ReadLatency", "values()", "read_latency_seconds"),
+	table("WriteLatency", "values()", "write_latency_seconds"),
+	table("RangeLatency", "values()", "range_latency_seconds"),
+	table("CoordinatorReadLatency", "values()", "coordinator_read_latency_seconds"),
+	table("CoordinatorScanLatency", "values()", "coordinator_scan_latency_seconds"),
+	table("SSTablesPerReadHistogram", "values()", "sstables_per_read"),
+	table("TombstoneScannedHistogram", "values()", "tombstones_scanned"),
+	table("LiveScannedHistogram", "values()", "live_rows_scanned"),
+	metric("ClientRequest,scope=Read,name=Latency", "values()", "client_request_latency_seconds|Read"),
+	metric("ClientRequest,scope=Write,name=Latency", "values()", "client_request_latency_seconds|Write"),
+	metric("ClientRequest,scope=RangeSlice,name=Latency", "values()", "client_request_latency_seconds|RangeSlice"),
+	metric("ClientRequest,scope=Write-LOCAL_ONE,name=Latency", "values()", "client_request_by_consistency_latency_seconds|LOCAL_ONE|Write"),
+	metric("CommitLog,name=WaitingOnCommit", "values()", "commit_log_waiting_on_commit_seconds"),
+}
+
+var gaugeHistograms = func() (pairs []pair) {
+	for _, of := range [][2]string{{"watched", "t"}, {"watched", "quiet"}, {"many", "t0"}, {"system_schema", "tables"}, {"system_schema", "keyspaces"}} {
+		bean := fmt.Sprintf("Table,keyspace=%s,scope=%s,name=", of[0], of[1])
+		labels := "|" + of[0] + "|" + of[1]
+		pairs = append(pairs,
+			metric(bean+"EstimatedPartitionSizeHistogram", "Value", "table_estimated_partition_size_bytes"+labels),
+			metric(bean+"EstimatedColumnCountHistogram", "Value", "table_estimated_column_count"+labels))
+	}
+	return pairs
+}()
+
+func (n *node) testIdentity(t *testing.T) {
+	s := n.next(t)
+	facts := map[string]string{}
+	for _, f := range s.node.Facts {
+		facts[f.Name] = f.Value
+	}
+	var release string
+	if err := n.cql.Query("SELECT release_version FROM system.local").Scan(&release); err != nil {
+		t.Fatal(err)
+	}
+	if release != n.version || facts["cassandra_version"] != n.version {
+		t.Errorf("Cassandra %s says it is %s and the agent that it is %s", n.version, release, facts["cassandra_version"])
+	}
+	if s.node.Cluster != "ringwatch" || s.node.Datacenter != "dc1" || s.node.Rack != "rack1" {
+		t.Errorf("it is in %s %s %s", s.node.Cluster, s.node.Datacenter, s.node.Rack)
+	}
+	if want := fmt.Sprintf("%s:%d", n.Host, n.StoragePort); facts["address"] != want {
+		t.Errorf("its address is %q, not %s", facts["address"], want)
+	}
+	if want := fmt.Sprintf("%s:%d", n.Host, n.NativePort); facts["rpc_address"] != want {
+		t.Errorf("its rpc_address is %q, not %s", facts["rpc_address"], want)
+	}
+	for attribute, series := range map[string]string{
+		"SchemaVersion": "cassandra_node_schema_version_info", "OperationMode": "cassandra_node_operation_mode_info",
+	} {
+		n.compare(t, []pair{{"org.apache.cassandra.db:type=StorageService", attribute, series}})
+	}
+	id, err := n.jmx.read("org.apache.cassandra.db:type=StorageService", "LocalHostId")
+	if err != nil || id != s.node.ID.String() {
+		t.Errorf("its id is %s, not %s %v", s.node.ID, id, err)
+	}
+	other := map[string]bool{}
+	for key := range s.series {
+		if strings.HasPrefix(key, "cassandra_other_") {
+			other[key] = true
+		}
+	}
+	if len(other) > 0 {
+		t.Errorf("families without a name of their own: %v", other)
+	}
+}
+
+// testUnits holds the sum of a table's latencies, which Cassandra counts in a metric of its own, against their buckets: were the
+// unit of one of them wrong, they would be a thousandfold apart.
+func (n *node) testUnits(t *testing.T) {
+	for _, name := range []string{"read", "write"} {
+		n.compare(t, []pair{metric("Table,keyspace=watched,scope=t,name="+strings.ToUpper(name[:1])+name[1:]+"TotalLatency", "Count", "table_"+name+"_latency_seconds|watched|t sum")})
+		s := n.next(t).series["cassandra_table_"+name+"_latency_seconds|watched|t"]
+		least, most, value := 0.0, 0.0, s.Histograms[0]
+		for i, count := range value.Counts {
+			if i > 0 {
+				least += float64(count) * scaled(s.Metric.Bounds.Upper[i-1], s.Metric.Bounds.Exponent)
+			}
+			if i < len(s.Metric.Bounds.Upper) {
+				most += float64(count) * scaled(s.Metric.Bounds.Upper[i], s.Metric.Bounds.Exponent)
+			}
+		}
+		micro := 1e-6 * float64(value.Count()) // what was cut off
+		sum := scaled(value.Sum, s.Metric.Exponent)
+		if sum < least-micro || sum > most+micro || value.Count() < 200 {
+			t.Errorf("%d %ss took %g s, by their buckets %g to %g s", value.Count(), name, sum, least, most)
+		}
+	}
+}
+
+// testSizes holds the bounds of partition sizes, which JMX does not tell, against the largest partition: it is the bound of the last bucket in use.
+func (n *node) testSizes(t *testing.T) {
+	s := n.next(t)
+	sizes := s.series["cassandra_table_estimated_partition_size_bytes|watched|t"]
+	last := 0
+	for i, count := range sizes.Histograms[0].Counts {
+		if count > 0 {
+			last = i
+		}
+	}
+	if most := s.series["cassandra_table_max_partition_size_bytes|watched|t"].Ints[0]; most != sizes.Metric.Bounds.Upper[last] {
+		t.Errorf("the largest partition has %d bytes, the last bucket up to %d", most, sizes.Metric.Bounds.Upper[last])
+	}
+}
+
+// testNames holds METRICS.md to its word.
+func (n *node) testNames(t *testing.T) {
+	text, err := os.ReadFile("METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]string{}
+	for _, s := range n.next(t).series {
+		if name := s.Labels.Get("__name__"); !strings.Contains(string(text), "`"+name+"`") {
+			missing[name] = fmt.Sprintf("%s | `%s` | %s | %s |", s.Metric.Type, name, s.Metric.Kind, s.Metric.Unit)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("METRICS.md lacks\n%s", strings.Join(slices.Sorted(maps.Values(missing)), "\n"))
+	}
+}
+
+func (n *node) testDropped(t *testing.T) {
+	const writes = "cassandra_table_write_latency_seconds|watched|"
+	written := func(table string, want int64) func(*state) error {
+		return func(s *state) error {
+			if of := s.series[writes+table]; of == nil || of.Histograms[0].Count() != want {
+				return fmt.Errorf("%s of %d is %s", table, want, s.text(writes+table))
+			}
+			return nil
+		}
+	}
+	n.fill(t, "watched.gone", 20)
+	n.until(t, "a new table", written("gone", 20))
+	n.exec(t, "DROP TABLE watched.gone")
+	n.until(t, "a dropped table", func(s *state) error {
+		for key := range s.series {
+			if strings.HasSuffix(key, "|watched|gone") {
+				return errors.New(key + " is still there")
+			}
+		}
+		return nil
+	})
+	n.fill(t, "watched.gone", 3)
+	n.until(t, "its successor", written("gone", 3))
+	n.exec(t, "DROP TABLE watched.gone") // and back again, most likely between two passes
+	n.fill(t, "watched.gone", 2)
+	n.until(t, "the successor's successor", written("gone", 2))
+	bean := "Table,keyspace=watched,scope=gone,name="
+	n.compare(t, []pair{
+		metric(bean+"MemtableColumnsCount", "Value", "table_memtable_columns|watched|gone"),
+		metric(bean+"ReadLatency", "values()", "table_read_latency_seconds|watched|gone"),
+		metric(bean+"LiveSSTableCount", "Value", "table_live_sstables|watched|gone"),
+	})
+}
+
+// testOneAmongMany drives one table and holds all values of all tables of its keyspace against what they were.
+func (n *node) testOneAmongMany(t *testing.T) {
+	before := n.still(t)
+	n.fill(t, "many.t5", 10)
+	if got := n.next(t).series["cassandra_table_write_latency_seconds|many|t5"].Histograms[0].Count(); got != 12 { // the next pass, not one in a minute
+		t.Errorf("%d writes and not 12", got)
+	}
+	after := n.still(t)
+	changed := 0
+	for key, value := range after {
+		if value == before[key] {
+			continue
+		}
+		changed++
+		if !strings.HasSuffix(key, "|many|t5") {
+			t.Errorf("%s was %s and is %s", key, before[key], value)
+		}
+	}
+	for key := range before {
+		if _, ok := after[key]; !ok {
+			t.Errorf("%s is gone", key)
+		}
+	}
+	for _, name := range []string{"write_latency_seconds", "read_latency_seconds", "memtable_live_data_size_bytes", "live_rows_scanned", "coordinator_read_latency_seconds"} {
+		if key := "cassandra_table_" + name + "|many|t5"; before[key] == after[key] {
+			t.Errorf("%s is still %s", key, after[key])
+		}
+	}
+	if changed < 8 {
+		t.Errorf("only %d values changed", changed)
+	}
+}
+
+// moving are values of an idle table that change by themselves.
+func moving(key string) bool {
+	return strings.Contains(key, "_threshold_seconds") // percentiles that fade
+}
+
+// still is what all series of the tables of keyspace many say once nothing of them changes for some passes.
+func (n *node) still(t *testing.T) map[string]string {
+	t.Helper()
+	var last map[string]string
+	for same := 0; same < 3; {
+		s := n.next(t)
+		now := map[string]string{}
+		for key := range s.series {
+			if strings.Contains(key, "|many|") && !moving(key) {
+				now[key] = s.text(key)
+			}
+		}
+		same++
+		for key, value := range now {
+			if last[key] != value {
+				same = 0
+			}
+		}
+		last = now
+	}
+	return last
+}
+
+// testQuiet writes once to a table that stood still while all other tests ran.
+func (n *node) testQuiet(t *testing.T, until time.Time) {
+	const writes = "cassandra_table_write_latency_seconds|watched|quiet"
+	for time.Now().Before(until) {
+		n.next(t)
+	}
+	if got := n.next(t).series[writes].Histograms[0].Count(); got != 3 {
+		t.Fatalf("it has %d writes and not 3", got)
+	}
+	n.exec(t, "INSERT INTO watched.quiet (k, v) VALUES (7, 'seen')")
+	if got := n.next(t).series[writes].Histograms[0].Count(); got != 4 {
+		t.Errorf("%d writes and not 4", got)
+	}
+	bean := "Table,keyspace=watched,scope=quiet,name="
+	n.compare(t, []pair{
+		metric(bean+"WriteLatency", "values()", "table_write_latency_seconds|watched|quiet"),
+		metric(bean+"MemtableColumnsCount", "Value", "table_memtable_columns|watched|quiet"),
+		metric(bean+"MemtableLiveDataSize", "Value", "table_memtable_live_data_size_bytes|watched|quiet"),
+	})
+}
+
+func (n *node) testLedger(t *testing.T) {
+	s := n.next(t)
+	for _, series := range []string{"ringwatch_agent_metrics_refused_total", "ringwatch_agent_send_errors_total", "ringwatch_agent_frames_dropped_total|queue_full"} {
+		if got := s.text(series); got != "0" {
+			t.Errorf("%s is %s", series, got)
+		}
+	}
+	cost := s.series["ringwatch_agent_pass_cpu_seconds_total"]
+	t.Logf("%d series, %d frames; %s gauges failed; %.1f ms CPU and %s bytes allocated in %s passes", len(s.series), n.frames.count(),
+		s.text("ringwatch_agent_read_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent), s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
+}

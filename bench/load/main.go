@@ -1,0 +1,243 @@
+// Command load measures what monitoring takes from a Cassandra's users: writes, reads and a mix of both against a node without an exporter, with
+// the Ringwatch agent pushing and with the JMX exporter scraped, each at 5 s.
+//
+// The three nodes live side by side and take short rounds in turn; whoever is not in its round is stopped (SIGSTOP), so that a round has
+// the machine as alone as the machine allows. A ratio is the median over the rounds of what one node did over what the node without an
+// exporter did in the same round. JVMs differ by some percent from start to start, so all nodes are started anew for each repeat.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/bench/node"
+)
+
+type options struct {
+	tables   string
+	ops      int
+	rounds   int
+	repeats  int
+	clients  int
+	interval time.Duration
+	heap     string
+	jar      string
+	results  string
+}
+
+var works = []string{"write", "read", "mixed"}
+
+func main() {
+	var o options
+	flag.StringVar(&o.tables, "tables", "50,1000", "how many tables the load goes to; one comparison for each number")
+	flag.IntVar(&o.ops, "ops", 1_000_000, "writes, reads and mixed operations per node, over all rounds and repeats")
+	flag.IntVar(&o.rounds, "rounds", 10, "rounds per repeat; each should last for an interval")
+	flag.IntVar(&o.repeats, "repeats", 2, "how often all nodes are started anew")
+	flag.IntVar(&o.clients, "clients", 32, "operations in flight")
+	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
+	flag.StringVar(&o.heap, "heap", "2G", "each Cassandra's heap")
+	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
+	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatalln("load:", err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	r := bench.Result{Name: "load", Command: "make bench-load " + strings.Join(os.Args[1:], " ")}
+	for _, text := range strings.Split(o.tables, ",") {
+		tables, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-tables: %w", err)
+		}
+		rounds := map[string][]round{} // by work and side
+		for repeat := range o.repeats {
+			fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
+			if err := compare(ctx, o, tables, repeat, rounds); err != nil {
+				return err
+			}
+		}
+		table(rounds)
+		suffix := ""
+		if tables != 50 {
+			suffix = "_" + text
+		}
+		for _, side := range []string{"push", "jmx"} {
+			prefix := ""
+			if side == "jmx" {
+				prefix = "jmx_"
+			}
+			for _, work := range works {
+				r.Add(prefix+work+"_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.rate))
+			}
+			for _, work := range works {
+				r.Add(prefix+work+"_cpu_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
+				r.Add(prefix+work+"_p99_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.p99))
+			}
+		}
+		for _, work := range works {
+			r.Add("none_"+work+"_spread"+suffix, spread(rounds[work+"none"]))
+		}
+	}
+	r.Notes = fmt.Sprintf("Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians of pairs in turns, %d repeats (JVMs started anew) of %d rounds, %d operations per node and kind in all, %d in flight, "+
+		"closed loop, own generator (gocql) on the same two cores. Without a suffix: 50 tables. none_*_spread: interquartile range of the node's own throughput over its median, the noise that the ratios stand in. JMX exporter %s with the whitelist.",
+		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
+	return r.Keep(os.Stdout, o.results)
+}
+
+// contestant is one node with its connection.
+type contestant struct {
+	*node.Node
+	session *gocql.Session
+}
+
+func compare(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
+	dir, err := os.MkdirTemp("", "ringwatch-load-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ingest, stop, err := discard()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	progress := func(s string) { fmt.Println(s) }
+	push, err := node.Push(dir, o.jar, ingest, o.interval)
+	if err != nil {
+		return err
+	}
+	jmx, err := node.JMX(ctx, dir, false, progress)
+	if err != nil {
+		return err
+	}
+	var all []contestant
+	perRound := max(1, o.ops/o.rounds/o.repeats)
+	for _, side := range []node.Side{node.None(), push, jmx} {
+		fmt.Printf("starting the node for %s and warming it up\n", side.Name)
+		n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: progress})
+		if err != nil {
+			return err
+		}
+		defer n.Kill()
+		session, err := node.Session(n.Cassandra)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		c := contestant{n, session}
+		for _, work := range works { // compiles, and prepares every statement
+			if _, err := c.round(ctx, o, tables, work, max(perRound, 8*tables)); err != nil {
+				return err
+			}
+		}
+		all = append(all, c)
+	}
+	for _, c := range all { // not before all have started: a connection does not outlive a long pause
+		if err := c.Pause(); err != nil {
+			return err
+		}
+	}
+	for _, work := range works {
+		for k := range o.rounds {
+			for i := range all {
+				c := all[(i+k+repeat)%len(all)] // each goes first as often
+				if err := c.wake(ctx); err != nil {
+					return err
+				}
+				found, err := c.round(ctx, o, tables, work, perRound)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", c.Side.Name, work, err)
+				}
+				if err := c.Pause(); err != nil {
+					return err
+				}
+				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
+			}
+			if (k+1)%5 == 0 {
+				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1, o.rounds,
+					ratio(rounds[work+"push"], rounds[work+"none"], round.rate), ratio(rounds[work+"jmx"], rounds[work+"none"], round.rate))
+			}
+		}
+	}
+	return nil
+}
+
+// wake resumes the node and waits until its connections answer again.
+func (c contestant) wake(ctx context.Context) error {
+	if err := c.Resume(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	return line.Until(ctx, c.Side.Name+" to answer again", func(ctx context.Context) error {
+		return c.session.Query("SELECT key FROM system.local").ExecContext(ctx)
+	})
+}
+
+// discard answers like an ingest that takes everything.
+func discard() (url string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	})}
+	go server.Serve(l)
+	return "http://" + l.Addr().String(), func() { server.Close() }, nil
+}
+
+func table(rounds map[string][]round) {
+	fmt.Printf("%-6s %-6s %12s %9s %9s %12s\n", "work", "side", "ops/s", "p50 ms", "p99 ms", "CPU µs/op")
+	for _, work := range works {
+		for _, side := range []string{"none", "push", "jmx"} {
+			all := rounds[work+side]
+			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, median(all, round.rate), median(all, round.p50), median(all, round.p99), median(all, round.cpuPerOp))
+		}
+	}
+}
+
+func median(all []round, of func(round) float64) float64 {
+	var values []float64
+	for _, r := range all {
+		values = append(values, of(r))
+	}
+	return bench.Quantile(values, 0.5)
+}
+
+// ratio is the median over the pairs; both sides' rounds are in the same order.
+func ratio(a, b []round, of func(round) float64) float64 {
+	var values []float64
+	for i := range min(len(a), len(b)) {
+		values = append(values, of(a[i])/of(b[i]))
+	}
+	return bench.Quantile(values, 0.5)
+}
+
+func spread(all []round) float64 {
+	var values []float64
+	for _, r := range all {
+		values = append(values, r.rate())
+	}
+	return (bench.Quantile(values, 0.75) - bench.Quantile(values, 0.25)) / bench.Quantile(values, 0.5)
+}

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticksPerSecond is what /proc counts in: 100 on every Linux that Cassandra runs on.
+const ticksPerSecond = 100
+
+// Usage is what a process has used since its start.
+type Usage struct {
+	At      time.Time
+	CPU     time.Duration // user and system
+	Threads time.Duration // of the threads asked for, from schedstat, in ns
+}
+
+// UsageOf reads /proc/PID/stat, and schedstat of the live threads whose names begin with thread ("": none).
+func UsageOf(pid int, thread string) (Usage, error) {
+	u := Usage{At: time.Now()}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return u, err
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(fields) < 13 {
+		return u, fmt.Errorf("/proc/%d/stat is cut", pid)
+	}
+	for _, f := range fields[11:13] { // utime and stime: proc(5) 14 and 15
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return u, err
+		}
+		u.CPU += time.Duration(n) * time.Second / ticksPerSecond
+	}
+	if thread == "" {
+		return u, nil
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, task := range tasks {
+		comm, err := os.ReadFile(filepath.Join(task, "comm"))
+		if err != nil || !strings.HasPrefix(string(comm), thread) {
+			continue // ended meanwhile, or another's
+		}
+		b, err := os.ReadFile(filepath.Join(task, "schedstat"))
+		if err != nil {
+			continue
+		}
+		ns, _, _ := strings.Cut(string(b), " ")
+		n, err := strconv.ParseInt(ns, 10, 64)
+		if err != nil {
+			return u, err
+		}
+		u.Threads += time.Duration(n)
+	}
+	return u, err
+}
+
+// GC is what a -Xlog:gc file says of a span of time.
+type GC struct {
+	Pauses    int
+	Pause     time.Duration // all of them together
+	Allocated float64       // bytes: what the heap grew by between collections
+}
+
+// Collections sums up the pauses that end after the given number of lines, and returns how many lines there are now. The allocation before the
+// first pause is not known, so compare only spans with several.
+func Collections(file string, after int) (g GC, lines int, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return g, 0, err
+	}
+	defer f.Close()
+	last := -1.0
+	for in := bufio.NewScanner(f); in.Scan(); {
+		lines++
+		// [12.345s] GC(3) Pause Young (Normal) (G1 Evacuation Pause) 120M->30M(2048M) 5.678ms
+		_, rest, ok := strings.Cut(in.Text(), " Pause ")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(rest)
+		before, heap, ok := strings.Cut(words[max(0, len(words)-2)], "M->")
+		used, _, ok2 := strings.Cut(heap, "M(")
+		if !ok || !ok2 {
+			continue
+		}
+		ms, err := strconv.ParseFloat(strings.TrimSuffix(words[len(words)-1], "ms"), 64)
+		if err != nil {
+			continue
+		}
+		from, _ := strconv.ParseFloat(before, 64)
+		to, _ := strconv.ParseFloat(used, 64)
+		if lines > after {
+			g.Pauses++
+			g.Pause += time.Duration(ms * float64(time.Millisecond))
+			if last >= 0 {
+				g.Allocated += (from - last) * (1 << 20)
+			}
+		}
+		last = to
+	}
+	return g, lines, nil
+}

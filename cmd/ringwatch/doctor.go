@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/ringwatch/ringwatch/doctor"
+)
+
+type doctorCmd struct {
+	AgentConfig   string `help:"The agent's configuration." default:"/etc/ringwatch/agent.yaml" type:"path"`
+	Jar           string `help:"The agent's jar; without it, ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
+	CassandraConf string `help:"The directory of cassandra.yaml." type:"path"`
+	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib." type:"path"`
+	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME or the PATH's." type:"path"`
+	JSON          bool   `name:"json" help:"Print JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*doctorCmd) Help() string {
+	return "Checks a node before it is restarted with the agent, prints the one line to add to Cassandra's options and how to remove it again. " +
+		"It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml"
+}
+
+// errUnwell has been told in detail already.
+var errUnwell = errors.New("put right what failed above")
+
+// Run implements the command.
+func (c *doctorCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
+
+func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
+	report := doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome})
+	var err error
+	if c.JSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(report)
+	} else {
+		err = report.Write(out)
+	}
+	if err == nil && !report.OK {
+		err = errUnwell
+	}
+	return err
+}
