@@ -16,7 +16,7 @@
 //     last of the one and the first of the other whenever they are read or merged, and belongs to the later period. So an hour is the sum of its five minutes,
 //     however long the series was away in between, and a corrected period never makes its neighbours wrong.
 //   - Doubles are added in order of time within five minutes, and then the sums in order of time, as Merge does: the rounding of that order is part of the
-//     definition. min and max leave NaN out, sum does not; -0 and 0 are equal and the earlier stands.
+//     definition. -0 and 0 are equal and the earlier stands. NaN is no value (frame/FORMAT.md), but the sum of both infinities is.
 //
 // A series is its labels and its metric's definition, as in package window: an entity that went and came back is one series.
 package rollup
