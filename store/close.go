@@ -90,7 +90,7 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 	}
 	if before := metas[start]; before != nil {
 		if slices.Equal(before.Times, w.Times) {
-			return "unchanged", nil // the frames it was made of, read again
+			return "unchanged", s.repairFiveMinutes(ctx, account, node, w, stamp) // the frames it was made of, read again
 		}
 		if slices.ContainsFunc(before.Times, func(at int64) bool { _, found := slices.BinarySearch(w.Times, at); return !found }) {
 			old, _, err := s.readWindow(ctx, account, node, before)
@@ -100,6 +100,9 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 			w = window.Merge(w, old)
 			result = "merged"
 		}
+	}
+	if err := s.writeFiveMinutes(ctx, account, node, w, stamp); err != nil {
+		return "", err
 	}
 	return result, s.writeWindow(ctx, account, node, w, rep, stamp)
 }

@@ -35,7 +35,7 @@ type columnLayout struct {
 // Times are CQL timestamps, so that a person at cqlsh can read them.
 func (c *Config) layouts() []tableLayout {
 	account, node := columnLayout{name: "account", kind: "text"}, columnLayout{name: "node", kind: "uuid"}
-	return []tableLayout{{
+	return append([]tableLayout{{
 		name:      freshTable,
 		partition: []columnLayout{account, node, {name: "window", kind: "timestamp"}},
 		// Newest first: the present state is the first row and its key frame's.
@@ -67,7 +67,7 @@ func (c *Config) layouts() []tableLayout {
 			{name: "interval_ms", kind: "bigint"}, {name: "last_key", kind: "timestamp"}},
 		options: fmt.Sprintf("default_time_to_live = %d AND gc_grace_seconds = %d AND comment = 'Ringwatch: the newest key frame of each node'",
 			seconds(c.RawTTL), seconds(3*time.Hour)),
-	}}
+	}}, c.rollupLayouts()...)
 }
 
 // sstables is how many time windows of compaction a TTL is cut into: 20 to 30 keep both the number of SSTables that a read may meet and what expires

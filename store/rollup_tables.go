@@ -1,0 +1,77 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringwatch/ringwatch/rollup"
+)
+
+// rollupTable is where a level's rollups are: a row per metric and period, and in the same partition a meta row per period (entity_type = metric = empty) and the
+// dictionaries (entity_type empty, metric the hash, start the partition's). Dictionaries are not those of raw, which expire with it.
+type rollupTable struct {
+	rollup.Level
+	name   string
+	bucket int64 // ms that a partition holds
+	ttl    time.Duration
+	unit   time.Duration
+}
+
+// Partitions are for 2 to 10 MiB before compression at 2,000 busy series a node: docs/STORE.md has the figures.
+func (c *Config) rollupTables() []rollupTable {
+	return []rollupTable{
+		{rollup.FiveMinutes, "rollup_5m", dayMillis, c.FiveMinutesTTL, time.Hour},
+		{rollup.Hour, "rollup_1h", 12 * dayMillis, c.HourTTL, time.Hour},
+		{rollup.Day, "rollup_1d", 288 * dayMillis, c.DayTTL, time.Hour},
+	}
+}
+
+// table returns where a level is kept.
+func (c *Config) rollupTable(level rollup.Level) rollupTable {
+	for _, t := range c.rollupTables() {
+		if t.Level == level {
+			return t
+		}
+	}
+	panic("store: no table for level " + level.Name) // levels are rollup.Levels
+}
+
+func (t *rollupTable) bucketOf(start int64) int64 { return start - mod(start, t.bucket) }
+
+func (c *Config) rollupLayouts() []tableLayout {
+	var list []tableLayout
+	for _, t := range c.rollupTables() {
+		list = append(list, tableLayout{
+			name:      t.name,
+			partition: []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}, {name: "bucket", kind: "timestamp"}},
+			cluster:   []columnLayout{{name: "entity_type", kind: "text"}, {name: "metric", kind: "text"}, {name: "start", kind: "timestamp"}},
+			rest:      []columnLayout{{name: "blob", kind: "blob"}},
+			options: options(t.ttl, t.unit, `{'class': 'ZstdCompressor', 'compression_level': 3, 'chunk_length_in_kb': 64}`, 3*time.Hour,
+				"Ringwatch: rollups of "+t.Name+"; entity_type = metric = empty is the meta row of its period, entity_type = empty else a dictionary"),
+		})
+	}
+	return list
+}
+
+// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the finer one when a late frame comes, so that must still be there.
+func (c *Config) validateRollups() error {
+	var errs []error
+	below, name := c.RawTTL+24*time.Hour, "raw_ttl and a day"
+	for _, l := range []struct {
+		name string
+		ttl  time.Duration
+	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
+		if l.ttl < below {
+			errs = append(errs, fmt.Errorf("%s: %s, at least %s is needed: %s", l.name, l.ttl, name, below))
+		}
+		below, name = l.ttl, l.name
+		if l.ttl > maxTTL {
+			errs = append(errs, fmt.Errorf("%s: %s, Cassandra takes at most %s", l.name, l.ttl, maxTTL))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their partition.
+const maxTTL = 19 * 365 * 24 * time.Hour
