@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -41,6 +42,8 @@ type cutoverCache struct {
 	list []Cutover // by ascending At
 	read time.Time // when the reading began; zero: never
 	fail time.Time // when a reading failed last, by the machine's clock
+
+	blocked atomic.Pointer[error] // why windows were refused last; nil: since then the table has been read
 }
 
 // cutoverPause is how long a failed reading is not tried again by those who can do without: many wait for one lock here.
@@ -69,6 +72,7 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 	}
 	if err == nil {
 		c.list, c.read = list, now
+		c.blocked.Store(nil)
 	}
 	horizon := c.read.Add(knownFor).UnixMilli()
 	switch {
@@ -81,7 +85,7 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 	default:
 		err = fmt.Errorf("%w: nobody can know yet what serves windows from %s on", ErrCutovers, clockTime(horizon))
 	}
-	s.note(err)
+	c.blocked.Store(&err)
 	return nil, err
 }
 

@@ -110,10 +110,13 @@ func (s *Store) Close() {
 	}
 }
 
-// Ready returns nil if the last call to Cassandra succeeded, else why it did not.
+// Ready returns nil if the last call to Cassandra succeeded, else why it did not, or why windows are refused.
 func (s *Store) Ready() error {
 	if _, err := s.cql(); err != nil {
 		return err
+	}
+	if p := s.cutovers.blocked.Load(); p != nil {
+		return *p
 	}
 	if p := s.trouble.Load(); p != nil {
 		return fmt.Errorf("store: Cassandra does not answer as it should: %w", *p)
