@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"store":   {"frame", "window", "rollup", "ring"},
 	"recent":  {"frame", "window"},
 	"doctor":  {"frame"},
-	"api":     {"frame", "window", "account"},
+	"api":     {"frame", "window", "rollup", "account"},
 }
 
 // eachFile parses every Go file of the repository.

@@ -31,7 +31,9 @@ type Config struct {
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
-	// RawTTL is how long columns are kept. It is the table's default, so it holds for what is written after Apply created the table.
+	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch schema cutover.
+	Generation string
+	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what is written after ApplyChanges has set it.
 	RawTTL time.Duration
 	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as what it is made of. They are the tables' defaults, too.
 	FiveMinutesTTL, HourTTL, DayTTL time.Duration
@@ -58,6 +60,7 @@ func DefaultConfig() Config {
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
+		Generation:        DefaultGeneration,
 		RawTTL:            14 * 24 * time.Hour,
 		FiveMinutesTTL:    60 * 24 * time.Hour,
 		HourTTL:           365 * 24 * time.Hour,
@@ -103,6 +106,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty and a password is set")
+	}
+	if !knownGeneration(c.Generation) {
+		bad("generation: %q is none of %v", c.Generation, Generations())
 	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s, at least 1h is needed", c.RawTTL)

@@ -14,7 +14,7 @@ import (
 // hour and day are computed anew by the same rule.
 
 // patience is how many graces longer a window waits for its node's next one before it takes the node for silent and computes a period that is not over.
-const patience = 3
+const patience = 2
 
 // finish sees to the rollups of a window that is in columns, made of so many frames. It is forgotten then, unless more frames have come.
 func (w *Writer) finish(ctx context.Context, k windowKey, o *openWindow, frames int, now time.Time) error {

@@ -15,15 +15,14 @@ type rollupTable struct {
 	name   string
 	bucket int64 // ms that a partition holds
 	ttl    time.Duration
-	unit   time.Duration
 }
 
 // Partitions are for 2 to 10 MiB before compression at 2,000 busy series a node: docs/STORE.md has the figures.
 func (c *Config) rollupTables() []rollupTable {
 	return []rollupTable{
-		{rollup.FiveMinutes, "rollup_5m", dayMillis, c.FiveMinutesTTL, time.Hour},
-		{rollup.Hour, "rollup_1h", 12 * dayMillis, c.HourTTL, time.Hour},
-		{rollup.Day, "rollup_1d", 288 * dayMillis, c.DayTTL, time.Hour},
+		{rollup.FiveMinutes, "rollup_5m", dayMillis, c.FiveMinutesTTL},
+		{rollup.Hour, "rollup_1h", 12 * dayMillis, c.HourTTL},
+		{rollup.Day, "rollup_1d", 288 * dayMillis, c.DayTTL},
 	}
 }
 
@@ -47,8 +46,8 @@ func (c *Config) rollupLayouts() []tableLayout {
 			partition: []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}, {name: "bucket", kind: "timestamp"}},
 			cluster:   []columnLayout{{name: "entity_type", kind: "text"}, {name: "metric", kind: "text"}, {name: "start", kind: "timestamp"}},
 			rest:      []columnLayout{{name: "blob", kind: "blob"}},
-			options: options(t.ttl, t.unit, `{'class': 'ZstdCompressor', 'compression_level': 3, 'chunk_length_in_kb': 64}`, 3*time.Hour,
-				"Ringwatch: rollups of "+t.Name+"; entity_type = metric = empty is the meta row of its period, entity_type = empty else a dictionary"),
+			comment:   "Ringwatch: rollups of " + t.Name + "; entity_type = metric = empty is the meta row of its period, entity_type = empty else a dictionary",
+			ttl:       t.ttl, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
 		})
 	}
 	return list

@@ -79,9 +79,6 @@ func (m *Metric) Same(o *Metric) bool { return m.same(o) }
 // Buckets returns how many buckets a value has; 0 if it is no histogram.
 func (m *Metric) Buckets() int { return m.buckets() }
 
-// MatchRows returns the rows whose own labels match.
-func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 { return d.matchRows(matchers) }
-
 // SeriesLabels returns the labels of the series that a metric and a row make. b is scratch.
 func (d *Dictionary) SeriesLabels(b *labels.ScratchBuilder, metric int, row int32) labels.Labels {
 	return d.labels(b, d.Node.String(), metric, row)
