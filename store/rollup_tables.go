@@ -17,16 +17,20 @@ type rollupTable struct {
 	ttl    time.Duration
 }
 
-// Partitions are for 2 to 10 MiB before compression at 2,000 busy series a node: docs/STORE.md has the figures.
+// rollupPeriods is how many periods a partition holds: half a day, six days, 144 days. That makes 1 to 10 MiB before compression of a busy node of 2,000 to
+// 10,000 series, and of an idle one of ten times as many: docs/STORE.md has the figures.
+const rollupPeriods = 144
+
 func (c *Config) rollupTables() []rollupTable {
+	table := func(level rollup.Level, name string, ttl time.Duration) rollupTable {
+		return rollupTable{level, name, rollupPeriods * level.Millis, ttl}
+	}
 	return []rollupTable{
-		{rollup.FiveMinutes, "rollup_5m", dayMillis, c.FiveMinutesTTL},
-		{rollup.Hour, "rollup_1h", 12 * dayMillis, c.HourTTL},
-		{rollup.Day, "rollup_1d", 288 * dayMillis, c.DayTTL},
+		table(rollup.FiveMinutes, "rollup_5m", c.FiveMinutesTTL), table(rollup.Hour, "rollup_1h", c.HourTTL), table(rollup.Day, "rollup_1d", c.DayTTL),
 	}
 }
 
-// table returns where a level is kept.
+// rollupTable returns where a level is kept.
 func (c *Config) rollupTable(level rollup.Level) rollupTable {
 	for _, t := range c.rollupTables() {
 		if t.Level == level {
