@@ -1,6 +1,8 @@
 package rollup_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -211,6 +213,27 @@ func TestEqualRollupsGiveEqualBytes(t *testing.T) {
 	b := rollup.Merge(rollup.Day, begin, parts)
 	if !reflect.DeepEqual(a.Encode(), b.Encode()) {
 		t.Fatal("another order gives other bytes")
+	}
+}
+
+// TestFormatStands: what is stored for five years must stay readable. If the format changes on purpose, its version rises and this stays as a test of the old one.
+func TestFormatStands(t *testing.T) {
+	const want = "7a3ef0bc3ec78175"
+	sum := sha256.New()
+	for seed := range uint64(3) {
+		for _, w := range history(rand.New(rand.NewPCG(seed, 14)).IntN)[:6] {
+			r := rollup.FromWindow(w)
+			for _, r := range []*rollup.Rollup{r, rollup.Merge(rollup.Hour, rollup.Hour.Start(r.Start), []*rollup.Rollup{r})} {
+				e := r.Encode()
+				sum.Write(e.Meta)
+				for _, c := range e.Columns {
+					sum.Write(c.Blob)
+				}
+			}
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)[:8]); got != want {
+		t.Errorf("the blobs' hash is %s, it was %s", got, want)
 	}
 }
 

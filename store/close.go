@@ -66,7 +66,7 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 			return "unchanged", nil
 		}
 	}
-	result := "written"
+	result, whole := "written", len(before.Damage) == 0
 	if before.Meta != nil {
 		if slices.Equal(before.Meta.Times, w.Times) {
 			return "unchanged", s.repairFiveMinutes(ctx, account, node, w, stamp) // the frames it was made of, read again
@@ -77,13 +77,18 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 				return "", fmt.Errorf("store: read window %d: %w", start, err)
 			}
 			s.metrics.Damaged.Add(float64(len(old.Damage)))
+			whole = whole && old.Window != nil && len(old.Damage) == 0
 			if old.Window != nil {
 				w = window.Merge(w, old.Window)
 				result = "merged"
 			}
 		}
 	}
-	if err := s.writeFiveMinutes(ctx, account, node, w, stamp); err != nil {
+	writeRollup := s.writeFiveMinutes
+	if !whole { // the rollup that is there may know more
+		writeRollup = s.repairFiveMinutes
+	}
+	if err := writeRollup(ctx, account, node, w, stamp); err != nil {
 		return "", err
 	}
 	s.lost(rep)

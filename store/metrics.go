@@ -19,7 +19,7 @@ type Metrics struct {
 	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
-	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty
+	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty, damaged
 	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
 	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
 	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh

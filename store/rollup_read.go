@@ -114,13 +114,16 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 // open adds windows that are not closed, from their frames.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
 	horizon := frame.WindowOf(r.now - r.config.FreshTTL.Milliseconds() - frame.WindowMillis)
+	var missing []int64
+	for start := max(from, horizon); start <= to; start += frame.WindowMillis {
+		if found[start] == nil {
+			missing = append(missing, start)
+		}
+	}
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsInFlight)
-	for start := max(from, horizon); start <= to; start += frame.WindowMillis {
-		if found[start] != nil {
-			continue
-		}
+	for _, start := range missing {
 		g.Go(func() error {
 			frames, err := r.freshFrames(gctx, r.account, r.node, start)
 			if err != nil || len(frames) == 0 {

@@ -34,7 +34,8 @@ func (s *Store) writeFiveMinutes(ctx context.Context, account string, node uuid.
 	return nil
 }
 
-// repairFiveMinutes writes the rollup of a window that was found closed with just these frames, unless it is there: an older program may have closed it.
+// repairFiveMinutes writes the rollup of a window unless one of as many instants is there: the window was found closed with just these frames, perhaps by an
+// older program, or some of what was stored of it cannot be read any more.
 func (s *Store) repairFiveMinutes(ctx context.Context, account string, node uuid.UUID, w *window.Window, stamp int64) error {
 	metas, _, err := s.rollupMetas(ctx, account, node, rollup.FiveMinutes, w.Start, w.Start)
 	if err != nil {
@@ -83,6 +84,16 @@ func (s *Store) rollUp(ctx context.Context, account string, node uuid.UUID, leve
 			return "unchanged", nil
 		}
 	}
+	keep := func(damage []error) bool { // what is written was made when all could be read
+		if len(damage) == 0 || there[start] == nil {
+			return false
+		}
+		s.log.Warn("store: left a rollup as it is, because what it is made of cannot be read any more", "node", node, "level", level.Name, "start", start, "error", errors.Join(damage...))
+		return true
+	}
+	if keep(damage) {
+		return "damaged", nil
+	}
 	var parts []rollup.Part
 	for _, m := range metas {
 		if m != nil {
@@ -101,6 +112,9 @@ func (s *Store) rollUp(ctx context.Context, account string, node uuid.UUID, leve
 		return "", err
 	}
 	s.metrics.Damaged.Add(float64(len(damage)))
+	if keep(damage) {
+		return "damaged", nil
+	}
 	list := make([]*rollup.Rollup, 0, len(found))
 	for _, r := range found {
 		list = append(list, r)
