@@ -18,7 +18,7 @@ import (
 // partitions are of 2 to 10 MiB; the table v3_buckets says which buckets a node has.
 //
 // Buckets are 2^k windows long and begin at a multiple of their length, so two of them are apart or one lies within the other. A row of v3_buckets never
-// changes. When a node outgrows a bucket, a shorter one within it is added, and from then on windows are written there: a window is written to the shortest bucket
+// changes; it is written again every hour of its bucket. When a node outgrows a bucket, a shorter one within it is added, and from then on windows are written there: a window is written to the shortest bucket
 // that holds it, and read from all of them, where the newest reading of its frames counts. So nothing has to be agreed upon, and nothing moves.
 const (
 	targetBytes   = 6 << 20        // buckets of 2^k windows come to between half of it and all of it
@@ -26,6 +26,7 @@ const (
 	maxBucket     = 1 << 12        // windows: 14 days
 	newNodeBucket = 1 << 3         // windows: of a node whose weight is not known yet
 	history       = 288            // windows, a day, whose mean weight decides
+	renewBucket   = 12             // windows, an hour, after which a bucket's row is written again
 	rowBytes      = 40             // of a row beside its texts and its blob, in an SSTable
 	bucketSlack   = 24 * time.Hour // how much longer than the bucket's last window its row lives
 	windowMillis  = int64(frame.WindowMillis)
@@ -107,6 +108,11 @@ func (g v3) bucketFor(ctx context.Context, w *window.Window, bytes int) (int64, 
 		return g.addBucket(ctx, w, bucketAt(w.Start, n))
 	}
 	b := slices.MinFunc(holding, func(a, b bucket) int { return cmp.Compare(a.length, b.length) })
+	if (w.Start-b.start)/windowMillis%renewBucket == 0 { // the row's life begins anew: the TTL may have become longer since it was written
+		if _, err := g.addBucket(ctx, w, b); err != nil {
+			return 0, err
+		}
+	}
 	if b.length == windowMillis || int64(bytes)*(b.length/windowMillis) <= largestBytes {
 		return b.start, nil
 	}

@@ -82,10 +82,10 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 		return c.list, nil
 	case err != nil:
 		err = fmt.Errorf("%w: windows from %s on are refused until it can be: %w", ErrCutovers, clockTime(horizon), err)
+		c.blocked.Store(&err)
 	default:
 		err = fmt.Errorf("%w: nobody can know yet what serves windows from %s on", ErrCutovers, clockTime(horizon))
 	}
-	c.blocked.Store(&err)
 	return nil, err
 }
 

@@ -2,17 +2,14 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"strconv"
 	"sync"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -35,15 +32,6 @@ type rowLayout interface {
 	joins() bool
 	// read calls take for the rows of a window. services are those that are wanted, names the prefixes of them all.
 	read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
-}
-
-// sampleRow is a row as it is read; what is null stays empty.
-type sampleRow struct {
-	at     int64
-	value  *float64
-	exact  *int64
-	counts []byte
-	state  *string
 }
 
 // maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is longer is hashed.
@@ -161,6 +149,23 @@ func (g *rows) Read(ctx context.Context, q Query, take func(Kept)) error {
 	return eg.Wait()
 }
 
+// samplesInPage is how many rows come at once: they are some 100 bytes each.
+const samplesInPage = 5000
+
+// eachSample is each for rows of samples.
+func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+	session, err := g.cql()
+	if err != nil {
+		return err
+	}
+	iter := session.Query(statement, args...).PageSize(samplesInPage).IterContext(ctx)
+	for row(iter.Scan) {
+	}
+	err = iter.Close()
+	g.note(err)
+	return err
+}
+
 func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
 	err := g.each(ctx, func(scan func(...any) bool) bool {
@@ -184,7 +189,7 @@ func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
 func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 	f := g.finder(ctx, q.Account, q.Node, dayOf(k.Start))
 	services := map[string]*window.Series{}
-	metrics := map[*window.Dictionary]map[int]string{} // prefixes of the metrics that can match
+	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row
 	var names []string
 	narrow := *k.Meta
 	narrow.Types = nil
@@ -203,15 +208,17 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 			continue
 		}
 		narrow.Types = append(narrow.Types, *t)
-		metrics[d] = map[int]string{}
+		metrics[d] = map[int][]*window.Series{}
 		found := d.MatchRows(q.Matchers...)
 		for _, m := range matching {
 			prefix := prefixOf(d.MetricKey(m))
-			metrics[d][m] = prefix
 			names = append(names, prefix)
+			rows := make([]*window.Series, len(d.Rows))
 			for _, row := range found {
-				services[service(d, prefix, int(row))] = &window.Series{Metric: &d.Metrics[m]}
+				rows[row] = &window.Series{Metric: &d.Metrics[m]}
+				services[service(d, prefix, int(row))] = rows[row]
 			}
+			metrics[d][m] = rows
 		}
 	}
 	if len(services) > 0 {
@@ -230,126 +237,9 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 		}
 	}
 	w, damage := window.FromSamples(q.Account, &narrow, f.find,
-		func(d *window.Dictionary, m int) bool { return metrics[d][m] != "" },
-		func(d *window.Dictionary, m, row int) *window.Series { return services[service(d, metrics[d][m], row)] })
+		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
+		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
 	w.Node.ID = q.Node
 	k.Window, k.Damage = w, append(k.Damage, damage...)
 	return f.err
-}
-
-// scale is 10^exponent's inverse as a float, for exponents at or below 0, else 1 over it.
-func scaled(v int64, exponent int) float64 {
-	switch {
-	case exponent == 0:
-		return float64(v)
-	case exponent < 0:
-		return float64(v) / math.Pow10(-exponent)
-	}
-	return float64(v) * math.Pow10(exponent)
-}
-
-// unscaled is the way back; exact says that it is one.
-func unscaled(value float64, exponent int) (v int64, exact bool) {
-	f := math.Round(value * math.Pow10(-exponent))
-	if exponent > 0 {
-		f = math.Round(value / math.Pow10(exponent))
-	}
-	if !(math.Abs(f) <= 1<<53) {
-		return 0, false
-	}
-	v = int64(f)
-	return v, true
-}
-
-// sampleColumns returns the columns and values of a sample. Nothing is written as null, which Cassandra would keep as a tombstone.
-func sampleColumns(s *window.Series, i int) (string, []any) {
-	switch s.Metric.Kind {
-	case frame.Counter, frame.Gauge:
-		v := s.Ints[i]
-		value := scaled(v, s.Metric.Exponent)
-		if back, ok := unscaled(value, s.Metric.Exponent); ok && back == v {
-			return "value", []any{value}
-		}
-		return "value, exact", []any{value, v}
-	case frame.GaugeDouble:
-		return "value", []any{s.Doubles[i]}
-	case frame.String:
-		return "state", []any{s.Strings[i]}
-	}
-	return "counts", []any{appendHistogram(nil, &s.Histograms[i])}
-}
-
-// appendTo adds the row's value to its series. Rows of a service come in ascending order of time.
-func (r *sampleRow) appendTo(s *window.Series) error {
-	switch s.Metric.Kind {
-	case frame.Counter, frame.Gauge:
-		if r.value == nil {
-			return errSample
-		}
-		// An integer that stands there from an earlier writing counts only if it is the one meant.
-		v, ok := unscaled(*r.value, s.Metric.Exponent)
-		if r.exact != nil && (!ok || scaled(*r.exact, s.Metric.Exponent) == *r.value) {
-			v, ok = *r.exact, true
-		}
-		if !ok {
-			return errSample
-		}
-		s.Ints = append(s.Ints, v)
-	case frame.GaugeDouble:
-		if r.value == nil {
-			return errSample
-		}
-		s.Doubles = append(s.Doubles, *r.value)
-	case frame.String:
-		if r.state == nil {
-			return errSample
-		}
-		s.Strings = append(s.Strings, *r.state)
-	default:
-		h, err := decodeHistogram(r.counts, len(s.Metric.Bounds.Upper)+1)
-		if err != nil {
-			return err
-		}
-		s.Histograms = append(s.Histograms, h)
-	}
-	s.At = append(s.At, r.at)
-	return nil
-}
-
-var errSample = fmt.Errorf("%w: a sample without a value of its kind", window.ErrMalformed)
-
-// appendHistogram appends the sum and, for each bucket that is not empty, its distance to the one before and its count.
-func appendHistogram(dst []byte, h *window.Histogram) []byte {
-	dst = binary.AppendVarint(dst, h.Sum)
-	last := -1
-	for i, n := range h.Counts {
-		if n != 0 {
-			dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(i-last-1)), n)
-			last = i
-		}
-	}
-	return dst
-}
-
-func decodeHistogram(b []byte, buckets int) (window.Histogram, error) {
-	h := window.Histogram{Counts: make([]int64, buckets)}
-	sum, n := binary.Varint(b)
-	if n <= 0 {
-		return h, errSample
-	}
-	h.Sum, b = sum, b[n:]
-	for next := uint64(0); len(b) > 0; next++ {
-		gap, n := binary.Uvarint(b)
-		if n <= 0 || gap >= uint64(buckets) || next+gap >= uint64(buckets) {
-			return h, errSample
-		}
-		count, m := binary.Varint(b[n:])
-		if m <= 0 {
-			return h, errSample
-		}
-		next += gap
-		h.Counts[next] = count
-		b = b[n+m:]
-	}
-	return h, nil
 }

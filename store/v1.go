@@ -35,7 +35,7 @@ func (v1) read(ctx context.Context, g *rows, q Query, start int64, services map[
 	for service := range services {
 		eg.Go(func() error {
 			var found []sampleRow
-			err := g.each(gctx, func(scan func(...any) bool) bool {
+			err := g.eachSample(gctx, func(scan func(...any) bool) bool {
 				var r sampleRow
 				if !scan(&r.at, &r.value, &r.exact, &r.counts, &r.state) {
 					return false

@@ -31,7 +31,7 @@ func (v2) read(ctx context.Context, g *rows, q Query, start int64, services map[
 	statement := "SELECT service, time, value, exact, counts, state FROM " + g.table(v2Samples) + " WHERE account = ? AND host = ? AND bucket_time = ?"
 	args := []any{q.Account, gocql.UUID(q.Node), start}
 	query := func(rest string, more ...any) error {
-		return g.each(ctx, func(scan func(...any) bool) bool {
+		return g.eachSample(ctx, func(scan func(...any) bool) bool {
 			var service string
 			var r sampleRow
 			if !scan(&service, &r.at, &r.value, &r.exact, &r.counts, &r.state) {
