@@ -115,6 +115,8 @@ type Deps struct {
 	Admit func(*http.Request) (account.Principal, error)
 
 	Store Store
+	// Rollups is the store's; nil: rollup= is refused.
+	Rollups Rollups
 	// LastSeen returns the time of a node's newest frame in the store, 0 if there is none.
 	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
 	// StoreReady returns nil when the store answers.

@@ -50,7 +50,7 @@ func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duratio
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(redis, api.Deps{Store: f.store, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
+	f.start(redis, api.Deps{Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }
@@ -228,6 +228,11 @@ func TestBadInput(t *testing.T) {
 		{"no node id", acmeKey, "/v1/nodes/127.0.0.1/metrics", "", 404, "unknown_node", "id"},
 		{"an unknown node's text", acmeKey, "/v1/nodes/x/prometheus", "", 404, "unknown_node", "id"},
 		{"an unknown path", acmeKey, "/v2/nodes", "", 404, "no_such_path", ""},
+		{"a rollup that is none", acmeKey, path, "metrics=" + metric + "&period=1h&rollup=2h", 400, "bad_rollup", "rollup"},
+		{"a rollup of the newest values", acmeKey, path, "metrics=" + metric + "&rollup=1h", 400, "bad_rollup", "rollup"},
+		{"a rollup and a step", acmeKey, path, "metrics=" + metric + "&period=1h&step=1h&rollup=1h", 400, "bad_rollup", "rollup"},
+		{"a rollup of too long a time", acmeKey, path, "metrics=" + metric + "&period=60d&rollup=5m", 400, "range_too_wide", "period"},
+		{"a rollup of everything", acmeKey, path, "period=1h&rollup=1h", 400, "no_metrics", "metrics"},
 		{"an unknown parameter", acmeKey, path, "metric=up", 400, "unknown_parameter", "metric"},
 		{"a parameter where there is none", acmeKey, "/v1/nodes", "cluster=a", 400, "unknown_parameter", "cluster"},
 		{"a broken query", acmeKey, path, "metrics=%zz", 400, "bad_query", "query"},

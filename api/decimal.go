@@ -11,7 +11,14 @@ func appendDecimal(dst []byte, v int64, exponent int) []byte {
 		return append(dst, '0')
 	}
 	var buffer [32]byte
-	digits := strconv.AppendInt(buffer[:0], v, 10)
+	return appendDigits(dst, strconv.AppendInt(buffer[:0], v, 10), exponent)
+}
+
+// appendDigits appends what appendDecimal does for a whole number of any size, given as its digits.
+func appendDigits(dst, digits []byte, exponent int) []byte {
+	if len(digits) == 1 && digits[0] == '0' {
+		return append(dst, '0')
+	}
 	if digits[0] == '-' {
 		dst, digits = append(dst, '-'), digits[1:]
 	}

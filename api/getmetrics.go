@@ -26,6 +26,9 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if err != nil {
 		return err
 	}
+	if q.rollup.Millis > 0 {
+		return s.getRollups(w, r, p, q, nodes)
+	}
 	points := 0
 	answers := make([]nodeSeries, len(nodes))
 	for i := range nodes {
@@ -55,17 +58,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	defer out.end()
 	var b []byte
 	for i, a := range answers {
-		b = append(b[:0], '[')
-		if i > 0 {
-			b[0] = ','
-		}
-		b = append(b, `{"id":`...)
-		b = appendString(b, a.node.ID.String())
-		for _, f := range []struct{ name, value string }{{"cluster", a.node.Cluster}, {"datacenter", a.node.Datacenter}, {"rack", a.node.Rack}} {
-			b = append(append(append(b, `,"`...), f.name...), `":`...)
-			b = appendString(b, f.value)
-		}
-		b = append(b, `,"payload":[`...)
+		b = appendNode(b[:0], a.node, i == 0)
 		for j := range a.series {
 			if j > 0 {
 				b = append(b, ',')
@@ -81,6 +74,22 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	}
 	_, _ = out.WriteString("]\n")
 	return nil
+}
+
+// appendNode appends what stands before a node's payload.
+func appendNode(b []byte, n *Node, first bool) []byte {
+	if first {
+		b = append(b, '[')
+	} else {
+		b = append(b, ',')
+	}
+	b = append(b, `{"id":`...)
+	b = appendString(b, n.ID.String())
+	for _, f := range []struct{ name, value string }{{"cluster", n.Cluster}, {"datacenter", n.Datacenter}, {"rack", n.Rack}} {
+		b = append(append(append(b, `,"`...), f.name...), `":`...)
+		b = appendString(b, f.value)
+	}
+	return append(b, `,"payload":[`...)
 }
 
 // select1 returns what a query asks of one node.

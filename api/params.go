@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/rollup"
 )
 
 // parameters returns the query's, each of which must be allowed, and once unless it is metrics.
@@ -37,13 +39,14 @@ func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 type metricsQuery struct {
 	selectors [][]*labels.Matcher // none: everything
 	latest    bool
-	from, to  int64 // ms, both inclusive
-	step      int64 // ms, 0: every value
-	text      bool  // exposition text instead of JSON
+	from, to  int64        // ms, both inclusive
+	step      int64        // ms, 0: every value
+	text      bool         // exposition text instead of JSON
+	rollup    rollup.Level // none: values as they were measured
 }
 
 func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
-	values, err := parameters(r, "metrics", "from", "to", "period", "step", "format")
+	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format")
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +63,11 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	}
 	if err := s.parseRange(q, values); err != nil {
 		return nil, err
+	}
+	if values.Has("rollup") {
+		if err := s.parseRollup(q, values.Get("rollup")); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case q.latest && values.Has("step"):
@@ -132,14 +140,11 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 		}
 		return bad("bad_time", "from", "from is after to")
 	}
-	if q.to-q.from > s.config.MaxRange.Milliseconds() {
-		field := "from"
-		if period != "" {
-			field = "period"
-		}
-		return bad("range_too_wide", field, "the time range is longer than %s: ask for less at a time", model.Duration(s.config.MaxRange))
+	field := "from"
+	if period != "" {
+		field = "period"
 	}
-	return nil
+	return s.tooWide(q, field, values.Get("rollup"))
 }
 
 // parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from 10^11 on are milliseconds, which as seconds would

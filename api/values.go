@@ -27,23 +27,7 @@ import (
 
 // appendSeries appends one element of a payload.
 func appendSeries(dst []byte, s *window.Series) []byte {
-	dst = append(dst, `{"metric":`...)
-	dst = appendString(dst, s.Metric.Name)
-	dst = append(dst, `,"type":`...)
-	dst = appendString(dst, typeName(s.Metric.Kind))
-	dst = append(dst, `,"unit":`...)
-	dst = appendString(dst, s.Metric.Unit)
-	dst = append(dst, `,"labels":{`...)
-	first := true
-	eachEntityLabel(s, func(name, value string) {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(appendString(dst, name), ':')
-		dst = appendString(dst, value)
-	})
-	dst = append(dst, `},"values":[`...)
+	dst = appendSeriesHead(dst, s.Labels, s.Metric)
 	for i := range s.At {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -51,6 +35,27 @@ func appendSeries(dst []byte, s *window.Series) []byte {
 		dst = appendValue(dst, s, i)
 	}
 	return append(dst, "]}"...)
+}
+
+// appendSeriesHead appends what stands before a series' values.
+func appendSeriesHead(dst []byte, l labels.Labels, m *window.Metric) []byte {
+	dst = append(dst, `{"metric":`...)
+	dst = appendString(dst, m.Name)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, typeName(m.Kind))
+	dst = append(dst, `,"unit":`...)
+	dst = appendString(dst, m.Unit)
+	dst = append(dst, `,"labels":{`...)
+	first := true
+	eachEntityLabel(l, func(name, value string) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(appendString(dst, name), ':')
+		dst = appendString(dst, value)
+	})
+	return append(dst, `},"values":[`...)
 }
 
 // typeName is how a kind is called where nobody cares whether a gauge is a double.
@@ -62,8 +67,8 @@ func typeName(k frame.Kind) string {
 }
 
 // eachEntityLabel calls f for the labels that are the entity's own.
-func eachEntityLabel(s *window.Series, f func(name, value string)) {
-	s.Labels.Range(func(l labels.Label) {
+func eachEntityLabel(all labels.Labels, f func(name, value string)) {
+	all.Range(func(l labels.Label) {
 		switch l.Name {
 		case labels.MetricName, "cluster", "datacenter", "rack", "node":
 		default:
@@ -91,6 +96,17 @@ func appendValue(dst []byte, s *window.Series, i int) []byte {
 	dst = append(dst, `",`...)
 	dst = appendSummary(dst, s.Metric, h)
 	dst = append(dst, `,"buckets":[`...)
+	dst = append(appendBuckets(dst, s.Metric, h), ']')
+	if i > 0 && s.Metric.Kind == frame.Histogram {
+		d := difference(&s.Histograms[i-1], h)
+		dst = append(dst, `,"interval":{`...)
+		dst = append(appendSummary(dst, s.Metric, &d), '}')
+	}
+	return append(dst, '}')
+}
+
+// appendBuckets appends the counts, cumulative over buckets.
+func appendBuckets(dst []byte, m *window.Metric, h *window.Histogram) []byte {
 	var total int64
 	for b, n := range h.Counts {
 		last := b == len(h.Counts)-1
@@ -102,7 +118,7 @@ func appendValue(dst []byte, s *window.Series, i int) []byte {
 		if last {
 			dst = append(dst, "+Inf"...)
 		} else {
-			dst = appendDecimal(dst, s.Metric.Bounds.Upper[b], s.Metric.Bounds.Exponent)
+			dst = appendDecimal(dst, m.Bounds.Upper[b], m.Bounds.Exponent)
 		}
 		dst = append(dst, `","count":"`...)
 		dst = append(strconv.AppendInt(dst, total, 10), `"}`...)
@@ -110,13 +126,7 @@ func appendValue(dst []byte, s *window.Series, i int) []byte {
 			dst = append(dst, ',')
 		}
 	}
-	dst = append(dst, ']')
-	if i > 0 && s.Metric.Kind == frame.Histogram {
-		d := difference(&s.Histograms[i-1], h)
-		dst = append(dst, `,"interval":{`...)
-		dst = append(appendSummary(dst, s.Metric, &d), '}')
-	}
-	return append(dst, '}')
+	return dst
 }
 
 // appendNumber appends the value of a counter or a gauge.

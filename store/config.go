@@ -31,8 +31,12 @@ type Config struct {
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
-	// RawTTL is how long columns are kept. It is the table's default, so it holds for what is written after Apply created the table.
+	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch schema cutover.
+	Generation string
+	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what is written after ApplyChanges has set it.
 	RawTTL time.Duration
+	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as what it is made of. They are the tables' defaults, too.
+	FiveMinutesTTL, HourTTL, DayTTL time.Duration
 	// FreshTTL is how long frames are kept. It must cover the time from a frame's arrival to the close of its window with what Cassandra may be away in
 	// between; frames that expired before are read from the stream again.
 	FreshTTL time.Duration
@@ -56,7 +60,11 @@ func DefaultConfig() Config {
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
+		Generation:        DefaultGeneration,
 		RawTTL:            14 * 24 * time.Hour,
+		FiveMinutesTTL:    60 * 24 * time.Hour,
+		HourTTL:           365 * 24 * time.Hour,
+		DayTTL:            5 * 365 * 24 * time.Hour,
 		FreshTTL:          time.Hour,
 		Grace:             20 * time.Second,
 		Timeout:           5 * time.Second,
@@ -99,6 +107,9 @@ func (c *Config) Validate() error {
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty and a password is set")
 	}
+	if !knownGeneration(c.Generation) {
+		bad("generation: %q is none of %v", c.Generation, Generations())
+	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s, at least 1h is needed", c.RawTTL)
 	}
@@ -108,6 +119,9 @@ func (c *Config) Validate() error {
 	}
 	if c.FreshTTL > c.RawTTL {
 		bad("fresh_ttl: %s is longer than raw_ttl, %s", c.FreshTTL, c.RawTTL)
+	}
+	if err := c.validateRollups(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Grace < 0 || c.Grace > window {
 		bad("grace: %s, 0 to %s are allowed", c.Grace, window)

@@ -15,11 +15,15 @@ type Metrics struct {
 	CloseSeconds  prometheus.Histogram
 	ColumnBytes   prometheus.Counter
 	Columns       prometheus.Counter
+	Samples       prometheus.Counter     // rows of v1 and v2
 	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
-	ReadWindows   *prometheus.CounterVec // by layer: raw, fresh
-	BadKeyPayload prometheus.Counter     // key frames whose identity could not be read
+	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty, damaged
+	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
+	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
+	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh
+	BadKeyPayload prometheus.Counter       // key frames whose identity could not be read
 }
 
 // NewMetrics registers the store's metrics; reg may be nil.
@@ -43,17 +47,23 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Closed:      vec("windows_closed_total", "Windows closed, by what that took.", "result"),
 		CloseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "window_close_seconds",
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
-		ColumnBytes:   counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
-		Columns:       counter("columns_total", "Columns written."),
-		LostFrames:    vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
-		Damaged:       counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
-		Retries:       counter("retries_total", "Calls to Cassandra that were tried again."),
+		ColumnBytes: counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
+		Columns:     counter("columns_total", "Columns written."),
+		Samples:     counter("samples_total", "Samples written as rows of their own, by generations v1 and v2."),
+		LostFrames:  vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
+		Damaged:     counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
+		Retries:     counter("retries_total", "Calls to Cassandra that were tried again."),
+		Rollups: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollups_total",
+			Help: "Rollups of hours and days that were due, by what that took."}, []string{"level", "result"}),
+		RollupSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollup_compute_seconds",
+			Help: "Time to compute a rollup, without Cassandra's.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}, []string{"level"}),
+		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns,
-			m.LostFrames, m.Damaged, m.Retries, m.ReadWindows, m.BadKeyPayload)
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns, m.Samples,
+			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
 	}
 	return m
 }

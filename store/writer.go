@@ -42,6 +42,8 @@ type openWindow struct {
 	first   int64     // offset of the earliest record
 	last    time.Time // when its last frame came
 	frames  int       // how many came, so that one that comes while it is being closed is noticed
+	closed  int       // of how many its columns are made
+	rolling int       // the coarsest level whose rollup it computes; see rollup_duty.go
 	closing bool
 }
 
@@ -113,8 +115,8 @@ func (w *Writer) arrived(h *frame.Header, r Record) {
 	o.frames++
 }
 
-// Tick closes the windows that ended more than the grace ago and got no frame for as long. It returns when they are closed; errors that Cassandra
-// may recover from are waited out.
+// Tick closes the windows that ended more than the grace ago and got no frame for as long, and computes the rollups that are due then. It returns when that is
+// done; errors that Cassandra may recover from are waited out.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error {
 	grace := w.store.config.Grace
 	type due struct {
@@ -137,14 +139,17 @@ func (w *Writer) Tick(ctx context.Context, now time.Time) error {
 	g.SetLimit(closesInFlight)
 	for _, d := range list {
 		g.Go(func() error {
-			err := w.store.retry(gctx, "close window", func() error { return w.store.CloseWindow(gctx, d.account, d.node, d.start) })
+			var err error
+			if d.closed != d.frames {
+				err = w.store.retry(gctx, "close window", func() error { return w.store.CloseWindow(gctx, d.account, d.node, d.start) })
+			}
+			if err == nil {
+				d.closed = d.frames // nobody else looks at it while closing is set
+				err = w.finish(gctx, d.windowKey, d.openWindow, d.frames, now)
+			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			d.closing = false
-			if err == nil && d.openWindow.frames == d.frames && w.open[d.windowKey] == d.openWindow {
-				delete(w.open, d.windowKey)
-				w.store.metrics.OpenWindows.Set(float64(len(w.open)))
-			}
+			d.closing, d.rolling = false, 0
 			if err != nil {
 				return fmt.Errorf("store: close window %d of node %s: %w", d.start, d.node, err)
 			}

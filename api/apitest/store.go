@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -174,4 +175,24 @@ func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to
 		parts = append(parts, w.Select(from, to, matchers...))
 	}
 	return window.Join(parts...), nil
+}
+
+// Rollups is api.Deps.Rollups: what the frames give.
+func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	windows, err := s.windows(nodeKey{account, node})
+	if err != nil {
+		return nil, err
+	}
+	periods := map[int64][]*rollup.Rollup{}
+	for _, w := range windows {
+		periods[level.Start(w.Start)] = append(periods[level.Start(w.Start)], rollup.FromWindow(w))
+	}
+	var list []*rollup.Rollup
+	for start, of := range periods {
+		list = append(list, rollup.Merge(level, start, of))
+	}
+	return rollup.Select(list, level.Start(from), to, matchers...), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -39,6 +40,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	server, err := api.New(p.API, api.Deps{
 		Admit:       p.door.Admit,
 		Store:       apiStore{db},
+		Rollups:     apiStore{db}.ReadRollup,
 		LastSeen:    db.LastSeen,
 		StoreReady:  func(context.Context) error { return db.Ready() },
 		Recent:      reader,
@@ -63,6 +65,12 @@ type apiStore struct{ *store.Store }
 
 func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
 	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
+	return series, err
+}
+
+// ReadRollup is store.Store.ReadRollup without its report.
+func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error) {
+	series, _, err := s.Store.ReadRollup(ctx, account, node, level, from, to, matchers...)
 	return series, err
 }
 

@@ -37,7 +37,7 @@ func serve(t *testing.T) []*frametest.Node {
 	now := time.Now()
 	c.Clock = func() time.Time { return now }
 	server, err := api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, LastSeen: store.LastSeen, StoreReady: store.Ready,
+		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, Rollups: store.Rollups, LastSeen: store.LastSeen, StoreReady: store.Ready,
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -124,6 +124,13 @@ func TestTables(t *testing.T) {
 		"cassandra_table_sstables*":                                {`┤`, `p99`},
 	} {
 		expect(t, print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "15m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
+	}
+	for metric, want := range map[string][]string{
+		`cassandra_client_request_latency_seconds{request="Read"}`: {`, p99$`, `^TIME +P99$`, `^\d{4}-\d\d-\d\d \d\d:\d[05]:00 +[\d.]+[µm]s$`},
+		"node_cpu_seconds_total":                                   {`^TIME +SECONDS PER SECOND$`, `:\d[05]:00 +[\d.]+$`},
+		"node_load1":                                               {`┤`, `^TIME +MEAN$`, `:\d[05]:00 +[\d.]+$`},
+	} {
+		expect(t, print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "1d", Step: "5m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
 	}
 	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)), `^NODE +CLUSTER +DC +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +down +2m00s +- +- +- +-\n`,
 		`^10\.0\.0\.1 +prod +dc1 +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)

@@ -45,6 +45,7 @@ func TestWholeLine(t *testing.T) {
 		return nil
 	})
 	t.Run("ValuesAreCassandras", w.testValues)
+	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
@@ -206,6 +207,33 @@ func (w *whole) testValues(t *testing.T) {
 		t.Logf("%s %s = %s", c.selector, c.field, shown)
 	}
 	w.testBuckets(t, table("ReadLatency"), of("cassandra_table_read_latency_seconds"))
+}
+
+// testRollups asks for the running five minutes, hour and day: their last sample is the newest.
+func (w *whole) testRollups(t *testing.T) {
+	const selector = `cassandra_table_write_latency_seconds{keyspace="shop",table="orders"}`
+	const gauge = `cassandra_cache_capacity_bytes{cache="KeyCache"}`
+	for _, level := range []string{"5m", "1h", "1d"} {
+		eventually(t, level, func(ctx context.Context) error {
+			want, err := w.newest(ctx, gauge, "value")
+			if err != nil {
+				return err
+			}
+			list, err := w.Metrics(ctx, w.node, gauge, "&period=10m&rollup="+level)
+			if err != nil || len(list) != 1 || len(list[0].Values) == 0 {
+				return fmt.Errorf("%d series, %v", len(list), err)
+			}
+			got := list[0].Values[len(list[0].Values)-1]
+			if got["last"] != want || got["max"] != want || got["samples"] == "0" {
+				return fmt.Errorf("got %v, want %s", got, want)
+			}
+			counts, err := w.Metrics(ctx, w.node, selector, "&period=10m&rollup="+level)
+			if err != nil || len(counts) != 1 || len(counts[0].Values) == 0 || counts[0].Values[0]["interval"] == nil {
+				return fmt.Errorf("%v, %v", counts, err)
+			}
+			return nil
+		})
+	}
 }
 
 // testBuckets compares a latency histogram bucket by bucket.

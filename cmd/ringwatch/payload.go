@@ -26,6 +26,9 @@ type value struct {
 	Time  time.Time
 	summary
 	Interval *summary // histograms: what came since the value before
+	Samples  string   // rollups only: how many values this is of
+	Mean     string   // of a gauge's rollup
+	Increase string   // of a counter's
 }
 
 // summary is what a histogram's value says in short.

@@ -22,7 +22,7 @@ type seriesCmd struct {
 	Node   string `arg:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
 	Metric string `arg:"" help:"A metric's name, with * for any characters, or a Prometheus selector."`
 	Period string `help:"How far back, such as 15m, 6h or 2d." default:"15m"`
-	Step   string `help:"Only the last value of each step, such as 1m."`
+	Step   string `help:"Only the last value of each step, such as 1m. 5m, 1h and 1d show rollups, which are kept for years."`
 	Top    int    `help:"How many series to show, the largest first." default:"5"`
 	Rows   int    `help:"How many of the newest rows to show, 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"Print the API's JSON."`
@@ -32,7 +32,8 @@ type seriesCmd struct {
 func (*seriesCmd) Help() string {
 	return "Shows one metric of a node over time, as a plot and a table: a counter as its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
 		"Example: ringwatch series 127.0.0.1 'cassandra_client_request_latency_seconds{request=\"Read\"}' --period 15m\n\n" +
-		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h --step 1m"
+		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h --step 1m\n\n" +
+		"Example: ringwatch series 127.0.0.1 node_load1 --period 90d --step 1d"
 }
 
 // Run implements the command.
@@ -55,7 +56,11 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 		selector = globSelector(selector)
 	}
 	query := url.Values{"metrics": {selector}, "period": {c.Period}}
-	if c.Step != "" {
+	period := rollups[c.Step]
+	switch {
+	case period > 0:
+		query.Set("rollup", c.Step)
+	case c.Step != "":
 		query.Set("step", c.Step)
 	}
 	if c.JSON {
@@ -70,7 +75,11 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	curves := make([]curve, len(series))
 	for i := range series {
-		curves[i] = newCurve(&series[i])
+		if period > 0 {
+			curves[i] = newRollupCurve(&series[i], period)
+		} else {
+			curves[i] = newCurve(&series[i])
+		}
 	}
 	slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.max, a.max) })
 	hidden := max(0, len(curves)-c.Top)
@@ -130,6 +139,37 @@ func newCurve(p *payload) curve {
 			c.what, y = "p99", number(v.P99)
 		default:
 			y = number(v.Value)
+		}
+		c.at, c.values = append(c.at, v.Time), append(c.values, y)
+		if y > c.max {
+			c.max = y
+		}
+	}
+	return c
+}
+
+// rollups are the steps that the API has rollups of.
+var rollups = map[string]time.Duration{"5m": 5 * time.Minute, "1h": time.Hour, "1d": 24 * time.Hour}
+
+// newRollupCurve plots a gauge's mean, what a counter rose by per second and the p99 of what a histogram counted, in each period.
+func newRollupCurve(p *payload, period time.Duration) curve {
+	c := curve{payload: p, unit: p.Unit, what: "mean", max: math.Inf(-1)}
+	for _, v := range p.Values {
+		var y float64
+		switch p.Type {
+		case "counter":
+			c.what, c.unit = "per second", ""
+			if p.Unit != "" {
+				c.what = p.Unit + " per second"
+			}
+			y = number(v.Increase) / period.Seconds()
+		case "histogram", "gauge_histogram":
+			c.what, y = "p99", math.NaN()
+			if v.Interval != nil {
+				y = number(v.Interval.P99)
+			}
+		default:
+			y = number(v.Mean)
 		}
 		c.at, c.values = append(c.at, v.Time), append(c.values, y)
 		if y > c.max {

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in ms, sorted by labels.
+type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error)
+
+// The JSON of a rollup's value (rollup=5m, 1h or 1d), with numbers as those of values.go. time is the period's begin; samples is how many
+// values it sums up.
+//
+//	gauge      {"time":…,"samples":"180","first":"1","last":"4","min":"0","max":"9","sum":"612","mean":"3.4"}
+//	counter    {"time":…,"samples":"180","first":"100","last":"700","increase":"600"}
+//	histogram  {"time":…,"samples":"180","interval":{"count":…,"sum":…,"p50":…,…},"buckets":[{"le":…,"count":…},…]}
+//
+// increase and interval are what came between the last sample before the period and its last one, and right across restarts. In a gauge_histogram interval is
+// the sum of all samples. Texts have no rollups.
+
+// parseRollup reads rollup= into the query.
+func (s *Server) parseRollup(q *metricsQuery, text string) error {
+	i := -1
+	var names []string
+	for j, l := range rollup.Levels {
+		names = append(names, l.Name)
+		if l.Name == text {
+			i = j
+		}
+	}
+	switch {
+	case i < 0:
+		return bad("bad_rollup", "rollup", "unknown rollup %q: there are %s", text, strings.Join(names, ", "))
+	case s.deps.Rollups == nil:
+		return bad("bad_rollup", "rollup", "this server has no rollups")
+	case q.latest:
+		return bad("bad_rollup", "rollup", "rollup is for a time range: add period=, or from= and to=")
+	case q.step > 0:
+		return bad("bad_rollup", "rollup", "give rollup= or step=, not both")
+	}
+	q.rollup = rollup.Levels[i]
+	return nil
+}
+
+// maxPeriods bounds a request for rollups, as Prometheus bounds the steps of a range.
+const maxPeriods = 11_000
+
+// tooWide checks a time range against what is allowed for the level that is asked.
+func (s *Server) tooWide(q *metricsQuery, field string, level string) error {
+	limit := s.config.MaxRange
+	for _, l := range rollup.Levels {
+		if l.Name == level {
+			limit = max(limit, time.Duration(maxPeriods*l.Millis)*time.Millisecond)
+		}
+	}
+	if q.to-q.from > limit.Milliseconds() {
+		return bad("range_too_wide", field, "the time range is longer than %s: ask for less at a time", model.Duration(limit))
+	}
+	return nil
+}
+
+// getRollups answers a query for rollups in the shape of getMetrics.
+func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
+	points := 0
+	answers := make([][]rollup.Series, len(nodes))
+	for i := range nodes {
+		for _, m := range q.selectors {
+			list, err := s.deps.Rollups(r.Context(), p.Account, nodes[i].ID, q.rollup, q.from, q.to, m...)
+			if err != nil {
+				s.metrics.failures.Inc()
+				return err
+			}
+			for _, series := range list {
+				if !known(answers[i], &series) { // two selectors may select one
+					answers[i] = append(answers[i], series)
+					points += len(series.Points)
+				}
+			}
+		}
+		if points > s.config.MaxPoints {
+			return bad("too_many_values", "rollup", "the answer would have more than %d values: ask for fewer metrics, less time or a coarser rollup", s.config.MaxPoints)
+		}
+	}
+	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
+	s.metrics.points.Add(float64(points))
+	out := answer(w, r, "application/json")
+	defer out.end()
+	var b []byte
+	for i := range answers {
+		b = appendNode(b[:0], &nodes[i], i == 0)
+		for j := range answers[i] {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = appendRollup(b, &answers[i][j])
+			if _, err := out.Write(b); err != nil {
+				return nil // the client went away
+			}
+			b = b[:0]
+		}
+		b = append(b, "]}"...)
+		_, _ = out.Write(b)
+	}
+	_, _ = out.WriteString("]\n")
+	return nil
+}
+
+func known(list []rollup.Series, s *rollup.Series) bool {
+	for i := range list {
+		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Same(s.Metric) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendRollup appends one element of a payload.
+func appendRollup(dst []byte, s *rollup.Series) []byte {
+	dst = appendSeriesHead(dst, s.Labels, s.Metric)
+	for i := range s.Points {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendPoint(dst, s.Metric, &s.Points[i])
+	}
+	return append(dst, "]}"...)
+}
+
+func appendPoint(dst []byte, m *window.Metric, p *rollup.Point) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = time.UnixMilli(p.Start).UTC().AppendFormat(dst, timeFormat)
+	dst = append(dst, `","samples":"`...)
+	dst = append(appendDecimal(dst, p.Count, 0), '"')
+	number := func(name string, v int64) {
+		dst = append(append(append(dst, `,"`...), name...), `":"`...)
+		dst = append(appendDecimal(dst, v, m.Exponent), '"')
+	}
+	switch m.Kind {
+	case frame.Gauge:
+		number("first", p.First)
+		number("last", p.Last)
+		number("min", p.Min)
+		number("max", p.Max)
+		dst = append(dst, `,"sum":"`...)
+		dst = appendDigits(dst, []byte(p.Sum.String()), m.Exponent)
+		dst = append(dst, `","mean":"`...)
+		dst = append(appendEstimate(dst, p.Sum.Float64()/float64(p.Count)*math.Pow10(m.Exponent)), '"')
+	case frame.GaugeDouble:
+		for _, v := range []struct {
+			name  string
+			value float64
+		}{{"first", p.FirstDouble}, {"last", p.LastDouble}, {"min", p.MinDouble}, {"max", p.MaxDouble}, {"sum", p.SumDouble}} {
+			dst = append(append(append(dst, `,"`...), v.name...), `":"`...)
+			dst = append(appendDouble(dst, v.value), '"')
+		}
+		dst = append(dst, `,"mean":"`...)
+		dst = append(appendEstimate(dst, p.SumDouble/float64(p.Count)), '"')
+	case frame.Counter:
+		number("first", p.First)
+		number("last", p.Last)
+		number("increase", p.Increase)
+	default:
+		h := window.Histogram{Counts: p.Increases, Sum: p.Increase}
+		dst = append(dst, `,"interval":{`...)
+		dst = appendSummary(dst, m, &h)
+		dst = append(dst, `},"buckets":[`...)
+		dst = append(appendBuckets(dst, m, &h), ']')
+	}
+	return append(dst, '}')
+}

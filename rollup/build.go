@@ -1,0 +1,274 @@
+package rollup
+
+import (
+	"math"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// FromWindow returns the rollup of a window's five minutes. Its cost is the window's values that are not zero all the time. Columns that were not read have no rollup.
+func FromWindow(w *window.Window) *Rollup {
+	r := &Rollup{Level: FiveMinutes, Start: w.Start, Instants: len(w.Times)}
+	var dictionaries []*window.Dictionary
+	for _, t := range w.Types {
+		dictionaries = append(dictionaries, t.Dictionary)
+	}
+	for _, g := range unite(dictionaries) {
+		b := windowBuilder{group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+		for _, t := range w.Types {
+			m := g.maps[t.Dictionary]
+			if m == nil {
+				continue
+			}
+			b.types, b.maps = append(b.types, t), append(b.maps, m)
+			for row, n := range w.LiveInstants(t) {
+				to := row
+				if m.rows != nil {
+					to = int(m.rows[row])
+				}
+				b.out.live[to] += n
+			}
+		}
+		for m := range g.Metrics {
+			b.out.columns[m] = b.column(w, m)
+		}
+		r.Types = append(r.Types, b.out)
+	}
+	return r
+}
+
+// windowBuilder makes one type's columns from a window's types.
+type windowBuilder struct {
+	*group
+	out   *Type
+	types []*window.Type
+	maps  []*mapping
+}
+
+func (b *windowBuilder) column(w *window.Window, metric int) *column {
+	kind := b.Metrics[metric].Kind
+	if kind == frame.String {
+		return unknown
+	}
+	var walks []*window.Cells
+	var maps []*mapping
+	zero, known := true, false
+	for i, t := range b.types {
+		own := b.maps[i].metricOf(metric)
+		if own < 0 { // these entities have no such metric
+			zero = false
+			continue
+		}
+		c := w.Cells(t, own)
+		if c == nil {
+			zero = false
+			continue
+		}
+		known = true
+		zero = zero && c.Zero()
+		walks, maps = append(walks, c), append(maps, b.maps[i])
+	}
+	switch {
+	case zero:
+		return nil
+	case !known:
+		return unknown
+	}
+	out := &column{counts: make([]uint32, len(b.Rows))}
+	f := feed{kind: kind, size: b.Metrics[metric].Buckets()}
+	for row := range out.counts {
+		var of []*window.Cells
+		still := true
+		for i, c := range walks {
+			own := maps[i].rowOf(int32(row))
+			if own < 0 {
+				continue
+			}
+			if n, zero := c.Row(int(own)); n > 0 {
+				of = append(of, c)
+				out.counts[row] += uint32(n)
+				still = still && zero
+			}
+		}
+		if len(of) == 0 || still && len(of) == 1 {
+			continue
+		}
+		cell, n := f.row(of)
+		out.counts[row] = n
+		if !cell.zero() {
+			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, cell)
+		}
+	}
+	return out.settle(b.out.live)
+}
+
+// settle leaves out counts that are those of the entities, and columns that say nothing.
+func (c *column) settle(live []uint32) *column {
+	same := true
+	for i, n := range c.counts {
+		if n != live[i] {
+			same = false
+			break
+		}
+	}
+	if same {
+		c.counts = nil
+		if len(c.rows) == 0 {
+			return nil
+		}
+	}
+	return c
+}
+
+// feed adds up the samples of one row after the other.
+type feed struct {
+	kind frame.Kind
+	size int // buckets
+
+	before, total []int64 // scratch: counts of the sample before, and what is added up
+}
+
+// row returns what the samples of one series give. It is usually one walk; more if entities that are one series were described differently within the
+// window. Where two walks know an instant the first wins, as in window.Select.
+func (f *feed) row(of []*window.Cells) (cell, uint32) {
+	if len(of) == 1 {
+		c := of[0]
+		n := uint32(0)
+		var out cell
+		f.begin()
+		for c.Next() {
+			f.add(&out, c, n == 0)
+			n++
+		}
+		f.end(&out)
+		return out, n
+	}
+	there := make([]bool, len(of))
+	for i, c := range of {
+		there[i] = c.Next()
+	}
+	var out cell
+	n := uint32(0)
+	last := int64(math.MinInt64)
+	f.begin()
+	for {
+		next := -1
+		for i, c := range of {
+			if there[i] && (next < 0 || c.At() < of[next].At()) {
+				next = i
+			}
+		}
+		if next < 0 {
+			f.end(&out)
+			return out, n
+		}
+		if c := of[next]; c.At() != last {
+			last = c.At()
+			f.addAny(&out, c, n == 0)
+			n++
+		}
+		there[next] = of[next].Next()
+	}
+}
+
+func (f *feed) begin() {
+	if f.size > 0 && f.before == nil {
+		f.before, f.total = make([]int64, f.size), make([]int64, f.size)
+	}
+}
+
+// add adds the walk's value, which follows the one that was added before in the same walk.
+func (f *feed) add(out *cell, c *window.Cells, first bool) {
+	if f.size > 0 && !first && !c.Changed() && f.kind == frame.Histogram {
+		return // nothing increased
+	}
+	f.addAny(out, c, first)
+}
+
+// addAny adds the walk's value.
+func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
+	word := c.Word()
+	if f.size > 0 {
+		f.histogram(out, word, c.Counts(), first)
+		return
+	}
+	switch {
+	case first:
+		*out = single(f.kind, word, sparse{})
+	case f.kind == frame.Counter:
+		out.total.Lo += uint64(increase(out.last, word))
+		out.last = word
+	case f.kind == frame.Gauge:
+		out.min, out.max = min(out.min, word), max(out.max, word)
+		out.total = out.total.Add(wide(word))
+		out.last = word
+	default:
+		s := single(f.kind, word, sparse{})
+		*out = out.then(f.kind, &s)
+	}
+}
+
+func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
+	cumulative := f.kind == frame.Histogram
+	switch {
+	case first:
+		*out = cell{first: sum}
+		if s := sparseOf(counts); len(s.index) > 0 {
+			out.hist = &buckets{first: s}
+		}
+		clear(f.total)
+	case cumulative:
+		again := false
+		for i, n := range counts {
+			if n < f.before[i] {
+				again = true
+				break
+			}
+		}
+		if again { // it started again
+			out.total.Lo += uint64(sum)
+		} else {
+			out.total.Lo += uint64(sum - out.last)
+		}
+		for i, n := range counts {
+			if !again {
+				n -= f.before[i]
+			}
+			f.total[i] += n
+		}
+	}
+	if !cumulative {
+		out.total.Lo += uint64(sum)
+		for i, n := range counts {
+			f.total[i] += n
+		}
+	}
+	out.last = sum
+	copy(f.before, counts)
+}
+
+// end turns the scratch of a histogram to what is kept.
+func (f *feed) end(out *cell) {
+	if f.size == 0 {
+		return
+	}
+	last := sparseOf(f.before)
+	first := out.firsts()
+	if last.equal(first) {
+		last = first
+	}
+	out.hist = bucketsOf(first, last, sparseOf(f.total))
+}
+
+func (s sparse) equal(o sparse) bool {
+	if len(s.index) != len(o.index) {
+		return false
+	}
+	for i := range s.index {
+		if s.index[i] != o.index[i] || s.count[i] != o.count[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// TestReadRollupPart: a range and a selector, with increases from the sample before the range.
+func TestReadRollupPart(t *testing.T) {
+	c := newClock(eve)
+	s := mustStore(t, c)
+	n := windowtest.NewNode(seeded(t, 8))
+	w := NewWriter(s)
+	var frames [][]byte
+	for at := eve; at < eve+100*60_000; at += 60_000 {
+		sent := n.Step(at, false)
+		frames = append(frames, sent.Bytes)
+		c.millis.Store(at + 100)
+		if err := w.Handle(t.Context(), []Record{{Account: "acme", Value: sent.Bytes, Offset: int64(len(frames))}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Tick(t.Context(), c.now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hours, days := number(s.metrics.Rollups.WithLabelValues("1h", "written")), number(s.metrics.Rollups.WithLabelValues("1d", "written"))
+	if hours != 2 || days != 1 {
+		t.Errorf("%v hours and %v days were written for a node that never pauses, want the two and the one that are over", hours, days)
+	}
+	m := labels.MustNewMatcher(labels.MatchRegexp, "__name__", "(node|table)_[01]")
+	from, to := eve+20*60_000, eve+80*60_000
+	samples := slices.DeleteFunc(direct(t, frames), func(s window.Series) bool { return !m.Matches(s.Labels.Get("__name__")) })
+	for _, level := range rollup.Levels {
+		series, _, err := s.ReadRollup(t.Context(), "acme", n.ID, level, from, to, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := rolluptest.Of(series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := rolluptest.Direct(samples, level)
+		for series, points := range want {
+			for start := range points {
+				if start < level.Start(from) || start > to {
+					delete(points, start)
+				}
+			}
+			if len(points) == 0 {
+				delete(want, series)
+			}
+		}
+		if d := rolluptest.Diff(got, want); d != "" || len(want) == 0 {
+			t.Fatalf("level %s:\n%s", level.Name, d)
+		}
+	}
+	if other, _, err := s.ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64); err != nil || len(other) > 0 {
+		t.Fatal("another account sees it", err)
+	}
+}
+
+// rolledHour returns a store with an hour of closed windows and its rollups, and what they should say.
+func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []window.Series) {
+	c := newClock(eve)
+	s := mustStore(t, c)
+	n := windowtest.NewNode(seeded(t, seed))
+	w := NewWriter(s)
+	start := rollup.Hour.Start(eve)
+	var frames [][]byte
+	var records []Record
+	for at := start; at < start+rollup.Hour.Millis; at += 100_000 {
+		frames = append(frames, n.Step(at, false).Bytes)
+		records = append(records, Record{Account: "acme", Value: frames[len(frames)-1]})
+	}
+	c.millis.Store(start + rollup.Hour.Millis)
+	if err := w.Handle(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Add(10 * 60_000)
+	if err := w.Tick(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Add(3 * dayMillis)
+	return s, c, n, direct(t, frames)
+}
+
+// TestDamagedRollupsArePartial: what does not decode is left out, counted and named; all else is answered.
+func TestDamagedRollupsArePartial(t *testing.T) {
+	s, _, n, samples := rolledHour(t, 21)
+	checkRollups(t, s, n.ID, samples, "whole")
+	table := s.config.rollupTable(rollup.Hour)
+	bucket := table.bucketOf(rollup.Hour.Start(eve))
+	var typ, metric string
+	if err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(&typ, &metric) },
+		"SELECT entity_type, metric FROM "+s.table(table.name)+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type > '' LIMIT 1", n.ID.String(), bucket); err != nil || metric == "" {
+		t.Fatal(metric, err)
+	}
+	name, _, _ := strings.Cut(metric, "#")
+	want := rolluptest.Direct(samples, rollup.Hour)
+	for what, statement := range map[string]string{
+		"garbage":       "UPDATE " + s.table(table.name) + " SET blob = 0x01020304",
+		"newer version": "UPDATE " + s.table(table.name) + " SET blob = 0xfe0000000000000000",
+		"gone":          "DELETE FROM " + s.table(table.name),
+	} {
+		if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND start = ?",
+			n.ID.String(), bucket, typ, metric, rollup.Hour.Start(eve)); err != nil {
+			t.Fatal(err)
+		}
+		series, report, err := s.ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !report.Partial() || len(report.Damage) == 0 {
+			t.Errorf("%s: report %+v", what, report)
+		}
+		t.Log(what, report.Damage)
+		got, err := rolluptest.Of(series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for series, points := range want {
+			if nameOf(series) != name && len(got[series]) != len(points) {
+				t.Errorf("%s: %s is not whole", what, series)
+			}
+		}
+		m := labels.MustNewMatcher(labels.MatchNotEqual, "__name__", name)
+		if _, report, err := s.ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, m); err != nil || report.Partial() {
+			t.Errorf("%s: other metrics: %+v %v", what, report, err)
+		}
+	}
+}
+
+// TestFrameAfterRawExpired: a frame that comes when the rest of its window has expired does not replace what its rollup knows.
+func TestFrameAfterRawExpired(t *testing.T) {
+	s, c, n, samples := rolledHour(t, 22)
+	for _, table := range []string{freshTable, rawTable} {
+		if err := s.exec(t.Context(), "TRUNCATE "+s.table(table)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.millis.Add(s.config.RawTTL.Milliseconds())
+	start := rollup.Hour.Start(eve)
+	if err := s.WriteFrame(t.Context(), "acme", n.Step(start+1000, true).Bytes); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseWindow(t.Context(), "acme", n.ID, start); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range rollup.Levels[1:] {
+		if err := s.RollUp(t.Context(), "acme", n.ID, level, level.Start(start)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkRollups(t, s, n.ID, samples, "afterwards")
+}

@@ -1,0 +1,85 @@
+package window
+
+import "github.com/prometheus/prometheus/model/labels"
+
+// Cells walks the values of one metric of a type: Row, then Next until it returns false, for any rows in any order. It copies nothing, so it is what a
+// whole window is read by; Select is for the series somebody asked for.
+type Cells struct {
+	cursor
+	times   []int64
+	changed bool
+}
+
+// Cells returns a walk over metric number m of a type of this window, or nil if the column was not read.
+func (w *Window) Cells(t *Type, m int) *Cells {
+	if t.columns[m] == unknown {
+		return nil
+	}
+	return &Cells{cursor: *newCursor(t, m, int32(len(w.Times))), times: w.Times}
+}
+
+// Zero reports whether every value of the column is zero (no text, no counts), and there is one wherever the entity is live.
+func (c *Cells) Zero() bool { return c.column == nil }
+
+// Row goes before the first value of a row. It returns at how many instants the row has a value, and whether all of these are zero.
+func (c *Cells) Row(row int) (instants int, zero bool) {
+	c.row(int32(row))
+	return c.live.instants(int32(row), c.instants), c.change == c.last
+}
+
+// Next goes to the row's next value in time and reports whether there is one.
+func (c *Cells) Next() bool {
+	before := c.change
+	there := c.next(0, c.cursor.instants)
+	c.changed = c.change > before
+	return there
+}
+
+// At returns the value's time, milliseconds since the Unix epoch.
+func (c *Cells) At() int64 { return c.times[c.instant] }
+
+// Word returns the value: an integer, a double's bits, or a histogram's sum. Texts have none.
+func (c *Cells) Word() int64 { return c.word }
+
+// Changed reports whether the value differs from the row's value before; before the first one it is zero.
+func (c *Cells) Changed() bool { return c.changed }
+
+// Counts returns a histogram's counts by bucket, until the next call of Next or Row.
+func (c *Cells) Counts() []int64 { return c.counts }
+
+// instants returns at how many of so many instants a row is there.
+func (p *presence) instants(row, of int32) int {
+	edges, full := p.of(row)
+	if full {
+		return int(of)
+	}
+	n := int32(0)
+	for i := 0; i < len(edges); i += 2 {
+		end := of
+		if i+1 < len(edges) {
+			end = edges[i+1]
+		}
+		n += end - edges[i]
+	}
+	return int(n)
+}
+
+// LiveInstants returns by row at how many of the window's instants the entity was there.
+func (w *Window) LiveInstants(t *Type) []uint32 {
+	list := make([]uint32, len(t.Rows))
+	for row := range list {
+		list[row] = uint32(t.live.instants(int32(row), int32(len(w.Times))))
+	}
+	return list
+}
+
+// Same reports whether values of the two metrics can stand in one series: name, kind, unit, exponent and bounds are the same.
+func (m *Metric) Same(o *Metric) bool { return m.same(o) }
+
+// Buckets returns how many buckets a value has; 0 if it is no histogram.
+func (m *Metric) Buckets() int { return m.buckets() }
+
+// SeriesLabels returns the labels of the series that a metric and a row make. b is scratch.
+func (d *Dictionary) SeriesLabels(b *labels.ScratchBuilder, metric int, row int32) labels.Labels {
+	return d.labels(b, d.Node.String(), metric, row)
+}
