@@ -16,7 +16,8 @@ import (
 //   - what came to a counter or a bucket in a tick is drawn anew from a Poisson distribution around what the recording says, times the node's own level (0.5 to 1.5) and
 //     a slow wave, in the units that the recorded steps have in common (a clock that counts in 10 ms goes on doing so). What stepped evenly goes on stepping evenly.
 //   - counters that are not zero begin at half to ten times the recorded value;
-//   - a gauge that moves gets normal noise of half its recorded steps' deviation, within the range it had; large gauges differ by node by up to a third;
+//   - a gauge moves when its recording moved, with normal noise of half its recorded steps' deviation and within the range it had; large gauges differ by node by up to a
+//     third; doubles that move are scaled by a factor of the node's own;
 //   - what stood still stands still.
 type fleetNode struct {
 	shape *shape
@@ -94,7 +95,10 @@ func (n *fleetNode) first(t *track) cell {
 		}
 		c.word = n.gauge(t, p, c.factor)
 	case t.doubles != nil:
-		c.double = t.doubles[p]
+		if !t.still {
+			c.factor = 0.9 + 0.1*n.random.Float64()
+		}
+		c.double = t.doubles[p] * c.factor
 	case t.texts != nil:
 		c.text = t.texts[p]
 	default:
@@ -131,14 +135,14 @@ func (n *fleetNode) step() {
 			for r := range t.rows {
 				i++
 				if tr := &t.cells[m][r]; !tr.still {
-					n.move(&n.now[ti][i], tr, p, segment, wave)
+					n.move(&n.now[ti][i], tr, before, p, segment, wave)
 				}
 			}
 		}
 	}
 }
 
-func (n *fleetNode) move(c *cell, t *track, p, segment int, wave float64) {
+func (n *fleetNode) move(c *cell, t *track, before, p, segment int, wave float64) {
 	c.absent = !t.present[p]
 	switch {
 	case t.kind == frame.Counter:
@@ -148,12 +152,11 @@ func (n *fleetNode) move(c *cell, t *track, p, segment int, wave float64) {
 		}
 		c.word += d
 	case t.ints != nil:
-		c.word = n.gauge(t, p, c.factor)
-	case t.doubles != nil:
-		c.double = t.doubles[p]
-		if c.double != 0 && c.double != 1 {
-			c.double *= 1 + 0.01*n.random.NormFloat64()
+		if t.ints[p] != t.ints[before] {
+			c.word = n.gauge(t, p, c.factor)
 		}
+	case t.doubles != nil:
+		c.double = t.doubles[p] * c.factor
 	case t.texts != nil:
 		c.text = t.texts[p]
 	case t.kind == frame.GaugeHistogram:

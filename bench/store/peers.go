@@ -277,11 +277,11 @@ func (p *peer) marker(ctx context.Context, at int64) error {
 	return p.send(ctx)
 }
 
-// flushPrometheus makes blocks of all data: the head is cut when something comes that is three hours newer, and blocks become one of six hours when there
-// is a later one. It polls until neither head nor small blocks hold data.
+// flushPrometheus makes blocks of all data: the head is cut when something comes that is three hours newer, and blocks of two hours become one of six when there are
+// two later ones. It polls until neither head nor small blocks hold data.
 func flushPrometheus(ctx context.Context, p *peer, d *dataset) error {
-	for _, hours := range []int64{4, 8, 11} {
-		if err := p.marker(ctx, min(d.end+hours*3600_000, time.Now().UnixMilli())); err != nil {
+	for _, hours := range []int64{4, 6, 8, 11} {
+		if err := p.marker(ctx, d.end+hours*3600_000+1800_000); err != nil {
 			return err
 		}
 	}
