@@ -89,10 +89,10 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 		}
 	}
 	if before := metas[start]; before != nil {
-		if slices.Equal(before.Times, w.Times) {
-			return "unchanged", nil // the frames it was made of, read again
+		if within(w.Times, before.Times) {
+			return "unchanged", nil // frames it was made of, read again: all of them or, when the others have expired, some
 		}
-		if slices.ContainsFunc(before.Times, func(at int64) bool { _, found := slices.BinarySearch(w.Times, at); return !found }) {
+		if !within(before.Times, w.Times) {
 			old, _, err := s.readWindow(ctx, account, node, before)
 			if err != nil {
 				return "", fmt.Errorf("store: read columns of window %d: %w", start, err)
@@ -185,6 +185,11 @@ func (s *Store) writeDictionary(ctx context.Context, account string, node uuid.U
 		s.written.put(k, struct{}{}, 1)
 	}
 	return err
+}
+
+// within reports whether all of a are in b; both ascend.
+func within(a, b []int64) bool {
+	return !slices.ContainsFunc(a, func(at int64) bool { _, found := slices.BinarySearch(b, at); return !found })
 }
 
 // windowsIn returns the windows that hold the instants from … to.
