@@ -37,11 +37,13 @@ type hurt struct {
 	says []string
 	// listens is the port of /metrics where the agent can still say its state.
 	listens int
+	// unknown: this version's internals are left alone, so no virtual table.
+	unknown bool
 	prepare func(t *testing.T, dir string)
 }
 
 // TestNeverHurts starts Cassandra with an agent that cannot work: each time it comes up and serves CQL, and the agent says why it stays off,
-// once on stderr, once in Cassandra's log, and in /metrics where it listens.
+// once on stderr, once in Cassandra's log, in its virtual table, and in /metrics where it listens.
 func TestNeverHurts(t *testing.T) {
 	t.Parallel()
 	busy := mustListen(t)
@@ -57,7 +59,7 @@ func TestNeverHurts(t *testing.T) {
 		{
 			// Cassandra reads its version from a resource of its jar. The boot class path comes first, so this real Cassandra 5.0.9 believes and tells
 			// everyone that it is 7.0.9; nothing in the agent is told to pretend.
-			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port), listens: port, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
+			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port), listens: port, unknown: true, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
 			says: []string{"Cassandra 7.0.9 is not supported, 4.0 to 6.x are", "use an agent that knows it"},
 			prepare: func(t *testing.T, dir string) {
 				mustWrite(t, filepath.Join(dir, "boot/org/apache/cassandra/config/version.properties"), "CassandraVersion=7.0.9\n")
@@ -88,6 +90,9 @@ func (h *hurt) run(t *testing.T) {
 	}
 	node := mustBareNode(t, args...)
 	mustServeCQL(t, node)
+	if !h.unknown {
+		mustSayInTable(t, node, h.says[0], dir)
+	}
 	if h.listens != 0 {
 		m := mustMetric(t, h.listens, "the state", `ringwatch_agent_state_info{value="off"}`)
 		if !strings.Contains(m, "ringwatch_agent_trouble_info{value=\""+h.says[0]) {
@@ -317,6 +322,37 @@ func mustClassPath(t *testing.T, node *engines.Cassandra) string {
 
 func mustServeCQL(t *testing.T, node *engines.Cassandra) {
 	t.Helper()
+	session := mustSession(t, node)
+	var key string
+	if err := session.Query("SELECT key FROM system.local").ScanContext(t.Context(), &key); err != nil || key != "local" {
+		t.Fatalf("%q, %v", key, err)
+	}
+}
+
+// mustSayInTable waits until the agent's virtual table says that it is off and why.
+func mustSayInTable(t *testing.T, node *engines.Cassandra, why, dir string) {
+	t.Helper()
+	session := mustSession(t, node)
+	why = strings.ReplaceAll(why, "$DIR", dir)
+	eventually(t, "the virtual table", func() error {
+		rows := map[string]string{}
+		var name, value string
+		iter := session.Query("SELECT name, value FROM system_ringwatch.agent").IterContext(t.Context())
+		for iter.Scan(&name, &value) {
+			rows[name] = value
+		}
+		if err := iter.Close(); err != nil {
+			return err
+		}
+		if rows["ringwatch_agent_state_info"] != "off" || !strings.Contains(rows["ringwatch_agent_trouble_info"], why) {
+			return fmt.Errorf("it says %q", rows)
+		}
+		return nil
+	})
+}
+
+func mustSession(t *testing.T, node *engines.Cassandra) *gocql.Session {
+	t.Helper()
 	host, port, _ := net.SplitHostPort(node.Addr())
 	cluster := gocql.NewCluster(host)
 	cluster.Port, _ = strconv.Atoi(port)
@@ -325,11 +361,8 @@ func mustServeCQL(t *testing.T, node *engines.Cassandra) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer session.Close()
-	var key string
-	if err := session.Query("SELECT key FROM system.local").ScanContext(t.Context(), &key); err != nil || key != "local" {
-		t.Fatalf("%q, %v", key, err)
-	}
+	t.Cleanup(session.Close)
+	return session
 }
 
 // stderrLines returns what the agent said on stderr. Cassandra's own log is in the same file, but its lines begin with a level.

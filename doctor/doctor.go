@@ -17,7 +17,8 @@ import (
 	"path/filepath"
 )
 
-// Options says where things are. Empty fields are looked for where packages and tarballs put them.
+// Options says where things are. Empty fields are taken from the Cassandra that runs on this machine, if it is one, else looked for where packages and
+// tarballs put them.
 type Options struct {
 	AgentConfig   string // agent.yaml; needed
 	Jar           string // the agent's jar
@@ -64,7 +65,9 @@ type node struct {
 	java    string // the program
 	version string // Cassandra's, empty if unknown
 	data    []string
-	user    *owner // who runs Cassandra, nil if unknown
+	// runningData is the data directory of the node that runs now, "" if unknown.
+	runningData string
+	user        *owner // who runs Cassandra, nil if unknown
 }
 
 func (n *node) add(name string, s Status, remedy, format string, args ...any) {

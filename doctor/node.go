@@ -13,9 +13,18 @@ import (
 
 var cassandraJar = regexp.MustCompile(`^apache-cassandra-(\d+\.\d+[^/]*)\.jar$`)
 
-// findCassandra looks where Debian's and Red Hat's packages and the tarball put things, then reads the version from the jar's name.
+// findCassandra looks where a node that runs now has its things, then where Debian's and Red Hat's packages and the tarball put them, and reads the version from
+// the jar's name.
 func (n *node) findCassandra() {
 	const jars = "apache-cassandra-[0-9]*.jar"
+	runs := findRunning()
+	if n.CassandraHome == "" && n.CassandraConf == "" {
+		n.CassandraHome, n.CassandraConf = runs.home, runs.conf
+		n.runningData = runs.data
+		if n.JavaHome == "" && os.Getenv("JAVA_HOME") == "" {
+			n.JavaHome = runs.java
+		}
+	}
 	if n.CassandraHome == "" {
 		for _, home := range []string{os.Getenv("CASSANDRA_HOME"), "/usr/share/cassandra", "/opt/cassandra"} {
 			if home != "" && firstDir(jars, filepath.Join(home, "lib"), home) != "" {
@@ -82,7 +91,7 @@ func (n *node) findData() {
 	}
 	n.data = c.Data
 	if len(n.data) == 0 {
-		for _, dir := range []string{under(n.CassandraHome, "data/data"), "/var/lib/cassandra/data"} {
+		for _, dir := range []string{n.runningData, under(n.CassandraHome, "data/data"), "/var/lib/cassandra/data"} {
 			if dir != "" && exists(dir) {
 				n.data = []string{dir}
 				break

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,26 +9,10 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// bucketMillis is how much time a partition of v3_raw holds.
-const bucketMillis = 6 * 60 * 60_000
-
-// bucketOf returns the partition of v3_raw that a window of a node is in. All that reads or writes v3_raw asks here and, for ranges, bucketsIn.
-func bucketOf(window int64) int64 { return window - mod(window, bucketMillis) }
-
-// bucketsIn returns the partitions that windows from … to are in, ascending.
-func bucketsIn(from, to int64) []int64 {
-	var list []int64
-	for b := bucketOf(from); b <= to; b += bucketMillis {
-		list = append(list, b)
-	}
-	return list
-}
 
 const dayMillis = 24 * 60 * 60_000
 
@@ -37,12 +20,6 @@ const dayMillis = 24 * 60 * 60_000
 func dayOf(window int64) int64 { return window - mod(window, dayMillis) }
 
 func mod(a, b int64) int64 { return ((a % b) + b) % b }
-
-// batchBytes bounds the batches that columns are written in; a longer column goes alone.
-const batchBytes = 40 << 10
-
-// batchesInFlight is how many batches of one window are written at once. All go to one partition's replicas, so more would only queue there.
-const batchesInFlight = 4
 
 // CloseWindow turns a window's frames into columns. It reads them from Cassandra, because a process that restarted has not seen all of them. Instants that
 // are in raw already and whose frames have expired are kept. It may be repeated at any time and run in two processes at once: the window is then
@@ -68,108 +45,61 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 		return "empty", nil
 	}
 	w, rep, err := window.Build(window.Node{Account: account, ID: node}, frames)
-	s.metrics.LostFrames.WithLabelValues("corrupt").Add(float64(rep.Corrupt))
-	s.metrics.LostFrames.WithLabelValues("missing_key").Add(float64(rep.MissingKey))
-	s.metrics.LostFrames.WithLabelValues("excess").Add(float64(rep.Excess))
 	if err != nil || len(w.Times) == 0 {
+		s.lost(rep)
 		s.log.Warn("store: a window has no frame that can be read", "node", node, "window", start, "frames", len(frames), "error", err)
 		return "empty", nil
 	}
-	result := "written"
-	var damage []error
-	metas, err := s.metas(ctx, account, node, bucketOf(start), start, start, &damage)
+	gen, err := s.generationAt(ctx, start)
+	if err != nil {
+		return "", err
+	}
+	query := Query{Account: account, Node: node, From: start, To: start}
+	before, err := readOne(ctx, gen, query, true)
 	if err != nil {
 		return "", fmt.Errorf("store: read meta of window %d: %w", start, err)
 	}
-	for _, err := range damage {
+	for _, err := range before.Damage {
 		s.metrics.Damaged.Inc()
 		if errors.Is(err, window.ErrVersion) { // a newer program has closed it, with these frames or more
 			s.log.Warn("store: left a window to the newer program that closed it", "node", node, "error", err)
 			return "unchanged", nil
 		}
 	}
-	if before := metas[start]; before != nil {
-		if within(w.Times, before.Times) {
+	result := "written"
+	if before.Meta != nil {
+		if within(w.Times, before.Meta.Times) {
 			return "unchanged", nil // frames it was made of, read again: all of them or, when the others have expired, some
 		}
-		if !within(before.Times, w.Times) {
-			old, _, err := s.readWindow(ctx, account, node, before)
+		if !within(before.Meta.Times, w.Times) {
+			old, err := readOne(ctx, gen, query, false)
 			if err != nil {
-				return "", fmt.Errorf("store: read columns of window %d: %w", start, err)
+				return "", fmt.Errorf("store: read window %d: %w", start, err)
 			}
-			w = window.Merge(w, old)
-			result = "merged"
+			s.metrics.Damaged.Add(float64(len(old.Damage)))
+			if old.Window != nil {
+				w = window.Merge(w, old.Window)
+				result = "merged"
+			}
 		}
 	}
-	return result, s.writeWindow(ctx, account, node, w, rep, stamp)
+	s.lost(rep)
+	return result, gen.Write(ctx, w, rep, stamp)
 }
 
-// readWindow reads all columns of a closed window.
-func (s *Store) readWindow(ctx context.Context, account string, node uuid.UUID, meta *window.Meta) (*window.Window, []error, error) {
-	var columns []window.StoredColumn
-	for i := range meta.Types {
-		key := meta.Types[i].Key
-		err := s.columns(ctx, account, node, bucketOf(meta.Start), columnQuery{key: key, from: meta.Start, to: meta.Start}, func(_ string, _ int64, b []byte) {
-			columns = append(columns, window.StoredColumn{Key: key, Blob: b})
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	find := s.finder(ctx, account, node, dayOf(meta.Start))
-	w, damage := window.FromColumns(account, meta, find.find, columns)
-	s.metrics.Damaged.Add(float64(len(damage)))
-	return w, damage, find.err
+// lost counts the frames of a window that could not be read: once per time that the window is written.
+func (s *Store) lost(rep window.Report) {
+	s.metrics.LostFrames.WithLabelValues("corrupt").Add(float64(rep.Corrupt))
+	s.metrics.LostFrames.WithLabelValues("missing_key").Add(float64(rep.MissingKey))
+	s.metrics.LostFrames.WithLabelValues("excess").Add(float64(rep.Excess))
 }
 
-// writeWindow writes dictionaries, then columns, then meta: who sees meta finds the rest.
-func (s *Store) writeWindow(ctx context.Context, account string, node uuid.UUID, w *window.Window, rep window.Report, stamp int64) error {
-	enc := w.Columns(rep)
-	for _, d := range enc.Dictionaries {
-		if err := s.writeDictionary(ctx, account, node, dayOf(w.Start), d); err != nil {
+// writeDictionaries writes those of a window's dictionaries that are not known to be there.
+func (s *Store) writeDictionaries(ctx context.Context, w *window.Window, list []window.EncodedDictionary) error {
+	for _, d := range list {
+		if err := s.writeDictionary(ctx, w.Node.Account, w.Node.ID, dayOf(w.Start), d); err != nil {
 			return fmt.Errorf("store: write dictionary: %w", err)
 		}
-	}
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	insert := "INSERT INTO " + s.table(rawTable) + " (account, node, bucket, entity_type, metric, window, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	bucket := bucketOf(w.Start)
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(batchesInFlight)
-	write := func(columns []window.EncodedColumn) {
-		g.Go(func() error {
-			batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
-			for _, c := range columns {
-				batch.Query(insert, account, gocql.UUID(node), bucket, c.Key, c.Metric, w.Start, c.Blob)
-			}
-			err := batch.ExecContext(gctx)
-			s.note(err)
-			return err
-		})
-	}
-	slices.SortFunc(enc.Columns, func(a, b window.EncodedColumn) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Metric, b.Metric))
-	})
-	size, from := 0, 0
-	for i, c := range enc.Columns {
-		if i > from && size+len(c.Blob) > batchBytes {
-			write(enc.Columns[from:i])
-			size, from = 0, i
-		}
-		size += len(c.Blob)
-		s.metrics.ColumnBytes.Add(float64(len(c.Blob)))
-	}
-	if from < len(enc.Columns) {
-		write(enc.Columns[from:])
-	}
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("store: write columns of window %d: %w", w.Start, err)
-	}
-	s.metrics.Columns.Add(float64(len(enc.Columns)))
-	if err := s.exec(ctx, insert+" USING TIMESTAMP ?", account, gocql.UUID(node), bucket, "", "", w.Start, enc.Meta, stamp); err != nil {
-		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}
 	return nil
 }

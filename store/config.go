@@ -31,7 +31,9 @@ type Config struct {
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
-	// RawTTL is how long columns are kept. It is the table's default, so it holds for what is written after Apply created the table.
+	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch schema cutover.
+	Generation string
+	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what is written after ApplyChanges has set it.
 	RawTTL time.Duration
 	// FreshTTL is how long frames are kept. It must cover the time from a frame's arrival to the close of its window with what Cassandra may be away in
 	// between; frames that expired before are read from the stream again.
@@ -56,6 +58,7 @@ func DefaultConfig() Config {
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
+		Generation:        DefaultGeneration,
 		RawTTL:            14 * 24 * time.Hour,
 		FreshTTL:          time.Hour,
 		Grace:             20 * time.Second,
@@ -98,6 +101,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty and a password is set")
+	}
+	if !knownGeneration(c.Generation) {
+		bad("generation: %q is none of %v", c.Generation, Generations())
 	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s, at least 1h is needed", c.RawTTL)

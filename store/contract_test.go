@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -124,9 +126,30 @@ func (s *stream) kill() {
 
 // TestContract: whatever comes in which order, twice, late, with kills in between, Read answers every sample exactly once, from closed and open windows.
 func TestContract(t *testing.T) {
+	more := uint64(1)
+	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+		more = 10
+	}
+	for _, generation := range Generations() {
+		t.Run(generation, func(t *testing.T) { contract(t, generation, 4*more) })
+	}
+	// All three, each for one window.
+	t.Run("cutover", func(t *testing.T) { contract(t, "", 5*more) })
+}
+
+// contract holds of one generation; of none, of all that take each other's place from window to window.
+func contract(t *testing.T, generation string, seeds uint64) {
 	c := newClock(base)
-	first := mustStore(t, c)
-	for seed := range uint64(12) {
+	first := mustStore(t, c, func(config *Config) { config.Generation = cmp.Or(generation, "v1") })
+	if generation == "" {
+		c.millis.Store(base - CutoverLead.Milliseconds())
+		for i, to := range []string{"v2", "v3"} {
+			if _, err := first.Cutover(t.Context(), to, time.UnixMilli(base+int64(i)*frame.WindowMillis+1), "the test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for seed := range seeds {
 		pick := seeded(t, seed)
 		c.millis.Store(base)
 		s := &stream{t: t, pick: pick, clock: c, store: first}
@@ -402,7 +425,12 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	if err := s.writeWindow(t.Context(), "acme", n.ID, old, rep, stamp); err != nil {
+	gen, err := s.generationAt(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Node.ID = n.ID
+	if err := gen.Write(t.Context(), old, rep, stamp); err != nil {
 		t.Fatal(err)
 	}
 	checkRead(t, s, n, want)
@@ -425,7 +453,7 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		"gone":          "DELETE FROM " + s.table(rawTable),
 	} {
 		if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND window = ?",
-			n.ID.String(), bucketOf(base), typ, metric, base); err != nil {
+			n.ID.String(), bucketAt(base, newNodeBucket).start, typ, metric, base); err != nil {
 			t.Fatal(err)
 		}
 		got, report := read(t, s, n.ID, 0, 1<<50)

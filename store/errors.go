@@ -15,6 +15,19 @@ var (
 	ErrNotConnected = errors.New("store: not connected to Cassandra yet")
 	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than ours.
 	ErrLayout = errors.New("store: a table of another layout")
+	// ErrLoss is wrapped by ApplyChanges' errors about changes that would lose data.
+	ErrLoss = errors.New("store: refused, it would lose data")
+	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema and it has to be changed.
+	ErrRights = errors.New("store: this role may not change the schema")
+	// ErrCutovers is returned for windows of which this process cannot know what generation serves them, because it could not read the cutover table for too
+	// long. It is retryable.
+	ErrCutovers = errors.New("store: the cutover table could not be read for too long")
+	// ErrGeneration is wrapped by the error about a generation that this program does not know.
+	ErrGeneration = errors.New("store: unknown generation")
+	// ErrCutover is wrapped by the error about a cutover that cannot be.
+	ErrCutover = errors.New("store: cutover refused")
+	// ErrDrop is wrapped by Drop's error about a generation that has data.
+	ErrDrop = errors.New("store: drop refused")
 	// ErrTooLarge is returned for a frame that Cassandra would refuse.
 	ErrTooLarge = errors.New("store: frame too large")
 )
@@ -26,7 +39,7 @@ func Retryable(err error) bool {
 		return false
 	}
 	for _, known := range []error{
-		ErrNotConnected, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
+		ErrNotConnected, ErrCutovers, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
 		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
 	} {
 		if errors.Is(err, known) {

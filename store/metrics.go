@@ -15,6 +15,7 @@ type Metrics struct {
 	CloseSeconds  prometheus.Histogram
 	ColumnBytes   prometheus.Counter
 	Columns       prometheus.Counter
+	Samples       prometheus.Counter     // rows of v1 and v2
 	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
@@ -45,6 +46,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
 		ColumnBytes:   counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
 		Columns:       counter("columns_total", "Columns written."),
+		Samples:       counter("samples_total", "Samples written as rows of their own, by generations v1 and v2."),
 		LostFrames:    vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
 		Damaged:       counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
 		Retries:       counter("retries_total", "Calls to Cassandra that were tried again."),
@@ -52,7 +54,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns,
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.ReadWindows, m.BadKeyPayload)
 	}
 	return m

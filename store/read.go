@@ -20,7 +20,7 @@ type ReadReport struct {
 	Raw, Fresh int     // windows answered from each layer
 	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damaged    int     // their number
-	Lost       int     // frames in fresh that could not be read, as yet: a key frame may be late
+	Lost       int     // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
 }
 
 // Partial reports whether something that is stored is missing in the answer.
@@ -33,11 +33,8 @@ func (r *ReadReport) damage(errs ...error) {
 	r.Damage = append(r.Damage, errs[:min(len(errs), maxDamage-len(r.Damage))]...)
 }
 
-// readsInFlight is how many partitions one Read asks at once.
+// readsInFlight is how many partitions of a layer one Read asks at once.
 const readsInFlight = 8
-
-// metricsInQuery is up to how many metrics of a type are named in a query; beyond it all of the type are read.
-const metricsInQuery = 64
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels, each
 // instant once. Windows that are closed come from raw, others from fresh if they lie within its TTL. What cannot be decoded is left out and reported;
@@ -50,12 +47,17 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, account: account, node: node, from: from, to: to, matchers: matchers, parts: map[int64][]window.Series{}, report: &report}
+	r := reader{Store: s, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, parts: map[int64][]window.Series{}, report: &report}
+	spans, err := s.spans(ctx, frame.WindowOf(from), frame.WindowOf(to))
+	if err != nil {
+		return nil, report, err
+	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
 	var freshWindows []int64
-	for _, b := range bucketsIn(frame.WindowOf(from), to) {
-		g.Go(func() error { return r.bucket(gctx, b) })
+	for _, span := range spans {
+		g.Go(func() error {
+			return span.Read(gctx, Query{Account: account, Node: node, From: span.from, To: span.to, Matchers: matchers}, r.kept)
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, report, fmt.Errorf("store: read raw: %w", err)
@@ -113,103 +115,18 @@ func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, d
 	r.parts[start] = part
 }
 
-// bucket reads one partition of raw.
-func (r *reader) bucket(ctx context.Context, bucket int64) error {
-	var damage []error
-	metas, err := r.metas(ctx, r.account, r.node, bucket, frame.WindowOf(r.from), r.to, &damage)
-	if err != nil {
-		return err
+// kept takes a closed window.
+func (r *reader) kept(k Kept) {
+	if k.Window == nil { // its meta cannot be decoded; it may still be in fresh
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.report.damage(k.Damage...)
+		return
 	}
 	r.mu.Lock()
-	if r.closed == nil {
-		r.closed = map[int64]bool{}
-	}
-	for w, meta := range metas {
-		r.closed[w] = meta != nil // one that cannot be decoded may still be in fresh
-	}
-	r.report.damage(damage...)
+	r.closed[k.Start] = true
 	r.mu.Unlock()
-	if len(metas) == 0 {
-		return nil
-	}
-	// Which columns of which windows?
-	finders := map[int64]*finder{}
-	queries := map[string]*columnQuery{}
-	wanted := map[columnKey]bool{}
-	types := map[int64][]window.MetaType{} // by window: only those that can match are opened
-	for w, meta := range metas {
-		if meta == nil {
-			continue
-		}
-		day := dayOf(w)
-		if finders[day] == nil {
-			finders[day] = r.finder(ctx, r.account, r.node, day)
-		}
-		for i := range meta.Types {
-			t := &meta.Types[i]
-			d, err := finders[day].find(t.Key, t.Hash)
-			if finders[day].err != nil {
-				return finders[day].err
-			}
-			if err != nil {
-				types[w] = append(types[w], *t) // FromColumns will say so
-				continue
-			}
-			matching := d.MatchMetrics(r.matchers...)
-			if len(matching) > 0 {
-				types[w] = append(types[w], *t)
-			}
-			for _, m := range matching {
-				if !t.Stored(m) {
-					continue
-				}
-				q := queries[t.Key]
-				if q == nil {
-					q = &columnQuery{key: t.Key, metrics: map[string]bool{}, from: w, to: w}
-					queries[t.Key] = q
-				}
-				key := d.MetricKey(m)
-				q.metrics[key] = true
-				q.from, q.to = min(q.from, w), max(q.to, w)
-				wanted[columnKey{w, t.Key, key}] = true
-			}
-		}
-	}
-	columns := map[int64][]window.StoredColumn{}
-	for _, q := range queries {
-		err := r.columns(ctx, r.account, r.node, bucket, *q, func(metric string, w int64, b []byte) {
-			if q.metrics[metric] && metas[w] != nil {
-				columns[w] = append(columns[w], window.StoredColumn{Key: q.key, Blob: b})
-				delete(wanted, columnKey{w, q.key, metric})
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	missing := map[int64][]error{}
-	for k := range wanted {
-		missing[k.window] = append(missing[k.window], fmt.Errorf("column %s of type %s in window %d is not there", k.metric, k.key, k.window))
-	}
-	for w, meta := range metas {
-		if meta == nil {
-			continue
-		}
-		f := finders[dayOf(w)]
-		narrow := *meta
-		narrow.Types = types[w]
-		win, damage := window.FromColumns(r.account, &narrow, f.find, columns[w])
-		if f.err != nil {
-			return f.err
-		}
-		r.take(w, win.Select(r.from, r.to, r.matchers...), false, 0, append(damage, missing[w]...))
-	}
-	return nil
-}
-
-type columnKey struct {
-	window      int64
-	key, metric string
+	r.take(k.Start, k.Window.Select(r.from, r.to, r.matchers...), false, k.Meta.Report.Lost(), k.Damage)
 }
 
 // fresh answers a window from its frames.
@@ -223,95 +140,56 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		r.take(start, nil, true, rep.Corrupt, []error{err})
 		return nil
 	}
-	r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Corrupt+rep.MissingKey+rep.Excess, nil)
+	r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
 	return nil
 }
 
-// metas returns the meta rows of a partition's windows from … to. One that cannot be decoded is nil and reported in damage.
-func (s *Store) metas(ctx context.Context, account string, node uuid.UUID, bucket, from, to int64, damage *[]error) (map[int64]*window.Meta, error) {
-	metas := map[int64]*window.Meta{}
-	err := s.each(ctx, func(scan func(...any) bool) bool {
-		var start int64
-		var b []byte
-		if !scan(&start, &b) {
-			return false
-		}
-		meta, err := window.DecodeMeta(start, b)
-		if err != nil {
-			*damage = append(*damage, fmt.Errorf("meta of window %d: %w", start, err))
-		}
-		metas[start] = meta
-		return true
-	}, "SELECT window, blob FROM "+s.table(rawTable)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND metric = '' AND window >= ? AND window <= ?",
-		account, gocql.UUID(node), bucket, from, to)
-	return metas, err
-}
-
-// columnQuery is which columns of a type are read.
-type columnQuery struct {
-	key      string
-	metrics  map[string]bool // nil: all
-	from, to int64           // windows
-}
-
-// columns reads columns of one partition.
-func (s *Store) columns(ctx context.Context, account string, node uuid.UUID, bucket int64, q columnQuery, take func(metric string, window int64, blob []byte)) error {
-	statement := "SELECT metric, window, blob FROM " + s.table(rawTable) + " WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ?"
-	args := []any{account, gocql.UUID(node), bucket, q.key}
-	if q.metrics != nil && len(q.metrics) <= metricsInQuery {
-		names := make([]string, 0, len(q.metrics))
-		for m := range q.metrics {
-			names = append(names, m)
-		}
-		statement += " AND metric IN ? AND window >= ? AND window <= ?"
-		args = append(args, names, q.from, q.to)
-	}
-	return s.each(ctx, func(scan func(...any) bool) bool {
-		var metric string
-		var start int64
-		var b []byte
-		if !scan(&metric, &start, &b) {
-			return false
-		}
-		if start >= q.from && start <= q.to {
-			take(metric, start, b)
-		}
-		return true
-	}, statement, args...)
-}
-
-// finder finds the dictionaries of a node's day. What it is told by Cassandra, other than that there is no such dictionary, stays in err.
+// finder finds the dictionaries of a node's day, each always as the same pointer. It is for one goroutine. What it is told by Cassandra, other than that there is
+// no such dictionary, stays in err.
 type finder struct {
-	find window.Dictionaries
-	err  error
+	find  window.Dictionaries
+	found map[window.Hash]*window.Dictionary
+	err   error
 }
 
 func (s *Store) finder(ctx context.Context, account string, node uuid.UUID, day int64) *finder {
-	f := &finder{}
+	f := &finder{found: map[window.Hash]*window.Dictionary{}}
 	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
-		k := dictionaryKey{account, node, hash}
-		if d, found := s.dictionaries.get(k); found {
+		if d := f.found[hash]; d != nil {
 			return d, nil
 		}
-		var b []byte
-		err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) },
-			"SELECT blob FROM "+s.table(seriesTable)+" WHERE account = ? AND node = ? AND day = ? AND entity_type = ? AND hash = ?",
-			account, gocql.UUID(node), day, key, hash[:])
-		if err != nil {
-			f.err = errors.Join(f.err, err)
-			return nil, err
-		}
-		if b == nil {
-			return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
-		}
-		if window.HashOf(b) != hash {
-			return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
-		}
-		d, err := window.DecodeDictionary(b)
+		d, err := s.dictionary(ctx, account, node, day, key, hash, f)
 		if err == nil {
-			s.dictionaries.put(k, d, 10+len(d.Metrics)+len(d.Rows)*(1+len(d.Labels)))
+			f.found[hash] = d
 		}
 		return d, err
 	}
 	return f
+}
+
+// dictionary returns a dictionary from the cache or from Cassandra.
+func (s *Store) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string, hash window.Hash, f *finder) (*window.Dictionary, error) {
+	k := dictionaryKey{account, node, hash}
+	if d, found := s.dictionaries.get(k); found {
+		return d, nil
+	}
+	var b []byte
+	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) },
+		"SELECT blob FROM "+s.table(seriesTable)+" WHERE account = ? AND node = ? AND day = ? AND entity_type = ? AND hash = ?",
+		account, gocql.UUID(node), day, key, hash[:])
+	if err != nil {
+		f.err = errors.Join(f.err, err)
+		return nil, err
+	}
+	if b == nil {
+		return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
+	}
+	if window.HashOf(b) != hash {
+		return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
+	}
+	d, err := window.DecodeDictionary(b)
+	if err == nil {
+		s.dictionaries.put(k, d, 10+len(d.Metrics)+len(d.Rows)*(1+len(d.Labels)))
+	}
+	return d, err
 }

@@ -1,8 +1,8 @@
 // Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every reader and writer of metrics goes through it.
 //
-// It has two layers. Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back, turned to
-// columns and written as a row per metric (raw), the window's meta row last. A window is answered from raw exactly if it has a meta row, else from fresh: so there is
-// neither gap nor doubling, whenever and by whomever it is closed.
+// It has two layers. Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back and the window is
+// written to the tables of the Generation that serves its time (raw), its meta row last; the default, v3, has a row per metric. A window is answered from raw exactly if
+// it has a meta row, else from fresh: so there is neither gap nor doubling, whenever and by whomever it is closed.
 //
 // What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per series and instant, whatever was written twice, late, in which order, or by which process.
 // What bites: a frame that arrives after its window was closed is seen by Read when the window has been closed again, a grace later.
@@ -35,6 +35,8 @@ type Store struct {
 
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
+
+	cutovers cutoverCache
 
 	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
@@ -108,10 +110,13 @@ func (s *Store) Close() {
 	}
 }
 
-// Ready returns nil if the last call to Cassandra succeeded, else why it did not.
+// Ready returns nil if the last call to Cassandra succeeded, else why it did not, or why windows are refused.
 func (s *Store) Ready() error {
 	if _, err := s.cql(); err != nil {
 		return err
+	}
+	if p := s.cutovers.blocked.Load(); p != nil {
+		return *p
 	}
 	if p := s.trouble.Load(); p != nil {
 		return fmt.Errorf("store: Cassandra does not answer as it should: %w", *p)

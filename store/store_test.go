@@ -54,9 +54,13 @@ func mustOpen(t *testing.T, config Config) *Store {
 	return s
 }
 
-func mustStore(t *testing.T, c *clock) *Store {
+func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	t.Helper()
-	s := mustOpen(t, testConfig(t, engines.SharedCassandra(t).Addr(), c))
+	config := testConfig(t, engines.SharedCassandra(t).Addr(), c)
+	for _, f := range change {
+		f(&config)
+	}
+	s := mustOpen(t, config)
 	if err := s.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +263,7 @@ func TestConfigReportsAllErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, field := range []string{"hosts: ports", "hosts: \":\"", "keyspace", "consistency", "username", "raw_ttl", "fresh_ttl", "grace", "timeout", "in_flight"} {
+	for _, field := range []string{"hosts: ports", "hosts: \":\"", "keyspace", "consistency", "generation", "username", "raw_ttl", "fresh_ttl", "grace", "timeout", "in_flight"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not reported in:\n%v", field, err)
 		}

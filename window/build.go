@@ -20,6 +20,9 @@ type Report struct {
 	Excess     int // beyond MaxInstants
 }
 
+// Lost returns how many frames say nothing in the window though they were sent.
+func (r *Report) Lost() int { return r.Corrupt + r.MissingKey + r.Excess }
+
 // Build makes a window from frames of one node and one window, in any order, with repetitions. Frames that cannot be decoded are skipped and counted.
 // node gives the account and, if it has one, the node's id; all else comes from the frames. It is an error if frames of different nodes or windows are mixed, and if there is
 // not one header that can be read.

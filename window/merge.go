@@ -133,14 +133,6 @@ func (p *part) liveAt(row, instants int) []bool {
 	return there
 }
 
-// value is a cell's value at an instant of the union.
-type value struct {
-	present bool
-	word    int64
-	counts  []int64
-	text    string
-}
-
 func (m *merger) merge(metric int) *column {
 	var cursors [2]*cursor
 	zero, known := true, false
@@ -166,15 +158,8 @@ func (m *merger) merge(metric int) *column {
 	case !known:
 		return unknown
 	}
-	var e edges
-	out := changes{hist: m.Metrics[metric].Kind.IsHistogram()}
-	texts := map[string]int64{"": 0}
-	list := []string{""}
+	a := newAssembler(&m.Metrics[metric], m.live, len(m.Rows))
 	values := make([]value, m.instants)
-	var diff []int64
-	if out.hist {
-		diff = make([]int64, m.Metrics[metric].buckets())
-	}
 	for row := range m.Rows {
 		clear(values)
 		for i := 1; i >= 0; i-- {
@@ -191,57 +176,9 @@ func (m *merger) merge(metric int) *column {
 				p.read(cursors[i], p.byRow[row], values)
 			}
 		}
-		var last value
-		if out.hist {
-			last.counts = make([]int64, len(diff))
-		}
-		now := false
-		for t := range values {
-			v := &values[t]
-			if v.present != now {
-				now = v.present
-				e.add(int32(row), int32(t))
-			}
-			if !now {
-				continue
-			}
-			if out.hist {
-				for j := range diff {
-					diff[j] = v.counts[j] - last.counts[j]
-				}
-				out.histogram(int32(row), int32(t), v.word-last.word, diff, 0, len(diff))
-				last = *v
-				continue
-			}
-			if v.text != "" {
-				n, found := texts[v.text]
-				if !found {
-					n = int64(len(list))
-					texts[v.text], list = n, append(list, v.text)
-				}
-				v.word = n
-			}
-			if v.word != last.word {
-				out.scalar(int32(row), int32(t), v.word)
-				last.word = v.word
-			}
-		}
+		a.row(int32(row), values)
 	}
-	c := out.column(len(m.Rows))
-	own := e.presence(len(m.Rows))
-	if c == nil {
-		if own.equal(m.live) {
-			return nil
-		}
-		c = &column{}
-	}
-	if len(list) > 1 {
-		c.texts = list
-	}
-	if !own.equal(m.live) {
-		c.present = own
-	}
-	return c
+	return a.column()
 }
 
 // read enters a row's values at their instants of the union.

@@ -26,7 +26,7 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 		if len(metrics) == 0 {
 			continue
 		}
-		rows := t.matchRows(matchers)
+		rows := t.MatchRows(matchers...)
 		for _, m := range metrics {
 			if t.columns[m] == unknown {
 				continue
@@ -90,8 +90,8 @@ metrics:
 	return list
 }
 
-// matchRows returns the rows whose own labels match.
-func (d *Dictionary) matchRows(matchers []*labels.Matcher) []int32 {
+// MatchRows returns the numbers of the entities whose own labels match.
+func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 {
 	type check struct {
 		column int
 		*labels.Matcher

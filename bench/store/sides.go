@@ -29,7 +29,7 @@ type side interface {
 	coarse(ctx context.Context, d *dataset, node int) (series, points int, err error)
 }
 
-// generation is v3 as the roles use it: frames one by one, then the close of the window; reads by node.
+// generation is v1, v2 or v3 as the roles use it: frames one by one, then the close of the window; reads by node.
 type generation struct {
 	label     string
 	db        *store.Store
@@ -43,6 +43,7 @@ func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*g
 	config := store.DefaultConfig()
 	config.Hosts = []string{c.Addr()}
 	config.Keyspace = g.keyspace
+	config.Generation = label
 	config.Timeout = 30 * time.Second
 	config.Now = func() time.Time { return time.UnixMilli(g.now) }
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -13,9 +13,9 @@ import (
 type doctorCmd struct {
 	AgentConfig   string `help:"The agent's configuration." default:"/etc/ringwatch/agent.yaml" type:"path"`
 	Jar           string `help:"The agent's jar; without it, ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
-	CassandraConf string `help:"The directory of cassandra.yaml." type:"path"`
-	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib." type:"path"`
-	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME or the PATH's." type:"path"`
+	CassandraConf string `help:"The directory of cassandra.yaml; without it, that of the Cassandra that runs here, else where packages put it." type:"path"`
+	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib; found like --cassandra-conf." type:"path"`
+	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME, the running Cassandra's, or the PATH's." type:"path"`
 	JSON          bool   `name:"json" help:"Print JSON."`
 }
 

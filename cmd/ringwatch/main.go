@@ -38,7 +38,7 @@ type cli struct {
 
 	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before it is restarted with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
-	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create the tables in Cassandra and the topic in Kafka."`
+	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 

@@ -3,13 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ringwatch/ringwatch/store"
 )
 
 type schemaCmd struct {
-	Apply schemaApplyCmd `cmd:"" help:"Create what is missing; roles do the same when they start."`
+	Apply   schemaApplyCmd   `cmd:"" help:"Create what is missing and alter what differs from the configuration; refuse what would lose data."`
+	Show    schemaShowCmd    `cmd:"" help:"Print which generation serves which time, and the tables with their sizes."`
+	Cutover schemaCutoverCmd `cmd:"" help:"Let another generation of tables serve the windows from a time on."`
+	Drop    schemaDropCmd    `cmd:"" help:"Drop the tables of a generation whose data has all expired."`
+	Grants  schemaGrantsCmd  `cmd:"" help:"Print the GRANT statements for a role of Cassandra's."`
 }
 
-type schemaApplyCmd struct{ roleFlags }
+type schemaApplyCmd struct {
+	roleFlags
+	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also where rows will expire earlier than they do now."`
+}
 
 func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	p, err := c.start(ctx, "schema apply", func(c *config) []engine { return []engine{c.kafka(), c.cassandra()} })
@@ -19,11 +32,159 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	if err := p.topic(ctx); err != nil {
 		return err
 	}
-	db, err := p.openStore(ctx)
+	db, err := p.connectStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	done, err := db.ApplyChanges(ctx, store.Changes{Alter: true, AllowShorterTTL: c.AllowShorterTTL})
+	for _, what := range done {
+		fmt.Println(what)
+	}
+	if err != nil {
+		return err
+	}
 	fmt.Printf("topic %s and keyspace %s are there\n", p.Kafka.Topic, p.Cassandra.Keyspace)
+	if len(done) > 0 && p.Cassandra.Username != "" {
+		fmt.Println("if Ringwatch's services log in with another role, give it what ringwatch schema grants prints")
+	}
 	return nil
+}
+
+// schemaFlags are those of the commands that need Cassandra alone.
+type schemaFlags struct{ roleFlags }
+
+func (f *schemaFlags) open(ctx context.Context, what string) (*process, *store.Store, error) {
+	p, err := f.start(ctx, "schema "+what, func(c *config) []engine { return []engine{c.cassandra()} })
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := p.connectStore(ctx)
+	return p, db, err
+}
+
+type schemaShowCmd struct{ schemaFlags }
+
+func (c *schemaShowCmd) Run(ctx context.Context) error {
+	p, db, err := c.open(ctx, "show")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	o, err := db.Show(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FROM\tUNTIL\tGENERATION\tDATA EXPIRES\tWRITTEN BY\tWRITTEN AT")
+	for _, r := range o.Ranges {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"), moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), r.By, moment(r.Written, "-"))
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintf(w, "TABLE (%s)\tKEEPS\tDISK\tLARGEST PARTITION\n", p.Cassandra.Keyspace)
+	for _, t := range o.Tables {
+		keeps := "for ever"
+		if t.TTL > 0 {
+			keeps = t.TTL.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d MiB\t%d MiB\n", t.Name, keeps, t.DiskMiB, t.PartitionMiB)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("\nsizes are what %d Cassandra node(s) say of their SSTables (system_views.disk_usage, max_partition_size): all replicas, whole MiB rounded up at each node, without memtables; partitions before compression\n", o.Nodes)
+	if o.Away > 0 {
+		fmt.Printf("%d node(s) did not say: %v\n", o.Away, o.Why)
+	}
+	return nil
+}
+
+// moment prints a time, or what zero stands for.
+func moment(millis int64, zero string) string {
+	if millis == 0 {
+		return zero
+	}
+	return time.UnixMilli(millis).UTC().Format(time.RFC3339)
+}
+
+type schemaCutoverCmd struct {
+	schemaFlags
+	To string    `required:"" help:"The generation: v1, v2 or v3."`
+	At time.Time `required:"" help:"When, as 2026-05-17T12:00:00Z, at least ten minutes ahead; it is rounded up to a full five minutes."`
+}
+
+// clockSlack is how far this machine's clock may be from Cassandra's for a cutover. Processes allow each other a minute.
+const clockSlack = 20 * time.Second
+
+func (c *schemaCutoverCmd) Run(ctx context.Context) error {
+	p, db, err := c.open(ctx, "cutover")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	off, err := db.ClockOff(ctx)
+	if err != nil {
+		return err
+	}
+	if off.Abs() > clockSlack {
+		return fmt.Errorf("this machine's clock and Cassandra's differ by %s; a cutover needs clocks that agree: set them right first", off.Round(time.Second))
+	}
+	cut, err := db.Cutover(ctx, c.To, c.At, caller())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s serves from %s on\n", cut.Generation, moment(cut.At, "the beginning"))
+	if p.Cassandra.Username != "" {
+		fmt.Println("before then, give the role that Ringwatch's services log in with what ringwatch schema grants prints")
+	}
+	return nil
+}
+
+// caller names who runs the command, for those who find its traces.
+func caller() string {
+	name, host := "somebody", "somewhere"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+type schemaDropCmd struct {
+	schemaFlags
+	Generation string `arg:"" help:"The generation: v1, v2 or v3."`
+}
+
+func (c *schemaDropCmd) Run(ctx context.Context) error {
+	_, db, err := c.open(ctx, "drop")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Drop(ctx, c.Generation); err != nil {
+		return err
+	}
+	fmt.Printf("dropped the tables of generation %s\n", c.Generation)
+	return nil
+}
+
+type schemaGrantsCmd struct {
+	schemaFlags
+	Role string `required:"" help:"The role's name."`
+	For  string `enum:"service,reader,schema" default:"service" help:"What it is for: service (store, api, all), reader (api alone) or schema (ringwatch schema)."`
+}
+
+func (c *schemaGrantsCmd) Run(ctx context.Context) error {
+	_, db, err := c.open(ctx, "grants")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	list, err := db.Grants(ctx, c.For, c.Role)
+	for _, statement := range list {
+		fmt.Println(statement)
+	}
+	return err
 }

@@ -78,12 +78,8 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	if p.database != nil {
 		return p.database, nil
 	}
-	p.Cassandra.Log = p.log
-	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
+	db, err := p.connectStore(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := db.Connect(ctx); err != nil {
 		return nil, err
 	}
 	if err := retry(ctx, p.log, "the tables", store.Retryable, db.Apply); err != nil {
@@ -92,6 +88,16 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	}
 	p.database = db
 	return db, nil
+}
+
+// connectStore connects and looks at nothing.
+func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
+	p.Cassandra.Log = p.log
+	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
+	if err != nil {
+		return nil, err
+	}
+	return db, db.Connect(ctx)
 }
 
 // storeHandler is store.Writer in the words of stream.

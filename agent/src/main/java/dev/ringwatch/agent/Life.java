@@ -19,6 +19,8 @@ final class Life implements Runnable {
     private final String arguments;
     private final Model model = new Model();
     private final State state = new State(model);
+    /** False where the configuration forbids them; one that cannot be read forbids nothing. */
+    private boolean wantsTables = true;
 
     Life(String arguments) {
         this.arguments = arguments;
@@ -44,8 +46,11 @@ final class Life implements Runnable {
     /** Says why wherever someone may look; the thread that serves /metrics goes on telling. */
     private void stayOff(String why) throws InterruptedException {
         state.become(State.OFF, why);
-        waitForCassandra();
+        String version = waitForCassandra().releaseVersion();
         state.cassandraIsUp();
+        if (wantsTables && supported(version)) { // another version's internals are left alone
+            VirtualTables.registerState(model, version);
+        }
     }
 
     /** Returns only where there is nothing to do: why. */
@@ -54,6 +59,7 @@ final class Life implements Runnable {
             return "no configuration file: use -javaagent:ringwatch-agent.jar=/path/agent.yaml";
         }
         Config config = Config.load(arguments);
+        wantsTables = config.cql;
         String busy = config.listenHost == null ? null : listen(config);
         if (busy != null && config.urls.isEmpty()) {
             return busy;
@@ -82,6 +88,7 @@ final class Life implements Runnable {
             collector = new Collector(config, beans, model, queue, sender, sending);
         }
         if (config.cql) {
+            wantsTables = false; // from here on they are there
             VirtualTables.register(model, version);
         }
         Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);

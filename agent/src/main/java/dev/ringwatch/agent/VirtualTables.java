@@ -20,10 +20,21 @@ final class VirtualTables {
     }
 
     static void register(Model model, String version) {
+        register(model, version, true);
+    }
+
+    /** For an agent that is off: where it says why. */
+    static void registerState(Model model, String version) {
+        register(model, version, false);
+    }
+
+    private static void register(Model model, String version, boolean metrics) {
         VirtualTables tables = new VirtualTables(model);
         try {
             tables.face.registerState(tables::state);
-            tables.face.registerMetrics(CassandraMetricsRegistry.Metrics, version);
+            if (metrics) {
+                tables.face.registerMetrics(CassandraMetricsRegistry.Metrics, version);
+            }
         } catch (Throwable e) { // IllegalStateException is a sentence, all else is a Cassandra we do not know
             Agent.say("no virtual tables: " + (e instanceof IllegalStateException ? e.getMessage() : e));
         }

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** What pages say is what the model holds, whatever was kept from the page before. */
@@ -203,6 +204,7 @@ class PagesTest {
                     }
                     model.passed();
                 }
+                LockSupport.parkNanos(100_000); // a monitor is unfair: without this gap no page would get it for seconds
             }
         });
         passing.start();

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// say runs ringwatch as a process of its own and returns its exit code and what it wrote.
+func say(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), asRingwatch)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// TestSchemaCommands takes a fleet that began with v1 through an operator's life with its schema.
+func TestSchemaCommands(t *testing.T) {
+	settings := fmt.Sprintf("kafka: {brokers: [%q], topic: schema.commands}\ncassandra: {hosts: [%q], keyspace: schema_commands, generation: v1, raw_ttl: %%s}\nlog: {level: error}\n",
+		engines.SharedKafka(t).Addr(), engines.SharedCassandra(t).Addr())
+	longer, config := configFile(t, fmt.Sprintf(settings, "480h")), configFile(t, fmt.Sprintf(settings, "336h"))
+	at := time.Now().Add(3 * store.CutoverLead).UTC()
+	exact := at.Truncate(5 * time.Minute).Add(5 * time.Minute).Format(time.RFC3339)
+	for _, step := range []struct {
+		config string
+		args   string
+		code   int
+		want   []string // on stdout, or on stderr if it fails
+	}{
+		{longer, "apply", 0, []string{"created keyspace schema_commands", "created table v1_samples", "are there"}},
+		{config, "apply", exitFailed, []string{"lose data", "v1_samples", "--allow-shorter-ttl"}},
+		{config, "apply --allow-shorter-ttl", 0, []string{"set default_time_to_live, compaction of v1_samples"}},
+		{config, "apply", 0, []string{"are there"}},
+		{config, "cutover --to v3 --at " + time.Now().UTC().Format(time.RFC3339), exitFailed, []string{"less than 10m0s ahead", "or later"}},
+		{config, "cutover --to v9 --at " + at.Format(time.RFC3339), exitFailed, []string{"v1 v2 v3"}},
+		{config, "cutover --to v3 --at tomorrow", exitUsage, []string{"--at"}},
+		{config, "cutover --to v3 --at " + at.Format(time.RFC3339), 0, []string{"v3 serves from " + exact + " on"}},
+		{config, "show", 0, []string{"the beginning         " + exact + "  v1", "v3_raw", "336h0m0s", "1 Cassandra node(s)"}},
+		{config, "drop v1", exitFailed, []string{"v1 has data until"}},
+		{config, "grants --role ringwatch", 0, []string{"GRANT SELECT ON KEYSPACE schema_commands TO \"ringwatch\";", "GRANT MODIFY ON TABLE schema_commands.v3_raw TO", "schema_commands.v1_samples"}},
+		{config, "grants --role r --for reader", 0, []string{"GRANT SELECT ON KEYSPACE schema_commands TO \"r\";"}},
+	} {
+		code, out, errs := say(t, append([]string{"schema"}, append(strings.Fields(step.args), "--config", step.config)...)...)
+		text := out
+		if step.code != 0 {
+			text = errs
+		}
+		if code != step.code {
+			t.Fatalf("schema %s: exit code %d\n%s%s", step.args, code, out, errs)
+		}
+		for _, want := range step.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("schema %s: nothing is said of %q in\n%s", step.args, want, text)
+			}
+		}
+		t.Logf("schema %s\n%s", step.args, text)
+	}
+}

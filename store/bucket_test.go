@@ -1,0 +1,162 @@
+package store
+
+import (
+	"math/bits"
+	"testing"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+func TestWindowsFor(t *testing.T) {
+	for bytes := 1; bytes < 64<<20; bytes += 1 + bytes/7 {
+		n := windowsFor(bytes)
+		if bits.OnesCount(uint(n)) != 1 || n > maxBucket {
+			t.Fatalf("%d bytes: %d windows", bytes, n)
+		}
+		if size := n * bytes; n > 1 && size > targetBytes || n < maxBucket && size < targetBytes/2 {
+			t.Fatalf("%d bytes: %d windows are %d bytes", bytes, n, size)
+		}
+	}
+}
+
+// TestPartitionsStayInBounds lets nodes of several weights live, and outgrow their buckets.
+func TestPartitionsStayInBounds(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	g := v3{s}
+	for _, phases := range [][][2]int{ // windows, bytes
+		{{150, 100_000}, {20, 1_000_000}, {60, 150_000}},
+		{{200, 4_500}, {50, 450_000}}, // a hundred times heavier overnight
+		{{8, 5_000_000}},
+	} {
+		id := uuid.New()
+		var starts []int64
+		partitions := map[int64]int{}
+		at := base - mod(base, maxBucket*windowMillis)
+		for _, phase := range phases {
+			for range phase[0] {
+				w := &window.Window{Node: window.Node{Account: "acme", ID: id}, Start: at}
+				start, err := g.bucketFor(t.Context(), w, phase[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if start > at {
+					t.Fatalf("window %d in bucket %d", at, start)
+				}
+				if again, err := g.bucketFor(t.Context(), w, phase[1]); err != nil || again != start {
+					t.Fatalf("a window moves from bucket %d to %d, %v", start, again, err)
+				}
+				if err := s.exec(t.Context(), "INSERT INTO "+s.table(rawTable)+" (account, node, bucket, entity_type, metric, window, blob, bytes) VALUES ('acme', ?, ?, '', '', ?, 0x, ?)",
+					gocql.UUID(id), start, at, phase[1]); err != nil {
+					t.Fatal(err)
+				}
+				if partitions[start] == 0 {
+					starts = append(starts, start)
+				}
+				partitions[start] += phase[1]
+				at += windowMillis
+			}
+		}
+		var sizes []float64
+		small := 0
+		for i, start := range starts {
+			size := partitions[start]
+			sizes = append(sizes, float64(size*10>>20)/10)
+			if size > largestBytes {
+				t.Errorf("%v: a partition of %d bytes", phases, size)
+			}
+			if size < 2<<20 && i+1 < len(starts) { // the last one is not full yet
+				small++
+			}
+		}
+		// Small ones are only there where a node is new or has changed: at most three for each such time.
+		if small > 3*len(phases) {
+			t.Errorf("%v: %d small partitions", phases, small)
+		}
+		t.Logf("%v: MiB %v", phases, sizes)
+		known, err := g.buckets(t.Context(), "acme", id, 0, at)
+		if err != nil || len(partitionsOf(known)) != len(starts) && len(known) < len(starts) {
+			t.Errorf("%d buckets for %d partitions, %v", len(known), len(starts), err)
+		}
+	}
+}
+
+// TestBucketsWithinBuckets: while a bucket is divided processes write to both; who reads finds each window once, in its newest form.
+func TestBucketsWithinBuckets(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	n := windowtest.NewNode(seeded(t, 600))
+	first := base - mod(base, newNodeBucket*windowMillis) // of the bucket that a new node gets
+	c.millis.Store(first + 3*60*60_000)
+	var late [][]byte
+	want := windowtest.Samples{}
+	for w := range int64(newNodeBucket) {
+		for i := range int64(5) {
+			sent := n.Step(first+w*windowMillis+i*50_000, i == 0)
+			want.Add(sent.Samples)
+			if i == 2 {
+				late = append(late, sent.Bytes)
+			} else {
+				write(t, s, sent)
+			}
+		}
+	}
+	closeAll := func(from, to int64) {
+		t.Helper()
+		for w := from; w < to; w++ {
+			if err := s.CloseWindow(t.Context(), "acme", n.ID, first+w*windowMillis); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	closeAll(0, 6)
+	// Another process divides the bucket, then late frames come for windows on both sides, and windows that were never closed.
+	shorter := bucketAt(first+4*windowMillis, 4)
+	if err := s.exec(t.Context(), "INSERT INTO "+s.table(bucketTable)+" (account, node, start, length) VALUES ('acme', ?, ?, ?)", n.ID.String(), shorter.start, shorter.length); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range late {
+		if err := s.WriteFrame(t.Context(), "acme", b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeAll(2, newNodeBucket)
+	got, report := read(t, s, n.ID, 0, 1<<50)
+	for _, values := range want { // windows 0 and 1 have not been closed again
+		delete(values, first+2*50_000)
+		delete(values, first+windowMillis+2*50_000)
+	}
+	if d := windowtest.Diff(got, want); d != "" || report.Raw != newNodeBucket || report.Damaged > 0 {
+		t.Fatalf("%+v\n%s", report, d)
+	}
+	// Somebody slow writes what he read long ago to where nobody looked first.
+	old, err := readOne(t.Context(), v3{s}, Query{Account: "acme", Node: n.ID, From: first + 5*windowMillis, To: first + 5*windowMillis}, false)
+	if err != nil || old.Window == nil {
+		t.Fatal(err)
+	}
+	empty := *old.Window
+	empty.Times, empty.Types = empty.Times[:1], nil
+	if err := (v3{s}).Write(t.Context(), &empty, window.Report{}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := read(t, s, n.ID, 0, 1<<50); windowtest.Diff(again, want) != "" {
+		t.Fatal(windowtest.Diff(again, want))
+	}
+	rows := map[int64]int{}
+	if err := s.each(t.Context(), func(scan func(...any) bool) bool {
+		var bucket, at int64
+		more := scan(&bucket, &at)
+		if more {
+			rows[bucket]++
+		}
+		return more
+	}, "SELECT bucket, window FROM "+s.table(rawTable)+" WHERE account = 'acme' AND node = ? AND entity_type = '' ALLOW FILTERING", n.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	if rows[first] != 6 || rows[shorter.start] != 4 {
+		t.Errorf("windows by partition: %v", rows)
+	}
+}

@@ -1,0 +1,249 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// windowsOf returns the numbers of a node's closed windows in a generation's table.
+func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []int64 {
+	t.Helper()
+	g, err := s.generation(generation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []int64
+	found := make(chan int64, 1000)
+	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*windowMillis, To: base + 100*windowMillis, Bare: true}, func(k Kept) { found <- k.Start }); err != nil {
+		t.Fatal(err)
+	}
+	for close(found); ; {
+		start, ok := <-found
+		if !ok {
+			slices.Sort(list)
+			return list
+		}
+		list = append(list, (start-base)/windowMillis)
+	}
+}
+
+func TestCutoverMustLieAhead(t *testing.T) {
+	c := newClock(base + 1)
+	s := mustStore(t, c)
+	first := base + CutoverLead.Milliseconds() + windowMillis // base + lead is too early by a millisecond
+	for _, bad := range []struct {
+		to  string
+		at  int64
+		say string
+	}{
+		{"v1", base, clockTime(first)}, {"v1", first - windowMillis, clockTime(first)}, {"v9", first, "v3"}, {"none", first, "v3"},
+	} {
+		if _, err := s.Cutover(t.Context(), bad.to, time.UnixMilli(bad.at), "the test"); !asIs(err, ErrCutover) || !strings.Contains(err.Error(), bad.say) {
+			t.Errorf("to %s at %s: %v", bad.to, clockTime(bad.at), err)
+		} else {
+			t.Log(err)
+		}
+	}
+	list, err := s.Cutovers(t.Context(), base)
+	if err != nil || len(list) != 1 || list[0].At != 0 || list[0].Generation != DefaultGeneration {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	// Rounded up; and changed while it lies ahead.
+	for _, to := range []string{"v1", "v2"} {
+		if cut, err := s.Cutover(t.Context(), to, time.UnixMilli(first-windowMillis+1), "the test"); err != nil || cut.At != first {
+			t.Fatalf("%+v, %v", cut, err)
+		}
+	}
+	c.millis.Add(CutoverRefresh.Milliseconds())
+	list, err = s.Cutovers(t.Context(), base)
+	if err != nil || len(list) != 2 || list[1].At != first || list[1].Generation != "v2" || list[1].By != "the test" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if _, err := s.spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
+		t.Errorf("so far ahead nobody can know: %v", err)
+	}
+	c.millis.Store(first - 60_000)
+	spans, err := s.spans(t.Context(), first-2*windowMillis, first)
+	if err != nil || len(spans) != 2 || spans[0].to != first-windowMillis || spans[1].from != first || spans[1].to != first {
+		t.Fatalf("%+v, %v", spans, err)
+	}
+}
+
+// TestWhoCannotReadTheCutoverTable goes on with what it knows to be true, and refuses what it cannot know; nothing lands in the wrong generation.
+func TestWhoCannotReadTheCutoverTable(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c, func(config *Config) { config.Generation = "v1" })
+	other := mustOpen(t, s.config)
+	n := windowtest.NewNode(seeded(t, 500))
+	want := windowtest.Samples{}
+	for w := range int64(5) {
+		for i := range int64(4) {
+			want.Add(write(t, s, n.Step(base+w*windowMillis+i*60_000, false)))
+		}
+	}
+	if _, err := s.Cutovers(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	// A moment after it has read the table another one writes a cutover, as early as may be: window 2.
+	c.millis.Add(1)
+	cut, err := other.Cutover(t.Context(), "v2", time.UnixMilli(base+CutoverLead.Milliseconds()+1), "the test")
+	if err != nil || cut.At != base+3*windowMillis {
+		t.Fatalf("%+v, %v", cut, err)
+	}
+	list, err := other.readCutovers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(cutoverTable)); err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Store(base + 6*windowMillis)
+	for w := range int64(5) {
+		err := s.CloseWindow(t.Context(), "acme", n.ID, base+w*windowMillis)
+		if known := w < 2; known != (err == nil) || !known && (!asIs(err, ErrCutovers) || !Retryable(err)) {
+			t.Errorf("window %d: %v", w, err)
+		}
+	}
+	if err := s.Ready(); !asIs(err, ErrCutovers) {
+		t.Errorf("readiness: %v", err)
+	} else {
+		t.Log(err)
+	}
+	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(err, ErrCutovers) {
+		t.Errorf("a read beyond: %v", err)
+	}
+	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+windowMillis); err != nil {
+		t.Errorf("a read of what it knows: %v", err)
+	}
+	// The table comes back, and the writer that waited goes on.
+	if err := s.change(t.Context(), (&s.config.tables()[0]).create(s.config.Keyspace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range list {
+		if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, row.At, row.Generation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for w := range int64(5) {
+		if err := s.CloseWindow(t.Context(), "acme", n.ID, base+w*windowMillis); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Ready(); err != nil {
+		t.Error(err)
+	}
+	if a, b := windowsOf(t, s, n, "v1"), windowsOf(t, s, n, "v2"); !slices.Equal(a, []int64{0, 1, 2}) || !slices.Equal(b, []int64{3, 4}) {
+		t.Errorf("windows in v1 %v, in v2 %v", a, b)
+	}
+	checkRead(t, s, n, want)
+}
+
+// TestAGenerationOfANewerProgram: its time is refused, all else is answered.
+func TestAGenerationOfANewerProgram(t *testing.T) {
+	s, c, n, sent := closedWindow(t, 510)
+	want := write(t, s, sent...)
+	closeIt(t, s, n)
+	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')", cutoverScope, base+windowMillis); err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Add(CutoverRefresh.Milliseconds())
+	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err, ErrGeneration) {
+		t.Errorf("%v", err)
+	}
+	if got, _ := read(t, s, n.ID, base, base+windowMillis-1); windowtest.Diff(got, want) != "" {
+		t.Error(windowtest.Diff(got, want))
+	}
+}
+
+func TestDrop(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c, func(config *Config) { config.Generation = "v1" })
+	n := windowtest.NewNode(seeded(t, 520))
+	write(t, s, n.Step(base, true))
+	refused := func(name, say string) {
+		t.Helper()
+		if err := s.Drop(t.Context(), name); !asIs(err, ErrDrop) || !strings.Contains(err.Error(), say) {
+			t.Fatalf("%v, want %q", err, say)
+		} else {
+			t.Log(err)
+		}
+	}
+	refused("v1", "cut over")
+	refused("v2", "no tables")
+	refused("v7", "v3")
+	cut, err := s.Cutover(t.Context(), "v3", time.UnixMilli(base).Add(time.Hour), "the test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Store(base + windowMillis + 60_000)
+	closeIt(t, s, n)
+	expires := cut.At + s.config.RawTTL.Milliseconds()
+	c.millis.Store(expires - 1000)
+	refused("v1", clockTime(expires))
+	c.millis.Store(expires)
+	if err := s.Drop(t.Context(), "v1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := s.ttlOf(t.Context(), v1Samples); err != nil || found {
+		t.Fatalf("the table is there: %v, %v", found, err)
+	}
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused("v1", "no tables")
+	if _, _, err := s.Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
+		t.Error(err)
+	}
+	// A frame of that time that comes now has nowhere to go, and harms nothing.
+	write(t, s, n.Step(base+20_000, false))
+	closeIt(t, s, n)
+	o, err := s.Show(t.Context())
+	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != noGeneration || o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool { return u.Name == rawTable }); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
+		t.Errorf("%+v", o.Tables)
+	}
+	if _, err := s.Cutover(t.Context(), "v1", time.UnixMilli(expires).Add(time.Hour), "the test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := s.ttlOf(t.Context(), v1Samples); err != nil || !found {
+		t.Fatalf("the table is not there: %v, %v", found, err)
+	}
+}
+
+// TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and what is lost is counted.
+func TestLostKeyFrame(t *testing.T) {
+	for i, generation := range Generations() {
+		c := newClock(base + frame.WindowMillis + 60_000)
+		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
+		n := windowtest.NewNode(seeded(t, 530+uint64(i)))
+		want := windowtest.Samples{}
+		for i := range int64(14) {
+			sent := n.Step(base+i*20_000, i == 7)
+			switch {
+			case i == 0: // lost
+			case i < 7:
+				write(t, s, sent)
+			default:
+				want.Add(write(t, s, sent))
+			}
+		}
+		for _, layer := range []string{"fresh", "raw"} {
+			got, report := read(t, s, n.ID, 0, 1<<50)
+			if d := windowtest.Diff(got, want); d != "" || report.Lost != 6 || report.Partial() {
+				t.Fatalf("%s, %s: %+v\n%s", generation, layer, report, d)
+			}
+			closeIt(t, s, n)
+			closeIt(t, s, n)
+		}
+		if lost := number(s.metrics.LostFrames.WithLabelValues("missing_key")); lost != 6 {
+			t.Errorf("%s: %v frames counted", generation, lost)
+		}
+	}
+}

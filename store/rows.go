@@ -1,0 +1,245 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"sync"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// rows is what v1 and v2 have in common: a row per sample, in partitions of one window, and a row per window with its meta blob, written last.
+//
+// A sample's value is a double in base units, as Prometheus has it, so that others can read the table. What a double does not hold exactly is there
+// a second time: integers beyond 2^53, or whose decimal scaling does not round-trip, as the integer. A histogram's buckets are one blob: a series is
+// one row at an instant here as everywhere; a row per bucket would be 165 of them, and then no fleet could have afforded these layouts.
+type rows struct {
+	*Store
+	samples, windows string // tables
+	rowLayout
+}
+
+// rowLayout is where v1 and v2 differ.
+type rowLayout interface {
+	// batches returns how many batches of a window are written at once, and how many bytes at most one has.
+	batches() (inFlight, bytes int)
+	// joins reports whether rows of two services may be in one batch.
+	joins() bool
+	// read calls take for the rows of a window. services are those that are wanted, names the prefixes of them all.
+	read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
+}
+
+// maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is longer is hashed.
+const maxService = 60_000
+
+// prefixOf returns what the services of one metric begin with. No other metric's begin so: "{" is in no metric's name.
+func prefixOf(metricKey string) string { return metricKey + "{" }
+
+// service returns a series' name with its entity's labels in the dictionary's order; who is asked for (cluster, node) is the partition's.
+func service(d *window.Dictionary, prefix string, row int) string {
+	b := []byte(prefix)
+	for i, name := range d.Labels {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, name...), '=')
+		b = strconv.AppendQuote(b, d.Rows[row][i])
+	}
+	if b = append(b, '}'); len(b) <= maxService {
+		return string(b)
+	}
+	h := fnv.New128a()
+	h.Write(b)
+	return fmt.Sprintf("%s#%x}", prefix, h.Sum(nil))
+}
+
+// Write writes dictionaries, then a row per sample, then meta.
+func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
+	enc := w.Columns(rep)
+	if err := g.writeDictionaries(ctx, w, enc.Dictionaries); err != nil {
+		return err
+	}
+	session, err := g.cql()
+	if err != nil {
+		return err
+	}
+	insert := "INSERT INTO " + g.table(g.samples) + " (account, host, bucket_time, service, time, "
+	node := gocql.UUID(w.Node.ID)
+	inFlight, limit := g.batches()
+	eg, gctx := errgroup.WithContext(ctx)
+	eg.SetLimit(inFlight)
+	var batch *gocql.Batch
+	size := 0
+	flush := func() {
+		if b := batch; b != nil {
+			eg.Go(func() error {
+				err := b.ExecContext(gctx)
+				g.note(err)
+				return err
+			})
+		}
+		batch, size = nil, 0
+	}
+	samples := 0
+	w.Walk(func(d *window.Dictionary, metric, row int, s *window.Series) {
+		if gctx.Err() != nil {
+			return
+		}
+		name := service(d, prefixOf(d.MetricKey(metric)), row)
+		if !g.joins() {
+			flush()
+		}
+		for i, at := range s.At {
+			if batch == nil {
+				batch = session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
+			}
+			columns, values := sampleColumns(s, i)
+			args := append([]any{w.Node.Account, node, w.Start, name, at}, values...)
+			batch.Query(insert+columns+") VALUES (?, ?, ?, ?, ?"+", ?, ?"[:3*len(values)]+")", args...)
+			if size += len(name) + 64; len(values) > 0 {
+				if b, is := values[0].([]byte); is {
+					size += len(b)
+				}
+			}
+			if size >= limit {
+				flush()
+			}
+		}
+		samples += len(s.At)
+	})
+	flush()
+	if err := eg.Wait(); err != nil {
+		return fmt.Errorf("store: write samples of window %d: %w", w.Start, err)
+	}
+	g.metrics.Samples.Add(float64(samples))
+	err = g.exec(ctx, "INSERT INTO "+g.table(g.windows)+" (account, host, bucket_time, meta) VALUES (?, ?, ?, ?) USING TIMESTAMP ?",
+		w.Node.Account, node, w.Start, enc.Meta, stamp)
+	if err != nil {
+		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
+	}
+	return nil
+}
+
+// Read reads the meta rows, then the samples of the series that the windows' dictionaries say can match.
+func (g *rows) Read(ctx context.Context, q Query, take func(Kept)) error {
+	metas, err := g.metas(ctx, q)
+	if err != nil {
+		return err
+	}
+	eg, gctx := errgroup.WithContext(ctx)
+	eg.SetLimit(readsInFlight)
+	for _, k := range metas {
+		if q.Bare || k.Meta == nil {
+			take(k)
+			continue
+		}
+		eg.Go(func() error {
+			err := g.readWindow(gctx, q, &k)
+			if err == nil {
+				take(k)
+			}
+			return err
+		})
+	}
+	return eg.Wait()
+}
+
+// samplesInPage is how many rows come at once: they are some 100 bytes each.
+const samplesInPage = 5000
+
+// eachSample is each for rows of samples.
+func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+	session, err := g.cql()
+	if err != nil {
+		return err
+	}
+	iter := session.Query(statement, args...).PageSize(samplesInPage).IterContext(ctx)
+	for row(iter.Scan) {
+	}
+	err = iter.Close()
+	g.note(err)
+	return err
+}
+
+func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
+	var list []Kept
+	err := g.each(ctx, func(scan func(...any) bool) bool {
+		var k Kept
+		var b []byte
+		if !scan(&k.Start, &b) {
+			return false
+		}
+		var err error
+		if k.Meta, err = window.DecodeMeta(k.Start, b); err != nil {
+			k.Damage = []error{fmt.Errorf("meta of window %d: %w", k.Start, err)}
+		}
+		list = append(list, k)
+		return true
+	}, "SELECT bucket_time, meta FROM "+g.table(g.windows)+" WHERE account = ? AND host = ? AND bucket_time >= ? AND bucket_time <= ?",
+		q.Account, gocql.UUID(q.Node), q.From, q.To)
+	return list, err
+}
+
+// readWindow fills in a window.
+func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
+	f := g.finder(ctx, q.Account, q.Node, dayOf(k.Start))
+	services := map[string]*window.Series{}
+	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row
+	var names []string
+	narrow := *k.Meta
+	narrow.Types = nil
+	for i := range k.Meta.Types {
+		t := &k.Meta.Types[i]
+		d, err := f.find(t.Key, t.Hash)
+		if f.err != nil {
+			return f.err
+		}
+		if err != nil {
+			narrow.Types = append(narrow.Types, *t) // FromSamples will say so
+			continue
+		}
+		matching := d.MatchMetrics(q.Matchers...)
+		if len(matching) == 0 {
+			continue
+		}
+		narrow.Types = append(narrow.Types, *t)
+		metrics[d] = map[int][]*window.Series{}
+		found := d.MatchRows(q.Matchers...)
+		for _, m := range matching {
+			prefix := prefixOf(d.MetricKey(m))
+			names = append(names, prefix)
+			rows := make([]*window.Series, len(d.Rows))
+			for _, row := range found {
+				rows[row] = &window.Series{Metric: &d.Metrics[m]}
+				services[service(d, prefix, int(row))] = rows[row]
+			}
+			metrics[d][m] = rows
+		}
+	}
+	if len(services) > 0 {
+		var mu sync.Mutex
+		err := g.read(ctx, g, q, k.Start, services, names, func(service string, r *sampleRow) {
+			if s := services[service]; s != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if err := r.appendTo(s); err != nil {
+					k.Damage = append(k.Damage, fmt.Errorf("%s at %d: %w", service, r.at, err))
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w, damage := window.FromSamples(q.Account, &narrow, f.find,
+		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
+		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
+	w.Node.ID = q.Node
+	k.Window, k.Damage = w, append(k.Damage, damage...)
+	return f.err
+}

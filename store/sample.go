@@ -1,0 +1,136 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// sampleRow is a row as it is read; what is null stays empty.
+type sampleRow struct {
+	at     int64
+	value  *float64
+	exact  *int64
+	counts []byte
+	state  *string
+}
+
+// scaled returns v × 10^exponent. Powers of ten above it are exact in a double, so it divides by them instead of multiplying with their inverse.
+func scaled(v int64, exponent int) float64 {
+	switch {
+	case exponent == 0:
+		return float64(v)
+	case exponent < 0:
+		return float64(v) / math.Pow10(-exponent)
+	}
+	return float64(v) * math.Pow10(exponent)
+}
+
+// unscaled is the way back; exact says that it is one.
+func unscaled(value float64, exponent int) (v int64, exact bool) {
+	f := math.Round(value * math.Pow10(-exponent))
+	if exponent > 0 {
+		f = math.Round(value / math.Pow10(exponent))
+	}
+	if !(math.Abs(f) <= 1<<53) {
+		return 0, false
+	}
+	v = int64(f)
+	return v, true
+}
+
+// sampleColumns returns the columns and values of a sample. Nothing is written as null, which Cassandra would keep as a tombstone.
+func sampleColumns(s *window.Series, i int) (string, []any) {
+	switch s.Metric.Kind {
+	case frame.Counter, frame.Gauge:
+		v := s.Ints[i]
+		value := scaled(v, s.Metric.Exponent)
+		if back, ok := unscaled(value, s.Metric.Exponent); ok && back == v {
+			return "value", []any{value}
+		}
+		return "value, exact", []any{value, v}
+	case frame.GaugeDouble:
+		return "value", []any{s.Doubles[i]}
+	case frame.String:
+		return "state", []any{s.Strings[i]}
+	}
+	return "counts", []any{appendHistogram(nil, &s.Histograms[i])}
+}
+
+// appendTo adds the row's value to its series. Rows of a service come in ascending order of time.
+func (r *sampleRow) appendTo(s *window.Series) error {
+	switch s.Metric.Kind {
+	case frame.Counter, frame.Gauge:
+		if r.value == nil {
+			return errSample
+		}
+		// An integer that stands there from an earlier writing counts only if it is the one meant.
+		v, ok := unscaled(*r.value, s.Metric.Exponent)
+		if r.exact != nil && (!ok || scaled(*r.exact, s.Metric.Exponent) == *r.value) {
+			v, ok = *r.exact, true
+		}
+		if !ok {
+			return errSample
+		}
+		s.Ints = append(s.Ints, v)
+	case frame.GaugeDouble:
+		if r.value == nil {
+			return errSample
+		}
+		s.Doubles = append(s.Doubles, *r.value)
+	case frame.String:
+		if r.state == nil {
+			return errSample
+		}
+		s.Strings = append(s.Strings, *r.state)
+	default:
+		h, err := decodeHistogram(r.counts, len(s.Metric.Bounds.Upper)+1)
+		if err != nil {
+			return err
+		}
+		s.Histograms = append(s.Histograms, h)
+	}
+	s.At = append(s.At, r.at)
+	return nil
+}
+
+var errSample = fmt.Errorf("%w: a sample without a value of its kind", window.ErrMalformed)
+
+// appendHistogram appends the sum and, for each bucket that is not empty, its distance to the one before and its count.
+func appendHistogram(dst []byte, h *window.Histogram) []byte {
+	dst = binary.AppendVarint(dst, h.Sum)
+	last := -1
+	for i, n := range h.Counts {
+		if n != 0 {
+			dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(i-last-1)), n)
+			last = i
+		}
+	}
+	return dst
+}
+
+func decodeHistogram(b []byte, buckets int) (window.Histogram, error) {
+	h := window.Histogram{Counts: make([]int64, buckets)}
+	sum, n := binary.Varint(b)
+	if n <= 0 {
+		return h, errSample
+	}
+	h.Sum, b = sum, b[n:]
+	for next := uint64(0); len(b) > 0; next++ {
+		gap, n := binary.Uvarint(b)
+		if n <= 0 || gap >= uint64(buckets) || next+gap >= uint64(buckets) {
+			return h, errSample
+		}
+		count, m := binary.Varint(b[n:])
+		if m <= 0 {
+			return h, errSample
+		}
+		next += gap
+		h.Counts[next] = count
+		b = b[n+m:]
+	}
+	return h, nil
+}

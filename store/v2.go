@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// v2 is v1 with the series among the clustering columns: a partition of some MB per node and window, whose rows compress side by side.
+type v2 struct{}
+
+const (
+	v2Samples = "v2_samples"
+	v2Windows = "v2_windows"
+)
+
+// servicesInQuery is up to how many series, and metrics, of a window are asked for one by one; beyond it the partition is read whole.
+const (
+	servicesInQuery = 64
+	prefixesInQuery = 8
+)
+
+func newV2(s *Store) *rows { return &rows{s, v2Samples, v2Windows, v2{}} }
+
+func (v2) batches() (int, int) { return batchesInFlight, batchBytes }
+func (v2) joins() bool         { return true }
+
+func (v2) read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
+	statement := "SELECT service, time, value, exact, counts, state FROM " + g.table(v2Samples) + " WHERE account = ? AND host = ? AND bucket_time = ?"
+	args := []any{q.Account, gocql.UUID(q.Node), start}
+	query := func(rest string, more ...any) error {
+		return g.eachSample(ctx, func(scan func(...any) bool) bool {
+			var service string
+			var r sampleRow
+			if !scan(&service, &r.at, &r.value, &r.exact, &r.counts, &r.state) {
+				return false
+			}
+			take(service, &r)
+			return true
+		}, statement+rest, append(args[:3:3], more...)...)
+	}
+	switch {
+	case len(services) <= servicesInQuery:
+		list := make([]string, 0, len(services))
+		for s := range services {
+			list = append(list, s)
+		}
+		return query(" AND service IN ?", list)
+	case len(names) <= prefixesInQuery:
+		for _, prefix := range names { // one metric's series are neighbours
+			if err := query(" AND service >= ? AND service < ?", prefix, prefix[:len(prefix)-1]+"|"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return query("")
+}

@@ -1,0 +1,91 @@
+package window
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Walk calls visit for every series of the window, for stores that keep a row per sample: d, metric and row say whose values s has. s has no labels, and it
+// and its slices are used again for the next call; counts of histograms may be kept.
+func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
+	var s Series
+	for _, t := range w.Types {
+		for m := range t.Metrics {
+			if t.columns[m] == unknown {
+				continue
+			}
+			c := newCursor(t, m, int32(len(w.Times)))
+			for row := range t.Rows {
+				s = Series{Metric: &t.Metrics[m], At: s.At[:0], Ints: s.Ints[:0], Doubles: s.Doubles[:0], Strings: s.Strings[:0], Histograms: s.Histograms[:0]}
+				c.row(int32(row))
+				for c.next(0, int32(len(w.Times))) {
+					s.append(w.Times[c.instant], c)
+				}
+				if len(s.At) > 0 {
+					visit(t.Dictionary, m, row, &s)
+				}
+			}
+		}
+	}
+}
+
+// FromSamples is the way back: it makes a window of meta and of the series that find knows. find returns nil for a series without values; it is asked for the metrics
+// that want says, of which it must know all rows that matter, and the window has no others. Instants that meta does not have are left out.
+func FromSamples(account string, meta *Meta, dictionary Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (w *Window, damage []error) {
+	w = &Window{Node: meta.Node, Start: meta.Start, Times: meta.Times}
+	w.Node.Account = account
+	values := make([]value, len(meta.Times))
+	for i := range meta.Types {
+		t, err := meta.Types[i].open(dictionary, int32(len(meta.Times)))
+		if err != nil {
+			damage = append(damage, err)
+			continue
+		}
+		w.Node.ID = t.Node
+		w.Types = append(w.Types, t)
+		for m := range t.Metrics {
+			if !want(t.Dictionary, m) {
+				t.columns[m] = unknown
+				continue
+			}
+			a := newAssembler(&t.Metrics[m], t.live, len(t.Rows))
+			for row := range t.Rows {
+				if s := find(t.Dictionary, m, row); s != nil {
+					clear(values)
+					s.spread(values, meta.Times, t.Metrics[m].buckets())
+					a.row(int32(row), values)
+				}
+			}
+			t.columns[m] = a.column()
+		}
+	}
+	slices.SortFunc(w.Types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
+	return w, damage
+}
+
+// spread enters the values of a series at their instants. What has another number of buckets is not its metric's, and left out.
+func (s *Series) spread(values []value, times []int64, buckets int) {
+	for i, at := range s.At {
+		t, found := slices.BinarySearch(times, at)
+		if !found {
+			continue
+		}
+		v := value{present: true}
+		switch s.Metric.Kind {
+		case frame.Counter, frame.Gauge:
+			v.word = s.Ints[i]
+		case frame.GaugeDouble:
+			v.word = int64(math.Float64bits(s.Doubles[i]))
+		case frame.String:
+			v.text = s.Strings[i]
+		default:
+			if v.word, v.counts = s.Histograms[i].Sum, s.Histograms[i].Counts; len(v.counts) != buckets {
+				continue
+			}
+		}
+		values[t] = v
+	}
+}
