@@ -71,7 +71,10 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 		if slices.Equal(before.Meta.Times, w.Times) {
 			return "unchanged", s.repairFiveMinutes(ctx, account, node, w, stamp) // the frames it was made of, read again
 		}
-		if slices.ContainsFunc(before.Meta.Times, func(at int64) bool { _, found := slices.BinarySearch(w.Times, at); return !found }) {
+		if within(w.Times, before.Meta.Times) {
+			return "unchanged", nil // some of the frames it was made of, read again: the others have expired
+		}
+		if !within(before.Meta.Times, w.Times) {
 			old, err := readOne(ctx, gen, query, false)
 			if err != nil {
 				return "", fmt.Errorf("store: read window %d: %w", start, err)
@@ -123,6 +126,11 @@ func (s *Store) writeDictionary(ctx context.Context, account string, node uuid.U
 		s.written.put(k, struct{}{}, 1)
 	}
 	return err
+}
+
+// within reports whether all of a are in b; both ascend.
+func within(a, b []int64) bool {
+	return !slices.ContainsFunc(a, func(at int64) bool { _, found := slices.BinarySearch(b, at); return !found })
 }
 
 // windowsIn returns the windows that hold the instants from … to.

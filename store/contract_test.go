@@ -338,7 +338,8 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = w.Handle(ctx, []Record{{"acme", 3, 41, n.Step(base, true).Bytes}, {"acme", 3, 42, []byte("no frame")}, {"acme", 3, 43, n.Step(base+5000, false).Bytes}})
+	err = w.Handle(ctx, []Record{{Account: "acme", Partition: 3, Offset: 41, Value: n.Step(base, true).Bytes},
+		{Account: "acme", Partition: 3, Offset: 42, Value: []byte("no frame")}, {Account: "acme", Partition: 3, Offset: 43, Value: n.Step(base+5000, false).Bytes}})
 	if !asIs(err, ErrNotConnected) {
 		t.Errorf("got %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
@@ -24,15 +25,16 @@ func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error 
 	if err != nil {
 		return err
 	}
-	return s.writeFrame(ctx, account, &h, b)
+	return s.writeFrame(ctx, account, &h, b, s.config.Now())
 }
 
-func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header, b []byte) error {
+// writeFrame also keeps when the frame was received: a replay writes the same again.
+func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header, b []byte, received time.Time) error {
 	if len(b) > MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
 	}
 	err := s.exec(ctx, "INSERT INTO "+s.table(freshTable)+" (account, node, window, at, frame, key_at, received) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), s.millis())
+		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), received.UnixMilli())
 	if err != nil || !h.IsKey() {
 		return err
 	}

@@ -6,7 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	Accepted prometheus.Counter     // records given to Handle
 	Written  prometheus.Counter     // frames that are in Cassandra
-	Dropped  *prometheus.CounterVec // by reason: corrupt, too_large
+	Dropped  *prometheus.CounterVec // by reason: corrupt, too_large, expired
 	Pending  prometheus.Gauge       // frames whose write has not ended
 	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
 

@@ -16,9 +16,10 @@ import (
 // patience is how many graces longer a window waits for its node's next one before it takes the node for silent and computes a period that is not over.
 const patience = 2
 
-// finish sees to the rollups of a window that is in columns, made of so many frames. It is forgotten then, unless more frames have come.
-func (w *Writer) finish(ctx context.Context, k windowKey, o *openWindow, frames int, now time.Time) error {
-	if w.waits(k, o, now) {
+// finish sees to the rollups of a window that is in columns, made of so many frames. It is forgotten then, unless more frames have come. With last, no more
+// windows will open.
+func (w *Writer) finish(ctx context.Context, k windowKey, o *openWindow, frames int, now time.Time, last bool) error {
+	if !last && w.waits(k, o, now) {
 		return nil
 	}
 	for i, level := range rollup.Levels[1:] {

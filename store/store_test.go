@@ -182,7 +182,7 @@ func TestCassandraAway(t *testing.T) {
 		sent := n.Step(base+offset*5000, false)
 		want.Add(sent.Samples)
 		offset++
-		return Record{"acme", 0, offset - 1, sent.Bytes}
+		return Record{Account: "acme", Offset: offset - 1, Value: sent.Bytes}
 	}
 	under := func(what string, fail func() error, heal func() error) {
 		t.Helper()

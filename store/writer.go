@@ -19,6 +19,7 @@ type Record struct {
 	Partition int32
 	Offset    int64
 	Value     []byte
+	Received  time.Time // by ingest; zero: now
 }
 
 // Writer is the store role: it writes the stream's frames and closes windows whose time has come. It starts no goroutine of its own: the consumer calls
@@ -89,8 +90,16 @@ func (w *Writer) handle(ctx context.Context, r Record) error {
 		w.store.log.Warn("store: skipped a frame that Cassandra would refuse", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
 		return nil
 	}
+	if w.store.expired(&h) {
+		m.Dropped.WithLabelValues("expired").Inc()
+		return nil
+	}
+	received := r.Received
+	if received.IsZero() {
+		received = w.store.config.Now()
+	}
 	w.arrived(&h, r) // before it is written: LowWater must not pass a frame that is on its way
-	if err := w.store.retry(ctx, "write frame", func() error { return w.store.writeFrame(ctx, r.Account, &h, r.Value) }); err != nil {
+	if err := w.store.retry(ctx, "write frame", func() error { return w.store.writeFrame(ctx, r.Account, &h, r.Value, received) }); err != nil {
 		return fmt.Errorf("store: write frame: %w", err)
 	}
 	w.arrived(&h, r) // and after it: a window that was closed meanwhile is open again
@@ -117,7 +126,18 @@ func (w *Writer) arrived(h *frame.Header, r Record) {
 
 // Tick closes the windows that ended more than the grace ago and got no frame for as long, and computes the rollups that are due then. It returns when that is
 // done; errors that Cassandra may recover from are waited out.
-func (w *Writer) Tick(ctx context.Context, now time.Time) error {
+func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
+
+// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago: for who knows that no more come. It returns
+// how many windows are open still, because they are not over.
+func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
+	err = w.close(ctx, now, true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open), err
+}
+
+func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	grace := w.store.config.Grace
 	type due struct {
 		windowKey
@@ -128,7 +148,7 @@ func (w *Writer) Tick(ctx context.Context, now time.Time) error {
 	w.mu.Lock()
 	for k, o := range w.open {
 		end := time.UnixMilli(k.start + frame.WindowMillis)
-		if !o.closing && now.Sub(end) >= grace && now.Sub(o.last) >= grace {
+		if !o.closing && now.Sub(end) >= grace && (all || now.Sub(o.last) >= grace) {
 			o.closing = true
 			list = append(list, due{k, o, o.frames})
 		}
@@ -145,7 +165,7 @@ func (w *Writer) Tick(ctx context.Context, now time.Time) error {
 			}
 			if err == nil {
 				d.closed = d.frames // nobody else looks at it while closing is set
-				err = w.finish(gctx, d.windowKey, d.openWindow, d.frames, now)
+				err = w.finish(gctx, d.windowKey, d.openWindow, d.frames, now, all)
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -49,6 +49,9 @@ type ConsumerConfig struct {
 
 	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for effects that do not matter after that.
 	MaxAge time.Duration `yaml:"max_age"`
+	// From, if not zero, makes each partition start at the first record that ingest took at or after it, whatever is committed: to walk back. Once this process has
+	// committed something of a partition, it starts at what is committed, so that a rebalance does not begin the walk again.
+	From time.Time `yaml:"-"`
 	// SessionTimeout is after how long without a heartbeat Kafka gives a dead process's partitions to others: freshness after a crash.
 	// Kafka allows 6 s and more unless told otherwise.
 	SessionTimeout time.Duration `yaml:"session_timeout"`
@@ -80,6 +83,7 @@ func (c ConsumerConfig) Validate() error {
 	}
 	check(c.Group != "", "group is empty: consumers of one role share a name")
 	check(c.MaxAge >= 0, "max_age is %s: use 0 for all there is", c.MaxAge)
+	check(c.MaxAge == 0 || c.From.IsZero(), "max_age and from contradict each other: use one of them")
 	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s", c.SessionTimeout)
 	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second, "handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
 	check(c.TickEvery >= 10*time.Millisecond, "tick_every is %s: use at least 10ms", c.TickEvery)
@@ -114,6 +118,8 @@ type Consumer struct {
 	client  *kgo.Client // the session's; nil: none
 	parts   map[int32]*part
 	pending []Record // polled and not handled
+
+	walked sync.Map // partitions (int32) whose walk from ConsumerConfig.From is committed, so that Kafka knows how far it is
 }
 
 // part is what the consumer knows of a partition that it has handled records of.
@@ -217,6 +223,9 @@ func (c *Consumer) options() []kgo.Opt {
 	}
 	if c.config.MaxAge > 0 {
 		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.notOlder))
+	}
+	if !c.config.From.IsZero() {
+		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.walkBack))
 	}
 	return opts
 }

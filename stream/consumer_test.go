@@ -107,6 +107,18 @@ func (w *worker) partitions() int {
 	return len(w.next)
 }
 
+// reached tells whether the partitions from 0 on are here and the given offsets are next.
+func (w *worker) reached(next ...int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, offset := range next {
+		if w.next[int32(p)] != offset {
+			return false
+		}
+	}
+	return true
+}
+
 func testConsumerConfig(c Config) ConsumerConfig {
 	cc := DefaultConsumerConfig(c, c.Topic)
 	cc.CommitEvery, cc.TickEvery, cc.MaxBackoff = 20*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
@@ -333,5 +345,58 @@ func TestMaxAge(t *testing.T) {
 	eventually(t, "five records are handled", func() bool { return w.handled() == 5 })
 	if first := w.kept[0]; first.Offset != 5 {
 		t.Errorf("it began at %d", first.Offset)
+	}
+}
+
+// TestFrom: a consumer that is told to walk back begins there although all is committed, commits the way forward again, and a rebalance does not begin the walk anew.
+func TestFrom(t *testing.T) {
+	c := testConfig(t, engines.SharedKafka(t))
+	c.Partitions = 2
+	mustTopic(t, c)
+	client := mustClient(t, c)
+	start := time.Now().Add(-time.Hour)
+	for i := range 40 {
+		r := &kgo.Record{Key: []byte("acme/prod"), Value: []byte{byte(i)}, Partition: int32(i % 2), Timestamp: start.Add(time.Duration(i/2) * time.Minute)}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := func() bool {
+		m := committed(t, c, c.Topic)
+		return m[0] == 20 && m[1] == 20
+	}
+	first := newWorker(newBoard())
+	consumer, _ := mustConsumer(t, testConsumerConfig(c), first)
+	stop := run(t, consumer)
+	eventually(t, "all is committed", func() bool { return first.handled() == 40 && done() })
+	stop()
+
+	cc := testConsumerConfig(c)
+	cc.From = start.Add(7*time.Minute + time.Second)
+	w := newWorker(newBoard())
+	consumer, _ = mustConsumer(t, cc, w)
+	run(t, consumer)
+	eventually(t, "what came since is handled again", func() bool { return w.handled() == 24 })
+	for _, r := range w.kept {
+		if r.Offset < 8 {
+			t.Errorf("offset %d came again", r.Offset)
+		}
+	}
+	eventually(t, "all is committed again", done)
+	// Another joins and takes a partition, then leaves.
+	other := newWorker(newBoard())
+	joins, _ := mustConsumer(t, testConsumerConfig(c), other)
+	leave := run(t, joins)
+	eventually(t, "the first one has one partition", func() bool { return w.partitions() == 1 })
+	leave()
+	for p := range int32(2) {
+		r := &kgo.Record{Key: []byte("acme/prod"), Value: []byte{99}, Partition: p}
+		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the first one has both again", func() bool { return w.reached(21, 21) })
+	if n := w.handled(); n != 26 {
+		t.Errorf("%d records were handled, 24 and 2 were due", n)
 	}
 }

@@ -57,6 +57,7 @@ func (c *Consumer) commit(ctx context.Context, partitions []int32) {
 						failed = err
 					} else if known := c.parts[p.Partition]; known != nil {
 						known.committed = offsets[p.Partition].Offset
+						c.walked.Store(p.Partition, true)
 					}
 				}
 			}
@@ -119,6 +120,22 @@ func (c *Consumer) leave(client *kgo.Client) {
 
 // notOlder moves the start of newly assigned partitions forward to MaxAge ago.
 func (c *Consumer) notOlder(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	return c.adjust(ctx, offsets, c.now().Add(-c.config.MaxAge), func(_ int32, committed, then int64) bool { return then > committed })
+}
+
+// walkBack moves the start of partitions to From, unless they have been walked.
+func (c *Consumer) walkBack(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	return c.adjust(ctx, offsets, c.config.From, func(p int32, committed, then int64) bool {
+		_, walked := c.walked.Load(p)
+		if !walked {
+			c.log.Info("walks back", "partition", p, "from", c.config.From, "offset", then, "committed", committed)
+		}
+		return !walked
+	})
+}
+
+// adjust moves the start of newly assigned partitions to the first record at or after t, where want says so.
+func (c *Consumer) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset, t time.Time, want func(partition int32, committed, then int64) bool) (map[string]map[int32]kgo.Offset, error) {
 	topic := c.config.Stream.Topic
 	c.mu.Lock()
 	client := c.client
@@ -131,12 +148,12 @@ func (c *Consumer) notOlder(ctx context.Context, offsets map[string]map[int32]kg
 	}
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	listed, err := kadm.NewClient(client).ListOffsetsAfterMilli(bounded, c.now().Add(-c.config.MaxAge).UnixMilli(), topic)
+	listed, err := kadm.NewClient(client).ListOffsetsAfterMilli(bounded, t.UnixMilli(), topic)
 	if err != nil {
-		return nil, fmt.Errorf("stream: cannot find where %s ago is: %w", c.config.MaxAge.Round(time.Second), err)
+		return nil, fmt.Errorf("stream: cannot find where %s is: %w", t.UTC().Format(time.RFC3339), err)
 	}
 	for p, committed := range offsets[topic] {
-		if l, ok := listed.Lookup(topic, p); ok && l.Err == nil && l.Offset > committed.EpochOffset().Offset {
+		if l, ok := listed.Lookup(topic, p); ok && l.Err == nil && want(p, committed.EpochOffset().Offset, l.Offset) {
 			offsets[topic][p] = kgo.NewOffset().At(l.Offset).WithEpoch(-1)
 		}
 	}

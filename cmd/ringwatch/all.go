@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -26,6 +27,7 @@ type process struct {
 	metrics  *prometheus.Registry
 	log      *slog.Logger
 
+	from        time.Time                   // where the store role walks back to; zero: nowhere
 	database    *store.Store                // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 }

@@ -36,7 +36,8 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	l, err := line.Start(ctx, line.Config{Dir: t.TempDir(), Binary: self, Env: []string{asRingwatch}, Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
+	dir := t.TempDir()
+	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: self, Env: []string{asRingwatch}, Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,7 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%d frames accepted under %d kills", accepted, kills)
+	t.Run("ReplayChangesNothing", func(t *testing.T) { testReplay(t, l, self, dir, accepted) })
 }
 
 const (

@@ -40,6 +40,8 @@ type cli struct {
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
+	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
+
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 

@@ -2,18 +2,29 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-type storeCmd struct{ roleFlags }
+type storeCmd struct {
+	roleFlags
+	From string `help:"Walk Kafka again from this time (2026-11-20T08:00:00Z, or 3h for three hours ago), then go on as always. What is stored already stays as it is. It walks the partitions that this process has: all of them while no other store process runs." placeholder:"TIME"`
+}
 
 func (c *storeCmd) Run(ctx context.Context) error {
+	from, err := parseFrom(c.From, time.Now())
+	if err != nil {
+		return usageError{err}
+	}
 	p, err := c.start(ctx, "store", func(c *config) []engine { return []engine{c.kafka(), c.cassandra()} })
 	if err != nil {
 		return err
 	}
+	p.from = from
 	parts, err := p.storeParts(ctx)
 	if err != nil {
 		return err
@@ -23,6 +34,24 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	return p.run(ctx, append(parts, ops)...)
+}
+
+// parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
+func parseFrom(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if d, notDuration := time.ParseDuration(text); notDuration == nil {
+		at, err = now.Add(-d), nil
+	}
+	switch {
+	case err != nil:
+		return at, fmt.Errorf("--from: %q is neither a time such as 2026-11-20T08:00:00Z nor a duration such as 3h", text)
+	case !at.Before(now):
+		return at, errors.New("--from: it lies in the future; give a time that has passed")
+	}
+	return at, nil
 }
 
 // storeParts wires Kafka → Cassandra.
@@ -35,7 +64,9 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	writer := store.NewWriter(db)
-	consumer, err := stream.NewConsumer(stream.DefaultConsumerConfig(p.Kafka, "ringwatch-store"), storeHandler{writer}, p.metrics, p.log)
+	config := stream.DefaultConsumerConfig(p.Kafka, "ringwatch-store")
+	config.From = p.from
+	consumer, err := stream.NewConsumer(config, storeHandler{writer}, p.metrics, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +106,7 @@ type storeHandler struct{ *store.Writer }
 func (h storeHandler) Handle(ctx context.Context, records []stream.Record) error {
 	out := make([]store.Record, len(records))
 	for i, r := range records {
-		out[i] = store.Record{Account: r.Account, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+		out[i] = store.Record{Account: r.Account, Partition: r.Partition, Offset: r.Offset, Received: r.Received, Value: r.Value}
 	}
 	return h.Writer.Handle(ctx, out)
 }

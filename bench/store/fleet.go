@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// A fleet's node plays its recording forwards and backwards, again and again, beginning somewhere of its own, and nothing is repeated as it was:
+//
+//   - what came to a counter or a bucket in a tick is drawn anew from a Poisson distribution around what the recording says, times the node's own level (0.5 to 1.5) and
+//     a slow wave, in the units that the recorded steps have in common (a clock that counts in 10 ms goes on doing so). What stepped evenly goes on stepping evenly.
+//   - counters that are not zero begin at half to ten times the recorded value;
+//   - a gauge moves when its recording moved, with normal noise of half its recorded steps' deviation and within the range it had; large gauges differ by node by up to a
+//     third; doubles that move are scaled by a factor of the node's own;
+//   - what stood still stands still.
+type fleetNode struct {
+	shape *shape
+	id    uuid.UUID
+	name  string // cluster
+	rack  string
+
+	random *rand.Rand
+	level  float64
+	phase  int
+	tick   int
+	now    [][]cell // by type, then metric × row
+	key    [][]cell // state of the window's key frame
+	keyed  *frame.Frame
+}
+
+type cell struct {
+	absent bool
+	word   int64 // integer, or a histogram's sum
+	double float64
+	text   string
+	counts []int64 // never changed in place once key has it
+	factor float64 // of large gauges
+}
+
+// nodesPerCluster is how many of the fleet's nodes share a cluster.
+const nodesPerCluster = 50
+
+// newNode makes node number i of the fleet; the same seed and number give the same frames.
+func newNode(s *shape, seed uint64, i int) *fleetNode {
+	n := &fleetNode{shape: s, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+	for b := range n.id {
+		n.id[b] = byte(n.random.Uint32())
+	}
+	n.id[6], n.id[8] = n.id[6]&0x0f|0x40, n.id[8]&0x3f|0x80
+	n.name, n.rack = fmt.Sprintf("fleet%d", i/nodesPerCluster), fmt.Sprintf("rack%d", i%3+1)
+	n.level = 0.5 + n.random.Float64()
+	n.phase = n.random.IntN(2 * s.ticks)
+	for _, t := range s.types {
+		cells := make([]cell, 0, len(t.Metrics)*len(t.rows))
+		for m := range t.Metrics {
+			for r := range t.rows {
+				cells = append(cells, n.first(&t.cells[m][r]))
+			}
+		}
+		n.now = append(n.now, cells)
+	}
+	return n
+}
+
+// position returns the recording's tick that the node plays now.
+func (n *fleetNode) position(tick int) int {
+	last := n.shape.ticks - 1
+	p := (tick + n.phase) % (2 * last)
+	return min(p, 2*last-p)
+}
+
+func (n *fleetNode) first(t *track) cell {
+	c := cell{factor: 1}
+	if t.present == nil {
+		c.absent = true
+		return c
+	}
+	p := n.position(0)
+	c.absent = !t.present[p]
+	scale := 0.5 + 9.5*n.random.Float64()*n.random.Float64()
+	switch {
+	case t.kind == frame.Counter:
+		if c.word = t.ints[p]; !t.even {
+			c.word = int64(float64(c.word)*scale) / t.unit * t.unit
+		}
+	case t.ints != nil:
+		if t.high > 1000 {
+			c.factor = 0.67 + 0.66*n.random.Float64()
+		}
+		c.word = n.gauge(t, p, c.factor)
+	case t.doubles != nil:
+		if !t.still {
+			c.factor = 0.9 + 0.1*n.random.Float64()
+		}
+		c.double = t.doubles[p] * c.factor
+	case t.texts != nil:
+		c.text = t.texts[p]
+	default:
+		c.counts = slices.Clone(t.hists[p].Counts)
+		c.word = t.hists[p].Sum
+		if t.kind == frame.Histogram {
+			for b, v := range c.counts {
+				c.counts[b] = int64(float64(v) * scale)
+			}
+			c.word = int64(float64(c.word) * scale)
+		}
+	}
+	return c
+}
+
+func (n *fleetNode) gauge(t *track, p int, factor float64) int64 {
+	v := float64(t.ints[p])
+	if !t.still && t.high-t.low > t.unit {
+		v = min(max(v+n.random.NormFloat64()*t.sigma/2, float64(t.low)), float64(t.high))
+	}
+	return int64(math.Round(v*factor/float64(t.unit))) * t.unit
+}
+
+// step lets 20 s pass.
+func (n *fleetNode) step() {
+	before := n.position(n.tick)
+	n.tick++
+	p := n.position(n.tick)
+	segment := min(before, p)
+	wave := n.level * (1 + 0.3*math.Sin(2*math.Pi*float64(n.tick+40*n.phase)*tickMillis/86_400_000))
+	for ti, t := range n.shape.types {
+		i := -1
+		for m := range t.Metrics {
+			for r := range t.rows {
+				i++
+				if tr := &t.cells[m][r]; !tr.still {
+					n.move(&n.now[ti][i], tr, before, p, segment, wave)
+				}
+			}
+		}
+	}
+}
+
+func (n *fleetNode) move(c *cell, t *track, before, p, segment int, wave float64) {
+	c.absent = !t.present[p]
+	switch {
+	case t.kind == frame.Counter:
+		d := max(0, t.ints[segment+1]-t.ints[segment])
+		if !t.even {
+			d = n.poisson(float64(d/t.unit)*wave) * t.unit
+		}
+		c.word += d
+	case t.ints != nil:
+		if t.ints[p] != t.ints[before] {
+			c.word = n.gauge(t, p, c.factor)
+		}
+	case t.doubles != nil:
+		c.double = t.doubles[p] * c.factor
+	case t.texts != nil:
+		c.text = t.texts[p]
+	case t.kind == frame.GaugeHistogram:
+		c.counts, c.word = t.hists[p].Counts, t.hists[p].Sum
+	default:
+		n.observe(c, &t.steps[segment], wave)
+	}
+}
+
+// observe adds a tick's observations to a histogram.
+func (n *fleetNode) observe(c *cell, s *histogramStep, wave float64) {
+	if s.total == 0 {
+		return
+	}
+	counts := slices.Clone(c.counts)
+	total := int64(0)
+	for i, b := range s.bucket {
+		d := n.poisson(float64(s.count[i]) * wave)
+		counts[b] += d
+		total += d
+	}
+	c.counts = counts
+	c.word += int64(float64(s.sum) / float64(s.total) * float64(total) * (1 + 0.02*n.random.NormFloat64()))
+}
+
+// poisson draws from the distribution with that mean; from the normal one where that is as good.
+func (n *fleetNode) poisson(mean float64) int64 {
+	if mean > 50 {
+		return max(0, int64(math.Round(mean+math.Sqrt(mean)*n.random.NormFloat64())))
+	}
+	k, p, limit := int64(0), n.random.Float64(), math.Exp(-mean)
+	for p > limit {
+		k++
+		p *= n.random.Float64()
+	}
+	return k
+}
+
+// frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
+func (n *fleetNode) frame(at int64) ([]byte, error) {
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.id, Cluster: n.name, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: tickMillis}}
+	if n.keyed == nil || n.keyed.Window() != f.Window() {
+		n.key = nil
+	} else {
+		f.KeyAge, f.KeyCheck = at-n.keyed.At, n.keyed.Check
+	}
+	n.fill(f)
+	var keyed *frame.Frame
+	if n.key != nil {
+		keyed = n.keyed
+	}
+	b, err := f.Append(nil, keyed)
+	if err != nil {
+		return nil, err
+	}
+	if n.key == nil {
+		if n.keyed, err = frame.Decode(b, nil); err != nil {
+			return nil, err
+		}
+		n.key = make([][]cell, len(n.now))
+		for i := range n.now {
+			n.key[i] = slices.Clone(n.now[i])
+		}
+	}
+	return b, nil
+}

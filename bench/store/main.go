@@ -1,0 +1,188 @@
+// Command store measures what the store's generations and two peers need for one and the same fleet: disk, CPU of writing, time of three reads.
+//
+// A fleet is made from the recordings (fleet.go says how nodes differ), written whole into each side one after another, flushed and compacted. v1, v2 and v3 live in one
+// real Cassandra as keyspaces of their own, first with big SSTables, then all rewritten as bti. 200 nodes of 2,000 series for 6 hours are 430 million samples,
+// which as rows take hours to write: the flags say how much is measured, and the RESULT line repeats it. Nothing is extrapolated.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+type options struct {
+	nodes, tables, rounds int
+	hours                 float64
+	seed                  uint64
+	sides, metric         string
+	recordings, results   string
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.nodes, "nodes", 10, "nodes of the fleet, every second one idle")
+	flag.Float64Var(&o.hours, "hours", 1, "hours of data")
+	flag.IntVar(&o.tables, "tables", 10, "tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each read is timed, on other nodes each time")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
+	flag.StringVar(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics", "what is measured")
+	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds", "the one metric that is read over all time")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatalln("store:", err)
+	}
+}
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Printf("%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func run(ctx context.Context, o options) error {
+	idle, err := readShape(o.recordings+"/idle.rwf", "idle", o.tables)
+	if err != nil {
+		return err
+	}
+	busy, err := readShape(o.recordings+"/busy.rwf", "busy", o.tables)
+	if err != nil {
+		return err
+	}
+	d, err := makeData(idle, busy, o.nodes, o.hours, o.seed, progress)
+	if err != nil {
+		return err
+	}
+	progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
+	dir, err := os.MkdirTemp("", "ringwatch-store-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	found := &findings{options: o, data: d}
+	wanted := strings.Split(o.sides, ",")
+	if err := found.generations(ctx, dir, wanted); err != nil {
+		return err
+	}
+	for _, name := range wanted {
+		if peerModules[name] == "" {
+			continue
+		}
+		if err := found.peer(ctx, name, dir); err != nil {
+			return err
+		}
+	}
+	found.table(os.Stdout)
+	if o.results == "" {
+		return nil
+	}
+	r := found.result()
+	r.Command = "make bench-store ARGS='" + strings.Join(os.Args[1:], " ") + "'"
+	return r.Keep(os.Stdout, o.results)
+}
+
+// load writes the fleet into a side, window by window through all nodes as a fleet does, and settles it. CPU is the engine's and ours.
+func (f *findings) load(ctx context.Context, s side, row *row) error {
+	d := f.data
+	engine, err := node.UsageOf(s.pid(), "")
+	if err != nil {
+		return err
+	}
+	pid := s.pid()
+	told, done := time.Now(), int64(0)
+	start := time.Now()
+	for at := d.start; at < d.end; at += frame.WindowMillis {
+		for i := range d.nodes {
+			w, err := d.window(i, at)
+			if err != nil {
+				return err
+			}
+			before := ownCPU()
+			if err := s.write(ctx, d, i, w); err != nil {
+				return fmt.Errorf("%s: write: %w", s.name(), err)
+			}
+			row.ownCPU += ownCPU() - before
+			done += d.counts[i][at]
+			if time.Since(told) > 10*time.Second {
+				told = time.Now()
+				progress("%s: wrote %d of %d samples", s.name(), done, d.samples)
+			}
+		}
+	}
+	row.writeSeconds = time.Since(start).Seconds()
+	progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done, row.writeSeconds)
+	written, err := node.UsageOf(pid, "")
+	if err != nil {
+		return err
+	}
+	row.engineCPU = written.CPU - engine.CPU
+	if err := s.settle(ctx, d); err != nil {
+		return fmt.Errorf("%s: settle: %w", s.name(), err)
+	}
+	if s.pid() != pid { // it was started anew
+		written = node.Usage{}
+	}
+	after, err := node.UsageOf(s.pid(), "")
+	if err != nil {
+		return err
+	}
+	row.engineCPU += after.CPU - written.CPU
+	return nil
+}
+
+// ownCPU is what this process has used.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// read times the three reads, each on other nodes every round, the first round unmeasured.
+func (f *findings) read(ctx context.Context, s side, row *row) error {
+	d := f.data
+	some := make([]int, 0, metricNodes)
+	for i := range min(metricNodes, len(d.nodes)) {
+		some = append(some, i)
+	}
+	for i, call := range []func(round int) (int, int, error){
+		func(round int) (int, int, error) { return s.latest(ctx, d, round%len(d.nodes)) },
+		func(int) (int, int, error) { return s.metric(ctx, d, some, f.metric) },
+		func(round int) (int, int, error) { return s.coarse(ctx, d, round%len(d.nodes)) },
+	} {
+		var times []float64
+		for round := range f.rounds + 1 {
+			start := time.Now()
+			series, points, err := call(round)
+			took := time.Since(start).Seconds() * 1000
+			if err != nil {
+				return fmt.Errorf("%s: read %s: %w", row.name, reads[i], err)
+			}
+			if points == 0 {
+				return fmt.Errorf("%s: read %s found nothing", row.name, reads[i])
+			}
+			if round > 0 {
+				times = append(times, took)
+			}
+			row.series[i], row.points[i] = series, points
+		}
+		row.readMillis[i] = bench.Quantile(times, 0.5)
+		progress("%s: %s: %.1f ms, %d series, %d points", row.name, reads[i], row.readMillis[i], row.series[i], row.points[i])
+	}
+	return nil
+}

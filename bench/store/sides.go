@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// side is what is compared: a generation of the store, or a peer. Reads return how many series and points they got, so that sides can be held against each other.
+type side interface {
+	name() string
+	pid() int // of the engine
+	// write stores a node's window; settle flushes and compacts all.
+	write(ctx context.Context, d *dataset, node int, w *window.Window) error
+	settle(ctx context.Context, d *dataset) error
+	latest(ctx context.Context, d *dataset, node int) (series, points int, err error)
+	metric(ctx context.Context, d *dataset, nodes []int, name string) (series, points int, err error)
+	coarse(ctx context.Context, d *dataset, node int) (series, points int, err error)
+}
+
+// generation is v1, v2 or v3 as the roles use it: frames one by one, then the close of the window; reads by node.
+type generation struct {
+	label     string
+	db        *store.Store
+	cassandra *engines.Cassandra
+	keyspace  string
+	now       int64 // the store's clock, milliseconds
+}
+
+func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*generation, error) {
+	g := &generation{label: label, cassandra: c, keyspace: "bench_" + label}
+	config := store.DefaultConfig()
+	config.Hosts = []string{c.Addr()}
+	config.Keyspace = g.keyspace
+	config.Generation = label
+	config.Timeout = 30 * time.Second
+	config.Now = func() time.Time { return time.UnixMilli(g.now) }
+	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	db, err := store.New(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Connect(ctx); err != nil {
+		return nil, err
+	}
+	g.db = db
+	return g, db.Apply(ctx)
+}
+
+func (g *generation) name() string { return g.label }
+
+func (g *generation) pid() int { return g.cassandra.Pid() }
+
+func (g *generation) write(ctx context.Context, d *dataset, node int, w *window.Window) error {
+	g.now = w.Start + frame.WindowMillis + 20_000
+	for _, b := range d.frames[node][w.Start] {
+		if err := g.db.WriteFrame(ctx, account, b); err != nil {
+			return err
+		}
+	}
+	return g.db.CloseWindow(ctx, account, d.nodes[node], w.Start)
+}
+
+func (g *generation) settle(ctx context.Context, d *dataset) error {
+	g.now = d.end + 1000
+	if err := nodetool(ctx, g.cassandra, "flush", g.keyspace); err != nil {
+		return err
+	}
+	return nodetool(ctx, g.cassandra, "compact", g.keyspace)
+}
+
+// disk returns what stays for the raw TTL; fresh is what lives for an hour.
+func (g *generation) disk() (data, index int64, err error) {
+	return tableBytes(g.cassandra, g.keyspace, func(table string) bool { return !strings.Contains(table, "fresh") })
+}
+
+func (g *generation) fresh() (int64, error) {
+	data, index, err := tableBytes(g.cassandra, g.keyspace, func(table string) bool { return strings.Contains(table, "fresh") })
+	return data + index, err
+}
+
+func (g *generation) latest(ctx context.Context, d *dataset, node int) (series, points int, err error) {
+	frames, err := g.db.LatestFrames(ctx, account, d.nodes[node])
+	if err != nil || len(frames) == 0 {
+		return 0, 0, fmt.Errorf("no latest frames: %w", err)
+	}
+	w, _, err := window.Build(window.Node{Account: account, ID: d.nodes[node]}, frames)
+	if err != nil {
+		return 0, 0, err
+	}
+	n := len(w.Latest())
+	return n, n, nil
+}
+
+func (g *generation) metric(ctx context.Context, d *dataset, nodes []int, name string) (series, points int, err error) {
+	match := labels.MustNewMatcher(labels.MatchEqual, "__name__", name)
+	return each(nodes, func(node int) (int, int, error) {
+		list, report, err := g.db.Read(ctx, account, d.nodes[node], d.start, d.end-1, match)
+		if err == nil && report.Partial() {
+			err = fmt.Errorf("partial: %v", report.Damage)
+		}
+		return len(list), countPoints(list), err
+	})
+}
+
+// coarse reads everything raw and keeps each series' last point of each five minutes.
+func (g *generation) coarse(ctx context.Context, d *dataset, node int) (series, points int, err error) {
+	list, report, err := g.db.Read(ctx, account, d.nodes[node], d.start, d.end-1)
+	if err == nil && report.Partial() {
+		err = fmt.Errorf("partial: %v", report.Damage)
+	}
+	for i := range list {
+		before := int64(math.MinInt64)
+		for _, at := range list[i].At {
+			if w := frame.WindowOf(at); w != before {
+				before = w
+				points++
+			}
+		}
+	}
+	return len(list), points, err
+}
+
+func countPoints(list []window.Series) (n int) {
+	for i := range list {
+		n += len(list[i].At)
+	}
+	return n
+}
+
+// readersInFlight is how many nodes a reader asks for at once, as the API does for a cluster.
+const readersInFlight = 8
+
+// each calls read for each node and sums up.
+func each(nodes []int, read func(node int) (int, int, error)) (series, points int, err error) {
+	type found struct {
+		series, points int
+		err            error
+	}
+	answers := make(chan found)
+	slots := make(chan struct{}, readersInFlight)
+	for _, n := range nodes {
+		go func() {
+			slots <- struct{}{}
+			s, p, err := read(n)
+			<-slots
+			answers <- found{s, p, err}
+		}()
+	}
+	for range nodes {
+		f := <-answers
+		series, points = series+f.series, points+f.points
+		if f.err != nil {
+			err = f.err
+		}
+	}
+	return series, points, err
+}

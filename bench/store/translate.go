@@ -1,0 +1,119 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/prompb"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// translate gives a series to a peer in a form that suits it. VictoriaMetrics, and Prometheus as the smaller of its two ways: a histogram is a counter for each
+// bucket that was used by the window's end, not cumulative over buckets (as VictoriaMetrics's own histograms are), and a sum. Prometheus's native histograms with our bounds are one
+// series, and every chunk repeats the bounds. Texts are left out: no peer has them.
+func (p *peer) translate(s *window.Series) []prompb.TimeSeries {
+	if s.Metric.Kind == frame.String {
+		return nil
+	}
+	ts := prompb.TimeSeries{Labels: labelPairs(s)}
+	if !s.Metric.Kind.IsHistogram() {
+		for i, at := range s.At {
+			v := 0.0
+			if s.Ints != nil {
+				v = frame.Scale(s.Ints[i], s.Metric.Exponent)
+			} else {
+				v = s.Doubles[i]
+			}
+			ts.Samples = append(ts.Samples, prompb.Sample{Value: v, Timestamp: at})
+		}
+		return []prompb.TimeSeries{ts}
+	}
+	if p.native {
+		bounds := upper(s.Metric.Bounds)
+		for i, at := range s.At {
+			ts.Histograms = append(ts.Histograms, prompb.FromIntHistogram(at, native(s.Metric, &s.Histograms[i], bounds)))
+		}
+		return []prompb.TimeSeries{ts}
+	}
+	var list []prompb.TimeSeries
+	if s.Metric.HasSum {
+		sum := named(s, "_sum")
+		for i, at := range s.At {
+			sum.Samples = append(sum.Samples, prompb.Sample{Value: frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent), Timestamp: at})
+		}
+		list = append(list, sum)
+	}
+	last := s.Histograms[len(s.Histograms)-1].Counts
+	for b := range last {
+		if last[b] == 0 && (s.Metric.Kind == frame.Histogram || !slices.ContainsFunc(s.Histograms, func(h window.Histogram) bool { return h.Counts[b] != 0 })) {
+			continue
+		}
+		t := named(s, "_bucket", prompb.Label{Name: "bucket", Value: strconv.Itoa(b)})
+		for i, at := range s.At {
+			t.Samples = append(t.Samples, prompb.Sample{Value: float64(s.Histograms[i].Counts[b]), Timestamp: at})
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+func labelPairs(s *window.Series) []prompb.Label {
+	var list []prompb.Label
+	s.Labels.Range(func(l labels.Label) { list = append(list, prompb.Label{Name: l.Name, Value: l.Value}) })
+	return list
+}
+
+func named(s *window.Series, suffix string, more ...prompb.Label) prompb.TimeSeries {
+	list := append(labelPairs(s), more...)
+	for i := range list {
+		if list[i].Name == "__name__" {
+			list[i].Value += suffix
+		}
+	}
+	slices.SortFunc(list, func(a, b prompb.Label) int { return strings.Compare(a.Name, b.Name) })
+	return prompb.TimeSeries{Labels: list}
+}
+
+// native is a histogram as Prometheus has it: spans of the buckets that are not empty, counts as differences.
+func native(m *window.Metric, h *window.Histogram, bounds []float64) *histogram.Histogram {
+	n := &histogram.Histogram{Schema: histogram.CustomBucketsSchema, CustomValues: bounds}
+	if m.Kind == frame.GaugeHistogram {
+		n.CounterResetHint = histogram.GaugeType
+	}
+	if m.HasSum {
+		n.Sum = frame.Scale(h.Sum, m.Exponent)
+	} else {
+		n.Sum = math.NaN()
+	}
+	before, next := int64(0), 0
+	for b, count := range h.Counts {
+		if count == 0 {
+			continue
+		}
+		if len(n.PositiveSpans) > 0 && next == b {
+			n.PositiveSpans[len(n.PositiveSpans)-1].Length++
+		} else {
+			n.PositiveSpans = append(n.PositiveSpans, histogram.Span{Offset: int32(b - next), Length: 1})
+		}
+		next = b + 1
+		n.PositiveBuckets = append(n.PositiveBuckets, count-before)
+		before = count
+		n.Count += uint64(count)
+	}
+	return n
+}
+
+// upper returns the bounds in the metric's unit.
+func upper(b *frame.Bounds) []float64 {
+	var u []float64
+	for _, v := range b.Upper {
+		u = append(u, frame.Scale(v, b.Exponent))
+	}
+	return u
+}
