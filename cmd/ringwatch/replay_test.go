@@ -63,6 +63,14 @@ func sameTables(t *testing.T, before, after map[string][]string) {
 
 // testReplay walks Kafka again from before the first frame, and holds all tables against what they were.
 func testReplay(t *testing.T, l *line.Line, self, dir string, accepted int) {
+	eventually(t, "all windows to be closed and rolled up", func(ctx context.Context) error {
+		m, err := metricsOf(ctx, l.API+"/metrics")
+		open, there := m["ringwatch_store_windows_open"]
+		if err == nil && (!there || open > 0) {
+			err = fmt.Errorf("%v windows are open (%t)", open, there)
+		}
+		return err
+	})
 	if err := l.KillRingwatch(); err != nil {
 		t.Fatal(err)
 	}
