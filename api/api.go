@@ -105,8 +105,8 @@ type Store interface {
 	Nodes(ctx context.Context, account string) ([]Node, error)
 	// LatestFrames is Recent's Latest; no frames and no error if there are none.
 	LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
-	// Read returns the values from from to to, both inclusive and in ms, sorted by labels.
-	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error)
+	// Read returns the values from from to to, both inclusive and in ms, sorted by labels, and in words what is stored of them and cannot be read.
+	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (series []window.Series, missing []string, err error)
 }
 
 // Deps are what the server works with.

@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
@@ -33,9 +36,9 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]api.Node, error
 	return nodes, err
 }
 
-func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
-	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return series, err
+func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
+	return series, report.Missing(), err
 }
 
 // TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and finds them by the API: from Redis, across
@@ -105,7 +108,59 @@ func TestRealEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("store")
+	testPartial(t, f, c, now)
 	if r := f.ask(otherKey, f.metricsPath(0), nil); r.status != 404 || strings.Contains(string(r.body), "fleet") {
 		t.Errorf("another account: %d %s", r.status, r.body)
 	}
+}
+
+// testPartial damages one column in Cassandra and holds the answer to saying so.
+func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
+	host, port, err := net.SplitHostPort(c.Hosts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := gocql.NewCluster(host)
+	cluster.Port, _ = strconv.Atoi(port)
+	cluster.Keyspace, cluster.Timeout = c.Keyspace, time.Minute
+	session, err := cluster.CreateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var key struct {
+		bucket, window int64
+		kind, metric   string
+	}
+	id := gocql.UUID(f.nodes[0].ID)
+	iter := session.Query("SELECT bucket, entity_type, metric, window FROM v3_raw WHERE account = ? AND node = ? ALLOW FILTERING", f.account("acme"), id).IterContext(t.Context())
+	for key.metric == "" && iter.Scan(&key.bucket, &key.kind, &key.metric, &key.window) {
+	}
+	if err := iter.Close(); err != nil || key.metric == "" {
+		t.Fatalf("no column: %v", err)
+	}
+	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(key.window, 10)}, "to": {strconv.FormatInt(key.window+299_999, 10)}}
+	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(api.PartialHeader) != "" || strings.Contains(string(r.body), `"partial"`) {
+		t.Errorf("a whole answer says that it is partial: %v", r.header)
+	}
+	err = session.Query("UPDATE v3_raw USING TIMESTAMP ? SET blob = 0xff WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND window = ?",
+		(now+3600_000)*1000, f.account("acme"), id, key.bucket, key.kind, key.metric, key.window).ExecContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.ask(acmeKey, f.metricsPath(0), query)
+	var answer []struct {
+		Partial []string
+		Payload []any
+	}
+	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != 200 || len(answer) != 1 {
+		t.Fatalf("%d %v %.300s", r.status, err, r.body)
+	}
+	if r.header.Get(api.PartialHeader) != "1" || len(answer[0].Partial) != 1 || len(answer[0].Payload) == 0 {
+		t.Errorf("of a damaged column the answer says %q and the header %q, beside %d series", answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
+	}
+	if n := f.count("ringwatch_api_partial_answers_total"); n != 1 {
+		t.Errorf("%v partial answers are counted", n)
+	}
+	t.Logf("partial: %q", answer[0].Partial)
 }

@@ -29,12 +29,12 @@ func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account
 	}
 	answers := make([]nodeSeries, len(nodes))
 	for i := range nodes {
-		series, err := s.select1(r, p, &nodes[i], &metricsQuery{latest: true})
+		series, _, err := s.select1(r, p, &nodes[i], &metricsQuery{latest: true})
 		if err != nil {
 			return err
 		}
 		s.metrics.points.Add(float64(len(series)))
-		answers[i] = nodeSeries{&nodes[i], series}
+		answers[i] = nodeSeries{node: &nodes[i], series: series}
 	}
 	s.writeExposition(w, r, answers)
 	return nil

@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -14,9 +16,12 @@ import (
 type nodeSeries struct {
 	node   *Node
 	series []window.Series
+	// missing says in words what is stored and cannot be read: with any, the answer is partial.
+	missing []string
 }
 
 // getMetrics answers /v1/nodes/{id}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
+// An element that lacks something which is stored has "partial":[…] before its payload, which says in words what, and the answer has the header PartialHeader.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	q, err := s.metricsQuery(r)
 	if err != nil {
@@ -31,9 +36,10 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	}
 	points := 0
 	answers := make([]nodeSeries, len(nodes))
+	missing := make([][]string, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
-		series, err := s.select1(r, p, n, q)
+		series, lost, err := s.select1(r, p, n, q)
 		if err != nil {
 			return err
 		}
@@ -47,8 +53,9 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 			}
 			return bad("too_many_values", field, "the answer would have more than %d values: ask for fewer metrics, less time or a wider step", s.config.MaxPoints)
 		}
-		answers[i] = nodeSeries{n, series}
+		answers[i], missing[i] = nodeSeries{n, series, lost}, lost
 	}
+	s.notePartial(w, missing...)
 	s.metrics.points.Add(float64(points))
 	if q.text {
 		s.writeExposition(w, r, answers)
@@ -58,7 +65,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	defer out.end()
 	var b []byte
 	for i, a := range answers {
-		b = appendNode(b[:0], a.node, i == 0)
+		b = appendNode(b[:0], a.node, a.missing, i == 0)
 		for j := range a.series {
 			if j > 0 {
 				b = append(b, ',')
@@ -77,7 +84,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 }
 
 // appendNode appends what stands before a node's payload.
-func appendNode(b []byte, n *Node, first bool) []byte {
+func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 	if first {
 		b = append(b, '[')
 	} else {
@@ -89,28 +96,64 @@ func appendNode(b []byte, n *Node, first bool) []byte {
 		b = append(append(append(b, `,"`...), f.name...), `":`...)
 		b = appendString(b, f.value)
 	}
+	for i, text := range missing {
+		if i == 0 {
+			b = append(b, `,"partial":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendString(b, text)
+	}
+	if len(missing) > 0 {
+		b = append(b, ']')
+	}
 	return append(b, `,"payload":[`...)
 }
 
-// select1 returns what a query asks of one node.
-func (s *Server) select1(r *http.Request, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, error) {
+// select1 returns what a query asks of one node, and what is missing in it.
+func (s *Server) select1(r *http.Request, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
 	if q.latest {
 		state, err := s.latest(r.Context(), p.Account, n)
 		if err != nil || state == nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), nil
+		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), nil, nil
 	}
-	series, err := s.timeRange(r.Context(), p.Account, n, q.from, q.to, q.selectors)
+	series, missing, err := s.timeRange(r.Context(), p.Account, n, q.from, q.to, q.selectors)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if q.step > 0 {
 		for i := range series {
 			thin(&series[i], q.to, q.step)
 		}
 	}
-	return series, nil
+	return series, missing, nil
+}
+
+// PartialHeader tells how much of what is stored is missing in an answer because it cannot be read: damaged, or written by a newer program.
+const PartialHeader = "Ringwatch-Partial"
+
+// notePartial sets the header before an answer is begun, and counts the answer.
+func (s *Server) notePartial(w http.ResponseWriter, missing ...[]string) {
+	n := 0
+	for _, m := range missing {
+		n += len(m)
+	}
+	if n > 0 {
+		w.Header().Set(PartialHeader, strconv.Itoa(n))
+		s.metrics.partial.Inc()
+	}
+}
+
+// also adds to a list what it lacks: two selectors may miss the same.
+func also(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // thin keeps the last value of each step. Steps are counted back from to, so that the newest value stays and is a whole step's.

@@ -31,6 +31,7 @@ type metrics struct {
 	fallbacks *prometheus.CounterVec
 	failures  prometheus.Counter
 	points    prometheus.Counter
+	partial   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -42,6 +43,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_fallbacks_total", Help: "Reads that the recent source could not answer and the store was asked for, by reason."}, []string{"reason"}),
 		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_read_failures_total", Help: "Reads that no source could answer."}),
 		points:    prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_points_total", Help: "Values in answers."}),
+		partial:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_partial_answers_total", Help: "Answers that lack something which is stored, because it cannot be read."}),
 	}
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)
@@ -50,6 +52,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.reads.WithLabelValues(call, fromRecent)
 		m.reads.WithLabelValues(call, fromStore)
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.reads, m.fallbacks, m.failures, m.points)
+	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.reads, m.fallbacks, m.failures, m.points, m.partial)
 	return m
 }

@@ -80,28 +80,28 @@ func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error
 }
 
 // timeRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
-func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
 	if s.deps.Recent != nil && to >= recentFrom {
 		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
 		if ok && recentFrom == from {
 			s.metrics.reads.WithLabelValues("range", fromRecent).Inc()
-			return recent, nil
+			return recent, nil, nil
 		}
 		if ok {
-			old, err := s.storeRange(ctx, accountName, n, from, recentFrom-1, selectors)
+			old, missing, err := s.storeRange(ctx, accountName, n, from, recentFrom-1, selectors)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			s.metrics.reads.WithLabelValues("range", fromBoth).Inc()
-			return window.Join(old, recent), nil
+			return window.Join(old, recent), missing, nil
 		}
 	}
-	series, err := s.storeRange(ctx, accountName, n, from, to, selectors)
+	series, missing, err := s.storeRange(ctx, accountName, n, from, to, selectors)
 	if err == nil {
 		s.metrics.reads.WithLabelValues("range", fromStore).Inc()
 	}
-	return series, err
+	return series, missing, err
 }
 
 func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, bool) {
@@ -135,19 +135,21 @@ func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, f
 	return window.Join(parts...), true
 }
 
-func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	var failed error
+	var missing []string
 	series := union(selectors, func(m []*labels.Matcher) []window.Series {
-		part, err := s.deps.Store.Read(ctx, accountName, n.ID, from, to, m...)
+		part, lost, err := s.deps.Store.Read(ctx, accountName, n.ID, from, to, m...)
 		if err != nil && failed == nil {
 			failed = err
 		}
+		missing = also(missing, lost)
 		return part
 	})
 	if failed != nil {
 		s.metrics.failures.Inc()
 	}
-	return series, failed
+	return series, missing, failed
 }
 
 // union returns what any of the selectors selects; no selectors select everything.

@@ -17,8 +17,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in ms, sorted by labels.
-type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error)
+// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in ms, sorted by labels, and in words
+// what is stored of them and cannot be read.
+type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) (series []rollup.Series, missing []string, err error)
 
 // The JSON of a rollup's value (rollup=5m, 1h or 1d), with numbers as those of values.go. time is the period's begin; samples is how many
 // values it sums up.
@@ -75,13 +76,15 @@ func (s *Server) tooWide(q *metricsQuery, field string, level string) error {
 func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
 	points := 0
 	answers := make([][]rollup.Series, len(nodes))
+	missing := make([][]string, len(nodes))
 	for i := range nodes {
 		for _, m := range q.selectors {
-			list, err := s.deps.Rollups(r.Context(), p.Account, nodes[i].ID, q.rollup, q.from, q.to, m...)
+			list, lost, err := s.deps.Rollups(r.Context(), p.Account, nodes[i].ID, q.rollup, q.from, q.to, m...)
 			if err != nil {
 				s.metrics.failures.Inc()
 				return err
 			}
+			missing[i] = also(missing[i], lost)
 			for _, series := range list {
 				if !known(answers[i], &series) { // two selectors may select one
 					answers[i] = append(answers[i], series)
@@ -95,11 +98,12 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 	}
 	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
 	s.metrics.points.Add(float64(points))
+	s.notePartial(w, missing...)
 	out := answer(w, r, "application/json")
 	defer out.end()
 	var b []byte
 	for i := range answers {
-		b = appendNode(b[:0], &nodes[i], i == 0)
+		b = appendNode(b[:0], &nodes[i], missing[i], i == 0)
 		for j := range answers[i] {
 			if j > 0 {
 				b = append(b, ',')

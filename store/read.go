@@ -26,6 +26,18 @@ type ReadReport struct {
 // Partial reports whether something that is stored is missing in the answer.
 func (r *ReadReport) Partial() bool { return r.Damaged > 0 }
 
+// Missing says in words what is missing; nothing if the answer is whole.
+func (r *ReadReport) Missing() []string {
+	var list []string
+	for _, err := range r.Damage {
+		list = append(list, err.Error())
+	}
+	if more := r.Damaged - len(r.Damage); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return list
+}
+
 const maxDamage = 10
 
 func (r *ReadReport) damage(errs ...error) {

@@ -162,29 +162,29 @@ func (s *Store) LastSeen(_ context.Context, account string, node uuid.UUID) (int
 }
 
 // Read implements api.Store.
-func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
+func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
 	windows, err := s.windows(nodeKey{account, node})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var parts [][]window.Series
 	for _, w := range windows {
 		parts = append(parts, w.Select(from, to, matchers...))
 	}
-	return window.Join(parts...), nil
+	return window.Join(parts...), nil, nil
 }
 
 // Rollups is api.Deps.Rollups: what the frames give.
-func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error) {
+func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
 	windows, err := s.windows(nodeKey{account, node})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	periods := map[int64][]*rollup.Rollup{}
 	for _, w := range windows {
@@ -194,5 +194,5 @@ func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level
 	for start, of := range periods {
 		list = append(list, rollup.Merge(level, start, of))
 	}
-	return rollup.Select(list, level.Start(from), to, matchers...), nil
+	return rollup.Select(list, level.Start(from), to, matchers...), nil, nil
 }

@@ -63,15 +63,15 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 // apiStore is store.Store in the words of api.
 type apiStore struct{ *store.Store }
 
-func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, error) {
-	series, _, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return series, err
+func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
+	return series, report.Missing(), err
 }
 
-// ReadRollup is store.Store.ReadRollup without its report.
-func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, error) {
-	series, _, err := s.Store.ReadRollup(ctx, account, node, level, from, to, matchers...)
-	return series, err
+// ReadRollup is store.Store.ReadRollup with its report in words.
+func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	series, report, err := s.Store.ReadRollup(ctx, account, node, level, from, to, matchers...)
+	return series, report.Missing(), err
 }
 
 // Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
