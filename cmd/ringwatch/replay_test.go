@@ -261,7 +261,7 @@ func TestBackfill(t *testing.T) {
 	session := mustCQL(t, cassandra.Addr())
 	eventually(t, "the first thousand frames", func(ctx context.Context) error {
 		n := 0
-		if err := session.Query("SELECT count(*) FROM backfill.v3_fresh").ScanContext(ctx, &n); err != nil || n < 150+99+1000 {
+		if err := session.Query("SELECT count(*) FROM backfill.fresh").ScanContext(ctx, &n); err != nil || n < 150+99+1000 {
 			return fmt.Errorf("%d frames are there, %v", n, err)
 		}
 		return nil
@@ -280,11 +280,11 @@ func TestBackfill(t *testing.T) {
 	check(nodes[2], long)
 
 	before := tables(t, session, "backfill")
-	delete(before, "v3_fresh") // keeps when a frame was received, and a recording does not say
+	delete(before, "fresh") // keeps when a frame was received, and a recording does not say
 	if code, _ := b.run(t, file("good.rwf", goodFrames...), file("long.rwf", longFrames...)); code != 0 {
 		t.Errorf("all again: exit %d", code)
 	}
 	after := tables(t, session, "backfill")
-	delete(after, "v3_fresh")
+	delete(after, "fresh")
 	sameTables(t, before, after)
 }
