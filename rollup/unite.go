@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ringwatch/ringwatch/window"
@@ -111,7 +110,7 @@ func uniteOne(key string, ds []*window.Dictionary) *group {
 					values[to[i]] = v
 				}
 			}
-			k := rowKey(values)
+			k := window.RowKey(values)
 			n, found := index[k]
 			if !found {
 				n = int32(len(out.Rows))
@@ -166,20 +165,6 @@ func compareMetrics(a, b window.Metric) int {
 		c = cmp.Or(cmp.Compare(a.Bounds.Exponent, b.Bounds.Exponent), slices.Compare(a.Bounds.Upper, b.Bounds.Upper))
 	}
 	return c
-}
-
-// rowKey is a map key for label values, which may hold any byte.
-func rowKey(values []string) string {
-	if len(values) == 1 {
-		return values[0]
-	}
-	var b strings.Builder
-	for _, v := range values {
-		b.WriteString(strconv.Itoa(len(v)))
-		b.WriteByte(':')
-		b.WriteString(v)
-	}
-	return b.String()
 }
 
 func inverse(numbers []int32, size int) []int32 {

@@ -56,7 +56,7 @@ type draft struct {
 
 // row returns the provisional number of an entity.
 func (d *draft) row(values []string) int32 {
-	k := rowKey(values)
+	k := RowKey(values)
 	n, found := d.index[k]
 	if !found {
 		n = int32(len(d.Rows))
@@ -66,8 +66,8 @@ func (d *draft) row(values []string) int32 {
 	return n
 }
 
-// rowKey is a map key for label values. A label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart.
-func rowKey(values []string) string {
+// RowKey is a map key for label values. A label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart.
+func RowKey(values []string) string {
 	if len(values) == 1 {
 		return values[0]
 	}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 // Points are rollups in a form that compares: series → period start → what it says.
@@ -188,28 +188,5 @@ func sumOf(at []int64, values []float64, level rollup.Level) float64 {
 
 // Diff says how points differ, or "".
 func Diff(got, want Points) string {
-	var b strings.Builder
-	lines := 0
-	say := func(format string, args ...any) {
-		if lines++; lines <= 10 {
-			fmt.Fprintf(&b, format+"\n", args...)
-		}
-	}
-	for series, points := range want {
-		for start, v := range points {
-			if g, found := got[series][start]; !found {
-				say("missing: %s at %d = %s", series, start, v)
-			} else if g != v {
-				say("%s at %d = %s, want %s", series, start, g, v)
-			}
-		}
-	}
-	for series, points := range got {
-		for start, v := range points {
-			if _, found := want[series][start]; !found {
-				say("not wanted: %s at %d = %s", series, start, v)
-			}
-		}
-	}
-	return b.String()
+	return windowtest.Diff(windowtest.Samples(got), windowtest.Samples(want))
 }
