@@ -9,10 +9,11 @@ const (
 	dropOld       = "old"       // older than Keep when it came
 	dropMalformed = "malformed" // no frame
 	dropAway      = "away"      // Redis did not answer in time, or had just not answered
+	dropInactive  = "inactive"  // of a cluster that nobody has read for a while
 	dropRefused   = "refused"   // Redis answered with an error: out of memory, read-only, loading
 )
 
-var dropReasons = []string{dropOld, dropMalformed, dropAway, dropRefused}
+var dropReasons = []string{dropOld, dropMalformed, dropAway, dropInactive, dropRefused}
 
 // writerMetrics is the writer's ledger: accepted = written + dropped + pending, always.
 type writerMetrics struct {
@@ -22,6 +23,11 @@ type writerMetrics struct {
 	pending  prometheus.Gauge
 	bytes    prometheus.Counter
 	seconds  prometheus.Histogram
+
+	active          prometheus.Gauge
+	refreshFailures prometheus.Counter
+	walks           *prometheus.CounterVec
+	walked          prometheus.Counter
 }
 
 func newWriterMetrics(reg prometheus.Registerer) *writerMetrics {
@@ -33,10 +39,17 @@ func newWriterMetrics(reg prometheus.Registerer) *writerMetrics {
 		bytes:    prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_recent_written_bytes_total", Help: "Bytes of frames written to Redis."}),
 		seconds:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_recent_write_seconds", Help: "Time for one batch of frames.", Buckets: latencyBuckets}),
 	}
+	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_recent_active_clusters", Help: "Clusters of this process's partitions that are read and therefore kept in Redis."})
+	m.refreshFailures = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_recent_refresh_failures_total", Help: "Times that Redis did not say which clusters are read."})
+	m.walks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_recent_walks_total", Help: "Readings of a partition's last minutes, for clusters that became active or whose frames Redis lacks."}, []string{"result"})
+	m.walked = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_recent_walked_frames_total", Help: "Frames written while the last minutes were read again; they are not in accepted."})
+	for _, result := range []string{"done", "failed"} {
+		m.walks.WithLabelValues(result)
+	}
 	for _, r := range dropReasons {
 		m.dropped.WithLabelValues(r)
 	}
-	reg.MustRegister(m.accepted, m.written, m.dropped, m.pending, m.bytes, m.seconds)
+	reg.MustRegister(m.accepted, m.written, m.dropped, m.pending, m.bytes, m.seconds, m.active, m.refreshFailures, m.walks, m.walked)
 	return m
 }
 

@@ -29,6 +29,7 @@ type Reader struct {
 	config  Config
 	link    *link
 	metrics *readerMetrics
+	touches touches
 }
 
 // NewReader validates the configuration and registers the reader's metrics. It connects when first asked.
@@ -41,6 +42,7 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 	}
 	r := &Reader{config: c, metrics: newReaderMetrics(reg)}
 	r.link = newLink(&r.config)
+	r.touches = touches{config: &r.config, link: r.link, told: map[string]int64{}}
 	return r, nil
 }
 
@@ -178,4 +180,7 @@ func (r *Reader) observe(call string, began time.Time, err *error, complete *boo
 func (r *Reader) Ping(ctx context.Context) error { return r.link.ping(ctx) }
 
 // Close ends the connections to Redis.
-func (r *Reader) Close() { r.link.close() }
+func (r *Reader) Close() {
+	r.touches.close()
+	r.link.close()
+}

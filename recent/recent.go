@@ -18,6 +18,8 @@
 //	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
 //	                           last  newest AT
 //	                           key   AT of the key frame that the newest frame needs
+//	rw:active                        the clusters that are read: ACCOUNT/CLUSTER with the time of the last read
+//	rw:warm:{ACCOUNT/CLUSTER}        is there while a writer keeps all of the cluster's last minutes here
 package recent
 
 import (
@@ -57,6 +59,11 @@ type Config struct {
 	// Keep is the time to live of a window after its last write, and the age at which a frame is no longer written.
 	Keep time.Duration `yaml:"keep"`
 
+	// ActiveFor is how long after its last read through the API a cluster is kept in Redis. 0: all clusters always are.
+	ActiveFor time.Duration `yaml:"active_for"`
+	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
+	Refresh time.Duration `yaml:"refresh"`
+
 	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
 }
 
@@ -69,6 +76,8 @@ func DefaultConfig() Config {
 		WriteTimeout: 2 * time.Second,
 		Backoff:      500 * time.Millisecond,
 		Keep:         15 * time.Minute,
+		ActiveFor:    time.Hour,
+		Refresh:      5 * time.Second,
 		Clock:        time.Now,
 	}
 }
@@ -87,13 +96,16 @@ func (c *Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}} {
+	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}, {"refresh", c.Refresh}} {
 		if d.value <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
 		}
 	}
 	if c.Keep < time.Second {
 		wrong = append(wrong, fmt.Errorf("keep is %v, Redis can keep a key a second or more", c.Keep))
+	}
+	if c.ActiveFor != 0 && c.ActiveFor < time.Minute {
+		wrong = append(wrong, fmt.Errorf("active_for is %v, use at least 1m, or 0 to keep all clusters", c.ActiveFor))
 	}
 	return errors.Join(wrong...)
 }

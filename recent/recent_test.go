@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,9 +36,47 @@ type fixture struct {
 	clock  clock
 	writer *Writer
 	reader *Reader
+	log    log
 }
 
-func newFixture(t *testing.T, addr string) *fixture {
+// log is what the consumer's log holds: one partition, offsets from 0 on.
+type log struct {
+	mu      sync.Mutex
+	records []Record
+	read    int // how often it was read again
+}
+
+func (l *log) add(records ...Record) []Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range records {
+		records[i].Offset = int64(len(l.records))
+		l.records = append(l.records, records[i])
+	}
+	return records
+}
+
+func (l *log) reads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read
+}
+
+// again is what a consumer's log offers.
+func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]Record) error) error {
+	l.mu.Lock()
+	l.read++
+	var found []Record
+	for _, r := range l.records[:until] {
+		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= offset && (offset >= 0 || h.At >= since.UnixMilli()) && wanted(r.Account, r.Cluster) {
+			found = append(found, r)
+		}
+	}
+	l.mu.Unlock()
+	return f(found)
+}
+
+func newFixture(t *testing.T, addr string, change ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t}
 	f.clock.millis.Store(start)
@@ -45,9 +84,13 @@ func newFixture(t *testing.T, addr string) *fixture {
 	c.Addresses = []string{addr}
 	c.Clock = f.clock.now
 	c.ReadTimeout, c.WriteTimeout = time.Second, time.Second
+	c.ActiveFor = 0
+	for _, f := range change {
+		f(&c)
+	}
 	var err error
 	reg := prometheus.NewRegistry()
-	if f.writer, err = NewWriter(c, reg); err != nil {
+	if f.writer, err = NewWriter(c, f.log.again, reg); err != nil {
 		t.Fatal(err)
 	}
 	if f.reader, err = NewReader(c, reg); err != nil {
@@ -346,7 +389,7 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
 	_, err := NewReader(Config{Addresses: []string{"nohost"}}, prometheus.NewRegistry())
-	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout", "backoff", "keep"} {
+	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout", "backoff", "keep", "refresh"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

@@ -15,6 +15,7 @@ import (
 // Record is a frame as it comes from the log.
 type Record struct {
 	Account   string
+	Cluster   string
 	Partition int32
 	Offset    int64
 	Value     []byte // one frame
@@ -34,64 +35,104 @@ end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1`)
 
-// Writer puts frames into Redis. It holds nothing between calls; one Writer serves all partitions of a consumer, one call at a time.
+// Writer puts the frames of clusters that are read into Redis. One Writer serves all partitions of a consumer, one Handle at a time; Run is beside it.
 //
-// Overload rule: a Handle never takes longer than WriteTimeout. What Redis did not take by then is dropped and counted.
+// Overload rule: a Handle never takes longer than WriteTimeout. What Redis did not take by then is dropped and counted, and read again from the log when Redis is back.
 type Writer struct {
-	config  Config
-	link    *link
-	metrics *writerMetrics
+	config   Config
+	link     *link
+	metrics  *writerMetrics
+	again    Again
+	clusters *clusters
+	behind   chan struct{} // there are gaps
 }
 
-// NewWriter validates the configuration and registers the writer's metrics. It connects when the first frame comes.
-func NewWriter(c Config, reg prometheus.Registerer) (*Writer, error) {
+// NewWriter validates the configuration and registers the writer's metrics. It connects when the first frame comes. again may be nil if ActiveFor is 0.
+func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("recent: %w", err)
 	}
-	w := &Writer{config: c, metrics: newWriterMetrics(reg)}
+	w := &Writer{config: c, metrics: newWriterMetrics(reg), again: again, clusters: newClusters(), behind: make(chan struct{}, 1)}
 	w.link = newLink(&w.config)
 	return w, nil
 }
 
-// Handle writes the records' frames: one command per frame, pipelined. It returns an error only when ctx ended, and then the records
-// are to be handled again, which is harmless. What Redis cannot take is dropped and counted.
+// Handle writes the records' frames, those of clusters that are read: one command per frame, pipelined. It returns an error only when ctx ended, and then the
+// records are to be handled again, which is harmless. What Redis cannot take is dropped and counted.
 func (w *Writer) Handle(ctx context.Context, records []Record) error {
 	w.metrics.accepted.Add(float64(len(records)))
 	w.metrics.pending.Add(float64(len(records)))
 	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
 	defer cancel()
-	oldest := w.config.millis() - w.config.Keep.Milliseconds()
-	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
-	batch := make([]rueidis.LuaExec, 0, min(batchFrames, len(records)))
-	for i := range records {
-		r := &records[i]
-		h, _, err := frame.Parse(r.Value)
-		switch {
-		case err != nil:
-			w.drop(dropMalformed, 1)
-		case h.At < oldest:
-			w.drop(dropOld, 1)
-		default:
-			batch = append(batch, rueidis.LuaExec{
-				Keys: []string{windowKey(r.Account, h.Node, h.Window())},
-				Args: []string{strconv.FormatInt(h.At, 10), rueidis.BinaryString(r.Value), strconv.FormatInt(h.KeyAt(), 10), ttl},
-			})
-		}
-		if len(batch) == batchFrames || i == len(records)-1 && len(batch) > 0 {
-			w.write(ctx, deadline, batch)
-			batch = batch[:0]
-		}
+	if w.config.ActiveFor > 0 && !w.clusters.known() {
+		w.refresh(deadline)
+	}
+	batch, of := w.commands(records, w.admit)
+	for len(batch) > 0 {
+		n := min(batchFrames, len(batch))
+		w.write(ctx, deadline, batch[:n], of[:n])
+		batch, of = batch[n:], of[n:]
 	}
 	return ctx.Err()
 }
 
-func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec) {
+// admit says whether a record is written, and counts it if not.
+func (w *Writer) admit(r *Record) bool {
+	if w.config.ActiveFor == 0 {
+		return true
+	}
+	wanted, known := w.clusters.admit(clusterKey(r.Account, r.Cluster), r)
+	switch {
+	case !wanted:
+		w.drop(dropInactive, 1)
+	case !known: // Redis has not answered since we started
+		w.clusters.lost(r)
+		w.drop(dropAway, 1)
+	}
+	return wanted && known
+}
+
+// commands returns the commands that write records, and of which record each is. What cannot be written is left out, and counted if admit is there.
+func (w *Writer) commands(records []Record, admit func(*Record) bool) (batch []rueidis.LuaExec, of []*Record) {
+	oldest := w.config.millis() - w.config.Keep.Milliseconds()
+	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
+	for i := range records {
+		r := &records[i]
+		h, _, err := frame.Parse(r.Value)
+		reason := ""
+		switch {
+		case err != nil:
+			reason = dropMalformed
+		case h.At < oldest:
+			reason = dropOld
+		case admit != nil && !admit(r):
+			continue
+		}
+		if reason != "" {
+			if admit != nil {
+				w.drop(reason, 1)
+			}
+			continue
+		}
+		batch = append(batch, rueidis.LuaExec{
+			Keys: []string{windowKey(r.Account, h.Node, h.Window())},
+			Args: []string{strconv.FormatInt(h.At, 10), rueidis.BinaryString(r.Value), strconv.FormatInt(h.KeyAt(), 10), ttl},
+		})
+		of = append(of, r)
+	}
+	return batch, of
+}
+
+func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec, of []*Record) {
 	began := time.Now()
 	client, err := w.link.get(deadline)
 	if err != nil {
+		for _, r := range of {
+			w.clusters.lost(r)
+		}
 		w.drop(dropAway, len(batch))
 		return
 	}
@@ -103,6 +144,7 @@ func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec) {
 			w.metrics.bytes.Add(float64(len(batch[i].Args[1])))
 			continue
 		}
+		w.clusters.lost(of[i])
 		if _, refused := rueidis.IsRedisErr(err); refused {
 			w.drop(dropRefused, 1)
 			continue
@@ -118,16 +160,16 @@ func (w *Writer) drop(reason string, n int) {
 	w.metrics.pending.Sub(float64(n))
 }
 
-// Tick does nothing: nothing is held between calls.
+// Tick does nothing: what is due by time is Run's.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error { return nil }
 
 // LowWater says that nothing before the next record of a partition is needed again: what was handled is in Redis or was dropped for good.
 // A consumer that starts again in the middle of a window finds the window's key frame in Redis, where its predecessor put it; if Redis
-// lost it meanwhile, readers miss and go to the store until the next window begins.
+// lost it meanwhile, the cluster's mark is gone too, and its last minutes are read again.
 func (w *Writer) LowWater(partition int32) (offset int64, held bool) { return 0, false }
 
-// Revoke does nothing: another consumer of the partition writes the same hashes, and writing a frame twice is writing it once.
-func (w *Writer) Revoke(partition int32) {}
+// Revoke forgets the partition's clusters: another consumer writes the same hashes, and writing a frame twice is writing it once.
+func (w *Writer) Revoke(partition int32) { w.clusters.revoke(partition) }
 
 // Ping returns nil when Redis answers.
 func (w *Writer) Ping(ctx context.Context) error { return w.link.ping(ctx) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -35,7 +37,7 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	if err := p.topic(ctx); err != nil {
 		return nil, err
 	}
-	writer, err := recent.NewWriter(p.Redis, p.metrics)
+	writer, err := recent.NewWriter(p.Redis, p.again, p.metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -49,19 +51,32 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	p.recentReady = writer.Ping
 	return []part{func(ctx context.Context) error {
 		defer writer.Close()
-		return consumer.Run(ctx)
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return consumer.Run(ctx) })
+		g.Go(func() error { return writer.Run(ctx) })
+		return g.Wait()
 	}}, nil
+}
+
+// again is stream.Config.Walk in the words of recent.
+func (p *process) again(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]recent.Record) error) error {
+	w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}
+	return p.Kafka.Walk(ctx, p.log, w, func(records []stream.Record) error { return f(recentRecords(records)) })
+}
+
+func recentRecords(records []stream.Record) []recent.Record {
+	out := make([]recent.Record, len(records))
+	for i, r := range records {
+		out[i] = recent.Record{Account: r.Account, Cluster: r.Cluster, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+	}
+	return out
 }
 
 // recentHandler is recent.Writer in the words of stream.
 type recentHandler struct{ *recent.Writer }
 
 func (h recentHandler) Handle(ctx context.Context, records []stream.Record) error {
-	out := make([]recent.Record, len(records))
-	for i, r := range records {
-		out[i] = recent.Record{Account: r.Account, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
-	}
-	return h.Writer.Handle(ctx, out)
+	return h.Writer.Handle(ctx, recentRecords(records))
 }
 
 func (h recentHandler) Tick(context.Context, time.Time) error { return nil }

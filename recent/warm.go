@@ -1,0 +1,292 @@
+package recent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Again reads records of one partition of the log again: from offset on, or, if that is -1, from the first one not older than since, up to and without until. Those
+// whose cluster is wanted go to f, in order. It returns f's error, or why the log could not be read.
+type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]Record) error) error
+
+// againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
+const againTimeout = 2 * time.Minute
+
+// maxPause is the longest pause between readings that fail.
+const maxPause = time.Minute
+
+// warmth is what the writer knows of one active cluster. Its frames are written from the moment it is known, so what may be missing in Redis is
+// a range of offsets that lies behind.
+type warmth struct {
+	partition int32
+	next      int64 // the offset after its newest record
+	asked     bool  // its mark was looked for
+	behind    bool  // from and to say what is missing
+	from, to  int64 // offsets; from -1: from Config.Keep ago
+	reading   bool  // what was behind is being read
+}
+
+// misses adds offsets that Redis lacks.
+func (c *warmth) misses(from, to int64) {
+	if c.behind {
+		from, to = min(from, c.from), max(to, c.to)
+	}
+	c.behind, c.from, c.to = true, from, to
+}
+
+// clusters are the clusters of a writer's partitions that are read by somebody.
+type clusters struct {
+	mu     sync.Mutex
+	active map[string]bool // by clusterKey; nil: not known yet
+	warm   map[string]*warmth
+	wake   chan struct{} // something is behind, or new
+}
+
+func newClusters() *clusters {
+	return &clusters{warm: map[string]*warmth{}, wake: make(chan struct{}, 1)}
+}
+
+func (c *clusters) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// admit reports whether a record is to be written. known is false as long as nobody could say.
+func (c *clusters) admit(cluster string, r *Record) (wanted, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.active != nil && !c.active[cluster] {
+		return false, true
+	}
+	state := c.warm[cluster]
+	if state == nil || state.partition != r.Partition {
+		state = &warmth{partition: r.Partition}
+		c.warm[cluster] = state
+		c.rouse()
+	}
+	state.next = r.Offset + 1
+	return true, c.active != nil
+}
+
+// lost says that a record did not get into Redis.
+func (c *clusters) lost(r *Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state := c.warm[clusterKey(r.Account, r.Cluster)]; state != nil && state.partition == r.Partition {
+		state.misses(r.Offset, r.Offset+1)
+	}
+}
+
+func (c *clusters) revoke(partition int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cluster, state := range c.warm {
+		if state.partition == partition {
+			delete(c.warm, cluster)
+		}
+	}
+}
+
+// Run learns every Refresh which clusters are read, and brings those that have just become so up to date, until ctx ends. Beside it the consumer calls Handle.
+func (w *Writer) Run(ctx context.Context) error {
+	if w.config.ActiveFor == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		every := time.NewTicker(w.config.Refresh)
+		defer every.Stop()
+		for ctx.Err() == nil {
+			w.refresh(ctx)
+			select {
+			case <-ctx.Done():
+			case <-every.C:
+			case <-w.clusters.wake:
+			}
+		}
+		return nil
+	})
+	g.Go(func() error { w.catchUp(ctx); return nil })
+	return g.Wait()
+}
+
+// refresh takes the active clusters from Redis, and finds out which of ours are not whole there. What fails is tried again the next time.
+func (w *Writer) refresh(ctx context.Context) {
+	call, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+	defer cancel()
+	if err := w.refreshOnce(call); err != nil {
+		_ = w.link.judge(ctx, err) // the count says it
+		w.metrics.refreshFailures.Inc()
+	}
+}
+
+func (w *Writer) refreshOnce(ctx context.Context) error {
+	active, err := w.readActive(ctx)
+	if err != nil {
+		return err
+	}
+	c := w.clusters
+	c.mu.Lock()
+	c.active = active
+	var ours, left []string
+	for cluster := range c.warm {
+		if active[cluster] {
+			ours = append(ours, cluster)
+		} else {
+			left = append(left, cluster)
+			delete(c.warm, cluster)
+		}
+	}
+	c.mu.Unlock()
+	w.metrics.active.Set(float64(len(ours)))
+	if err := w.setMarks(ctx, left, false); err != nil {
+		return err
+	}
+	there, err := w.renewMarks(ctx, ours)
+	if err != nil {
+		return err
+	}
+	behind := false
+	c.mu.Lock()
+	for i, cluster := range ours {
+		state := c.warm[cluster]
+		if state == nil {
+			continue // revoked meanwhile
+		}
+		// Without a mark nobody has kept it up to now, or Redis has lost all it had. Records after next are written by us.
+		if !there[i] && !state.reading {
+			state.misses(-1, state.next)
+		}
+		state.asked = true
+		behind = behind || state.behind
+	}
+	c.mu.Unlock()
+	if behind {
+		select {
+		case w.behind <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// catchUp reads again what is missing, a partition after the other.
+func (w *Writer) catchUp(ctx context.Context) {
+	pause := w.config.Refresh
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.behind:
+		}
+		if err := w.readBehind(ctx); err == nil {
+			pause = w.config.Refresh
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// gap is what is missing of some clusters of a partition.
+type gap struct {
+	from, to int64
+	of       map[string]*warmth
+	was      map[string]warmth
+}
+
+// known reports whether Redis has said which clusters are read.
+func (c *clusters) known() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.active != nil
+}
+
+// gaps takes all that is behind, by partition.
+func (c *clusters) gaps() map[int32]*gap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gaps := map[int32]*gap{}
+	for cluster, state := range c.warm {
+		if !state.behind || !state.asked {
+			continue
+		}
+		g := gaps[state.partition]
+		if g == nil {
+			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{}, was: map[string]warmth{}}
+			gaps[state.partition] = g
+		}
+		g.from, g.to = min(g.from, state.from), max(g.to, state.to)
+		g.of[cluster], g.was[cluster] = state, *state
+		state.behind, state.reading = false, true
+	}
+	return gaps
+}
+
+func (w *Writer) readBehind(ctx context.Context) error {
+	var failed error
+	for partition, g := range w.clusters.gaps() {
+		err := w.readGap(ctx, partition, g)
+		result := "done"
+		if err != nil {
+			result, failed = "failed", err
+		}
+		w.metrics.walks.WithLabelValues(result).Inc()
+		w.clusters.mu.Lock()
+		for cluster, state := range g.of {
+			state.reading = false
+			if was := g.was[cluster]; err != nil {
+				state.misses(was.from, was.to)
+			}
+		}
+		w.clusters.mu.Unlock()
+	}
+	return failed
+}
+
+func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
+	ctx, cancel := context.WithTimeout(ctx, againTimeout)
+	defer cancel()
+	wanted := func(account, cluster string) bool { return g.of[clusterKey(account, cluster)] != nil }
+	err := w.again(ctx, partition, g.from, w.config.Clock().Add(-w.config.Keep), g.to, wanted, func(records []Record) error {
+		batch, _ := w.commands(records, nil)
+		deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+		defer cancel()
+		client, err := w.link.get(deadline)
+		if err != nil {
+			return err
+		}
+		var failed error
+		for _, result := range put.ExecMulti(deadline, client, batch...) {
+			failed = errors.Join(failed, result.Error())
+		}
+		if failed == nil {
+			w.metrics.walked.Add(float64(len(batch)))
+		}
+		return failed
+	})
+	if err != nil {
+		return fmt.Errorf("recent: the last minutes of %d clusters could not be read again: %w", len(g.of), err)
+	}
+	names := make([]string, 0, len(g.of))
+	for cluster := range g.of {
+		names = append(names, cluster)
+	}
+	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+	defer cancel()
+	return w.setMarks(deadline, names, true)
+}

@@ -1,0 +1,194 @@
+package recent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+)
+
+// newActive is a fixture whose writer runs and writes only what is read.
+func newActive(t *testing.T, server *engines.Redis) *fixture {
+	f := newFixture(t, server.Addr(), func(c *Config) {
+		c.ActiveFor, c.Refresh, c.Backoff = time.Hour, 20*time.Millisecond, 20*time.Millisecond
+		c.Keep = 15 * time.Minute
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = f.writer.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return f
+}
+
+// send makes a frame of each node now, puts them into the log and hands them to the writer.
+func (f *fixture) send(account string, nodes ...*frametest.Node) {
+	f.Helper()
+	var records []Record
+	for _, n := range nodes {
+		n.Step()
+		records = append(records, Record{Account: account, Cluster: n.Cluster, Value: n.Frame(f.clock.millis.Load())})
+	}
+	if err := f.writer.Handle(f.Context(), f.log.add(records...)); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// pass sends frames every 5 s for a while.
+func (f *fixture) pass(span time.Duration, account string, nodes ...*frametest.Node) {
+	f.Helper()
+	for range int(span / (5 * time.Second)) {
+		f.clock.millis.Add(5000)
+		f.send(account, nodes...)
+	}
+}
+
+// whole reports whether Redis surely has all of the node's last 14 minutes.
+func (f *fixture) whole(account string, id uuid.UUID) bool {
+	now := f.clock.millis.Load()
+	_, complete, err := f.reader.Frames(f.Context(), account, id, now-14*60_000, now)
+	if err != nil && !errors.Is(err, ErrMiss) && !errors.Is(err, ErrAway) {
+		f.Fatal(err)
+	}
+	return complete
+}
+
+func TestOnlyWhatIsReadIsWritten(t *testing.T) {
+	server := engines.MustRedis(t)
+	f := newActive(t, server)
+	read, other, stranger := frametest.New("read", 1, 2), frametest.New("other", 2, 2), frametest.New("read", 3, 2)
+	f.pass(16*time.Minute, "acme", read, other)
+	f.pass(5*time.Second, "zeta", stranger)
+	client := plain(t, server.Addr())
+	if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); err != nil || n != 0 {
+		t.Fatal("nobody has read anything, and Redis holds", n, err)
+	}
+	if written, dropped := value(f.writer.metrics.written), f.dropped(dropInactive); written != 0 || dropped != 2*16*12+1 {
+		t.Fatal(written, dropped)
+	}
+	f.reader.Touch("acme", "read")
+	// The very next frame brings the fifteen minutes before it.
+	eventually(t, "the cluster that is read is whole at once", func() bool {
+		f.pass(5*time.Second, "acme", read, other)
+		f.send("zeta", stranger)
+		return f.whole("acme", read.ID)
+	})
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if ttl, err := client.Do(t.Context(), client.B().Ttl().Key(key).Build()).AsInt64(); err != nil || ttl < 0 {
+			t.Error("does not expire:", key, err)
+		}
+	}
+	for _, n := range []*frametest.Node{other, stranger} {
+		for _, account := range []string{"acme", "zeta"} {
+			if _, err := f.reader.Latest(t.Context(), account, n.ID); !errors.Is(err, ErrMiss) {
+				t.Error("a node of a cluster that nobody reads is in Redis", err)
+			}
+		}
+	}
+	reads := f.log.reads()
+	f.pass(time.Minute, "acme", read, other)
+	if !f.whole("acme", read.ID) || f.log.reads() != reads {
+		t.Error("a warm cluster is read again", reads, f.log.reads())
+	}
+	// An hour without a read ends it.
+	f.clock.millis.Add(3600_000 + 1)
+	eventually(t, "the writer forgets it", func() bool {
+		before := f.dropped(dropInactive)
+		f.pass(5*time.Second, "acme", read)
+		return f.dropped(dropInactive) > before
+	})
+	f.reader.Touch("acme", "read")
+	f.pass(14*time.Minute, "acme", read)
+	eventually(t, "it is whole when it is read again", func() bool {
+		f.pass(5*time.Second, "acme", read)
+		return f.whole("acme", read.ID)
+	})
+}
+
+func TestAnotherWriterTakesOver(t *testing.T) {
+	server := engines.MustRedis(t)
+	f := newActive(t, server)
+	n := frametest.New("read", 1, 2)
+	f.reader.Touch("acme", "read")
+	eventually(t, "it is active", func() bool {
+		f.pass(5*time.Second, "acme", n)
+		return value(f.writer.metrics.written) > 0
+	})
+	f.pass(16*time.Minute, "acme", n)
+	eventually(t, "it is whole", func() bool { return f.whole("acme", n.ID) })
+	eventually(t, "its mark is there", func() bool {
+		c := plain(t, server.Addr())
+		k, err := c.Do(t.Context(), c.B().Exists().Key(markKey("acme/read")).Build()).AsInt64()
+		return err == nil && k == 1
+	})
+	reads := f.log.reads()
+	f.writer.Revoke(0)
+	f.pass(time.Minute, "acme", n)
+	if f.log.reads() != reads || !f.whole("acme", n.ID) {
+		t.Error("who takes over within the mark's time read again", reads, f.log.reads())
+	}
+}
+
+// TestWhatRedisLost: after each of these Redis lacks frames that the log has, and nobody but the writer can know.
+func TestWhatRedisLost(t *testing.T) {
+	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory = "100mb" })
+	f := newActive(t, server)
+	n := frametest.New("read", 1, 2)
+	f.reader.Touch("acme", "read")
+	eventually(t, "it is active", func() bool {
+		f.pass(5*time.Second, "acme", n)
+		return value(f.writer.metrics.written) > 0
+	})
+	f.pass(16*time.Minute, "acme", n)
+	client := plain(t, server.Addr())
+	do := func(words ...string) error {
+		return client.Do(t.Context(), client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).Error()
+	}
+	none := func() error { return nil }
+	for _, fault := range []struct {
+		name       string
+		begin, end func() error
+	}{
+		{"wiped", func() error { return do("FLUSHALL") }, none},
+		{"frozen", server.Pause, server.Resume},
+		{"killed", server.Kill, func() error { return server.Restart(context.Background()) }},
+		{"out of memory", func() error {
+			return errors.Join(do("CONFIG", "SET", "maxmemory-policy", "noeviction"), do("CONFIG", "SET", "maxmemory", "1"))
+		}, func() error { return do("CONFIG", "SET", "maxmemory", "100mb") }},
+		{"read-only", func() error {
+			return errors.Join(do("CONFIG", "SET", "min-replicas-to-write", "1"))
+		}, func() error { return do("CONFIG", "SET", "min-replicas-to-write", "0") }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			eventually(t, "it is whole before", func() bool {
+				f.reader.Touch("acme", "read")
+				f.pass(5*time.Second, "acme", n)
+				return f.whole("acme", n.ID)
+			})
+			if err := fault.begin(); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			f.pass(20*time.Second, "acme", n)
+			if took := time.Since(began); took > 60*time.Second { // 1 s a call is allowed; the rest is for a crowded machine
+				t.Errorf("four calls stood still for %v", took)
+			}
+			if err := fault.end(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is whole again", func() bool {
+				f.reader.Touch("acme", "read")
+				f.pass(5*time.Second, "acme", n)
+				return f.whole("acme", n.ID)
+			})
+		})
+	}
+}
