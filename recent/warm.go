@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Again reads records of one partition of the log again: from offset on, or, if that is -1, from the first one not older than since, up to and without until. Those
@@ -16,6 +18,9 @@ type Again func(ctx context.Context, partition int32, offset int64, since time.T
 
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
 const againTimeout = 2 * time.Minute
+
+// clockSlack is how much a node's clock may be ahead of ingest's for its oldest key frame to be found, in ms.
+const clockSlack = 10_000
 
 // maxPause is the longest pause between readings that fail.
 const maxPause = time.Minute
@@ -262,8 +267,10 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	ctx, cancel := context.WithTimeout(ctx, againTimeout)
 	defer cancel()
 	wanted := func(account, cluster string) bool { return g.of[clusterKey(account, cluster)] != nil }
-	err := w.again(ctx, partition, g.from, w.config.Clock().Add(-w.config.Keep), g.to, wanted, func(records []Record) error {
-		batch, _ := w.commands(records, nil)
+	// From a window's beginning: without its key frame the rest of it could not be read.
+	oldest := frame.WindowOf(w.config.millis() - w.config.Keep.Milliseconds())
+	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-clockSlack), g.to, wanted, func(records []Record) error {
+		batch, _ := w.commands(records, oldest, nil)
 		deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
 		defer cancel()
 		client, err := w.link.get(deadline)

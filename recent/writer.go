@@ -70,7 +70,7 @@ func (w *Writer) Handle(ctx context.Context, records []Record) error {
 	if w.config.ActiveFor > 0 && !w.clusters.known() {
 		w.refresh(deadline)
 	}
-	batch, of := w.commands(records, w.admit)
+	batch, of := w.commands(records, w.config.millis()-w.config.Keep.Milliseconds(), w.admit)
 	for len(batch) > 0 {
 		n := min(batchFrames, len(batch))
 		w.write(ctx, deadline, batch[:n], of[:n])
@@ -95,9 +95,8 @@ func (w *Writer) admit(r *Record) bool {
 	return wanted && known
 }
 
-// commands returns the commands that write records, and of which record each is. What cannot be written is left out, and counted if admit is there.
-func (w *Writer) commands(records []Record, admit func(*Record) bool) (batch []rueidis.LuaExec, of []*Record) {
-	oldest := w.config.millis() - w.config.Keep.Milliseconds()
+// commands returns the commands that write records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
+func (w *Writer) commands(records []Record, oldest int64, admit func(*Record) bool) (batch []rueidis.LuaExec, of []*Record) {
 	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
 	for i := range records {
 		r := &records[i]
