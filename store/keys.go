@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,10 @@ func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 		list = append(list, k)
 		return true
 	}, "SELECT id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, revoked_at, revoked_by FROM "+s.table(keysTable)+" WHERE scope = ?", keysScope)
-	if err != nil {
+	var refused gocql.RequestError
+	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {
+		return nil, fmt.Errorf("store: %s is not there as it should be (%w): run ringwatch schema apply", s.table(keysTable), err)
+	} else if err != nil {
 		return nil, fmt.Errorf("store: read API keys: %w", err)
 	}
 	return list, nil

@@ -24,7 +24,11 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, parts...)
+	keys, err := p.keyParts()
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(parts, keys...)...)
 }
 
 // apiParts wires HTTP → Redis, else Cassandra.

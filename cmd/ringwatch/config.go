@@ -19,6 +19,7 @@ import (
 // where it was made and not on the day its role is started.
 type config struct {
 	Accounts  []account.Account
+	Keys      account.KeyringConfig
 	Kafka     stream.Config
 	Cassandra store.Config
 	Redis     recent.Config
@@ -41,6 +42,7 @@ type logConfig struct {
 
 func defaultConfig() config {
 	return config{
+		Keys:      account.DefaultKeyringConfig(),
 		Kafka:     stream.DefaultConfig(),
 		Cassandra: store.DefaultConfig(),
 		Redis:     recent.DefaultConfig(),
@@ -68,7 +70,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	c := defaultConfig()
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
