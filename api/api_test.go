@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
@@ -307,7 +308,7 @@ func TestOtherAccount(t *testing.T) {
 		}
 		walked++
 		for _, n := range f.nodes {
-			target := strings.ReplaceAll(path, "{id}", n.ID.String())
+			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster).Replace(path)
 			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {
 				t.Errorf("%s: its own key gets %d %.100s", target, r.status, r.body)
 			}
@@ -323,7 +324,7 @@ func TestOtherAccount(t *testing.T) {
 			}
 		}
 	}
-	if walked < 4 {
+	if walked < 6 {
 		t.Error("walked", walked, "routes")
 	}
 }
@@ -439,8 +440,8 @@ func TestNothingAnswers(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
-	_, err := api.New(api.Config{Listen: "nowhere"}, api.Deps{})
-	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors"} {
+	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there", TLS: front.TLS{KeyFile: "x"}}, api.Deps{})
+	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors", "max_series", "max_response_bytes", "max_query_bytes", "max_request_bytes", "discovery_span", "public_url", "cert_file and key_file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
