@@ -84,7 +84,11 @@ func (c TLS) Listener(l net.Listener, log *slog.Logger) (net.Listener, error) {
 		return nil, err
 	}
 	f.config = config
-	return tls.NewListener(l, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }}), nil
+	return f.listener(l), nil
+}
+
+func (f *files) listener(l net.Listener) net.Listener {
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }})
 }
 
 // stat tells by times and sizes whether files have changed.
