@@ -1,7 +1,8 @@
 // Package account decides who may do what: accounts own clusters and hold API keys.
 //
 // It promises that a key's text is never kept, compared or printed, only its SHA-256 digest; that a principal says nothing of
-// another account's clusters; and that guessing keys is slowed per remote address.
+// another account's clusters; that guessing keys is slowed per remote address and per key; and that a key which is revoked in the store stops in
+// every process within KeyringConfig.Refresh and one read of the store.
 //
 // What bites: accounts are worlds of their own. Two accounts may both own a cluster named "prod", so whoever stores anything
 // puts the account's name beside the cluster's.
@@ -10,6 +11,7 @@ package account
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +25,12 @@ var (
 	ErrUnknownKey = errors.New("unknown API key: check it for missing characters, or ask for a new one")
 	// ErrExpired says that the key is right and its time is over.
 	ErrExpired = errors.New("expired API key: ask for a new one")
+	// ErrRevoked says that the key is right and was revoked.
+	ErrRevoked = errors.New("revoked API key: ask for a new one")
+	// ErrNetwork says that the key is right and may not be used from the request's address.
+	ErrNetwork = errors.New("this API key may not be used from your address: use it from the networks it was made for, or ask for another")
+	// ErrKeysAway says that nobody here knows the key and the store that may know it cannot be read.
+	ErrKeysAway = errors.New("the API key cannot be checked now: try again later")
 )
 
 // Scope is one thing that a key allows.
@@ -41,9 +49,24 @@ var scopes = []Scope{Read, Write, Admin}
 type Principal struct {
 	Account string
 	KeyName string
+	KeyID   string // empty for a key of the configuration
 	Scopes  []Scope
 
-	clusters []string // globs
+	clusters []string       // globs
+	networks []netip.Prefix // where the key may be used; none: anywhere
+}
+
+// Key names the key for logs: its id and its name.
+func (p Principal) Key() string {
+	if p.KeyID == "" {
+		return p.KeyName
+	}
+	return p.KeyID + "/" + p.KeyName
+}
+
+// from reports whether the key may be used from that address. An address that cannot be read is in no network.
+func (p Principal) from(a netip.Addr) bool {
+	return len(p.networks) == 0 || slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // Can reports whether the key allows s.

@@ -95,10 +95,17 @@ func TestNewKey(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		k := NewKey()
-		if len(k) != 35 || !strings.HasPrefix(k, "rw_") || strings.Trim(k[3:], base62) != "" || seen[k] {
+		id := KeyID(k)
+		if len(k) != 57 || !strings.HasPrefix(k, "rw_"+id+"_") || len(id) != 10 || strings.Trim(k[14:], base62) != "" || seen[k] || seen[id] {
 			t.Fatalf("key %q", k)
 		}
-		seen[k] = true
+		seen[k], seen[id] = true, true
+	}
+	k := NewKey()
+	for _, other := range []string{"", "rw_", k[:56], k + "0", k[1:], strings.Replace(k, "_", "-", 2), k[:30] + "-" + k[31:], "rw_" + strings.Repeat("s", 32)} {
+		if id := KeyID(other); id != "" {
+			t.Errorf("%q has the id %q", other, id)
+		}
 	}
 }
 
@@ -175,7 +182,7 @@ func TestDoor(t *testing.T) {
 	for i := range 3 * doorAddresses {
 		_ = admit(fmt.Sprintf("10.%d.%d.%d:1", 1+i>>16, i>>8&255, i&255), "rw_wrong")
 	}
-	if n := len(d.young) + len(d.old); n > doorAddresses {
+	if n := d.addresses.len(); n > doorAddresses {
 		t.Errorf("%d addresses are remembered, at most %d may", n, doorAddresses)
 	}
 }

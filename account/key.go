@@ -11,27 +11,42 @@ import (
 // KeyPrefix begins every key, so that scanners for leaked secrets can find them.
 const KeyPrefix = "rw_"
 
-// keyRandom is the number of random characters: 32 of 62 are 190 bits, so a plain SHA-256 is safe to store and no salt or slow hash is needed.
-const keyRandom = 32
+// A key is rw_ID_SECRET. The id is no secret: it names the key in lists and logs. The secret's 43 of 62 characters are 256 bits, so a plain SHA-256 is safe to
+// store and no salt or slow hash is needed.
+const (
+	keyIDLength  = 10
+	secretLength = 43
+)
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // NewKey returns a fresh random key.
 func NewKey() string {
+	return KeyPrefix + random62(keyIDLength) + "_" + random62(secretLength)
+}
+
+func random62(n int) string {
 	var sb strings.Builder
-	sb.WriteString(KeyPrefix)
-	var b [keyRandom]byte
-	for n := 0; n < keyRandom; {
+	var b [64]byte
+	for sb.Len() < n {
 		_, _ = rand.Read(b[:]) // never fails
 		for _, v := range b {
 			// Bytes from 248 on would make the first eight characters likelier than the others.
-			if int(v) < 256/len(base62)*len(base62) && n < keyRandom {
+			if int(v) < 256/len(base62)*len(base62) && sb.Len() < n {
 				sb.WriteByte(base62[int(v)%len(base62)])
-				n++
 			}
 		}
 	}
 	return sb.String()
+}
+
+// KeyID returns the id in a key of NewKey's form, or "": keys in a configuration may be of any form.
+func KeyID(key string) string {
+	id, secret, _ := strings.Cut(strings.TrimPrefix(key, KeyPrefix), "_")
+	if !strings.HasPrefix(key, KeyPrefix) || len(id) != keyIDLength || len(secret) != secretLength || strings.Trim(id+secret, base62) != "" {
+		return ""
+	}
+	return id
 }
 
 // Hash returns what configuration and stores keep of a key: its SHA-256 in lower-case hex.

@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,12 +24,18 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/window"
 )
 
 // Config says where to listen and what a request may ask for.
 type Config struct {
-	Listen string `yaml:"listen"` // host:port; port 0 takes a free one
+	Listen string    `yaml:"listen"` // host:port; port 0 takes a free one
+	TLS    front.TLS `yaml:"tls"`
+	// PublicURL is how clients reach the API, if not by the address they use themselves: discovery sends Prometheus there.
+	PublicURL string `yaml:"public_url"`
+	// AccessLog: a log line for each request.
+	AccessLog bool `yaml:"access_log"`
 
 	// RecentSpan is how far back the recent source is asked; what is older is the store's.
 	RecentSpan time.Duration `yaml:"recent_span"`
@@ -35,10 +43,19 @@ type Config struct {
 	MaxRange time.Duration `yaml:"max_range"`
 	// MaxPoints bounds the values in an answer. A million are about 60 MB of JSON.
 	MaxPoints int `yaml:"max_points"`
+	// MaxSeries bounds the series in an answer. A node of 1,000 tables has 180,000.
+	MaxSeries int `yaml:"max_series"`
+	// MaxResponseBytes bounds an answer before it is packed.
+	MaxResponseBytes int64 `yaml:"max_response_bytes"`
 	// MaxSelectors bounds how often metrics= may be there.
 	MaxSelectors int `yaml:"max_selectors"`
+	// MaxQueryBytes bounds what stands after the ? of a URL, MaxRequestBytes a request's body.
+	MaxQueryBytes   int   `yaml:"max_query_bytes"`
+	MaxRequestBytes int64 `yaml:"max_request_bytes"`
 	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
+	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
+	DiscoverySpan time.Duration `yaml:"discovery_span"`
 
 	// RequestTimeout bounds the work for one request. It ends before the server's own write timeout.
 	RequestTimeout time.Duration `yaml:"request_timeout"`
@@ -51,15 +68,20 @@ type Config struct {
 // DefaultConfig returns loopback and limits for a dashboard's requests.
 func DefaultConfig() Config {
 	return Config{
-		Listen:          "127.0.0.1:9470",
-		RecentSpan:      15 * time.Minute,
-		MaxRange:        31 * 24 * time.Hour,
-		MaxPoints:       1_000_000,
-		MaxSelectors:    32,
-		NodesTTL:        5 * time.Second,
-		RequestTimeout:  30 * time.Second,
-		ShutdownTimeout: 10 * time.Second,
-		Clock:           time.Now,
+		Listen:           "127.0.0.1:9470",
+		RecentSpan:       15 * time.Minute,
+		MaxRange:         31 * 24 * time.Hour,
+		MaxPoints:        1_000_000,
+		MaxSeries:        1_000_000,
+		MaxResponseBytes: 256 << 20,
+		MaxSelectors:     32,
+		MaxQueryBytes:    16 << 10,
+		MaxRequestBytes:  1 << 20,
+		NodesTTL:         5 * time.Second,
+		DiscoverySpan:    24 * time.Hour,
+		RequestTimeout:   30 * time.Second,
+		ShutdownTimeout:  10 * time.Second,
+		Clock:            time.Now,
 	}
 }
 
@@ -72,17 +94,24 @@ func (c *Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
+	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"discovery_span", c.DiscoverySpan}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
 		if d.value <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
 		}
 	}
-	if c.MaxPoints < 1 {
-		wrong = append(wrong, fmt.Errorf("max_points is %d, it must be more than nothing", c.MaxPoints))
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"max_points", int64(c.MaxPoints)}, {"max_series", int64(c.MaxSeries)}, {"max_response_bytes", c.MaxResponseBytes}, {"max_selectors", int64(c.MaxSelectors)},
+		{"max_query_bytes", int64(c.MaxQueryBytes)}, {"max_request_bytes", c.MaxRequestBytes}} {
+		if n.value < 1 {
+			wrong = append(wrong, fmt.Errorf("%s is %d, it must be more than nothing", n.name, n.value))
+		}
 	}
-	if c.MaxSelectors < 1 {
-		wrong = append(wrong, fmt.Errorf("max_selectors is %d, it must be more than nothing", c.MaxSelectors))
+	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
+		wrong = append(wrong, fmt.Errorf("public_url: %q is not like https://ringwatch.example:9470", c.PublicURL))
 	}
+	wrong = append(wrong, c.TLS.Validate())
 	return errors.Join(wrong...)
 }
 
@@ -91,6 +120,8 @@ type Node = window.Node
 
 // Recent is the source that is asked first.
 type Recent interface {
+	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns at once.
+	Touch(account, cluster string)
 	// Latest returns the newest frame and, before it, its key frame if that is another. The error is Deps.Miss if it does not hold them.
 	Latest(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
 	// Frames returns the frames from from to to with their key frames, in ms, and whether these are surely all.
@@ -113,6 +144,9 @@ type Store interface {
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door does.
 	Admit func(*http.Request) (account.Principal, error)
+	// Limit counts a request of an account, and of one of its nodes if node is not empty, as limit.Limiter.Take does: it returns 0, or how long to wait and
+	// whose limit was met. nil: there are no limits.
+	Limit func(ctx context.Context, account, node string) (after time.Duration, whose string)
 
 	Store Store
 	// Rollups is the store's; nil: rollup= is refused.
@@ -137,6 +171,7 @@ type Server struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics
+	observer *front.Observer
 	parser   parser.Parser
 	nodes    nodeList
 	listener net.Listener
@@ -160,12 +195,19 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: cannot listen on %s, set api.listen to another address: %w", c.Listen, err)
 	}
-	s.listener = listener
+	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("api: %w", err)
+	}
 	s.metrics = newMetrics(d.Metrics)
+	if s.observer, err = front.NewObserver("api", c.AccessLog, d.Log, d.Metrics); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("api: cannot register a metric: %w", err)
+	}
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second, // requests have no bodies
+		ReadTimeout:       10 * time.Second, // bodies are small
 		WriteTimeout:      2 * c.RequestTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

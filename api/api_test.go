@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
@@ -64,10 +65,11 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 
 	rc := recent.DefaultConfig()
 	rc.Addresses, rc.Clock, rc.Backoff = []string{redis}, f.clock, time.Nanosecond
+	rc.ActiveFor = 0                  // the writer has no log to read again
 	rc.ReadTimeout = 10 * time.Second // a crowded machine is no outage
 	rc.WriteTimeout = 30 * time.Second
 	var err error
-	if f.writer, err = recent.NewWriter(rc, f.metrics); err != nil {
+	if f.writer, err = recent.NewWriter(rc, nil, f.metrics); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.writer.Close)
@@ -307,7 +309,7 @@ func TestOtherAccount(t *testing.T) {
 		}
 		walked++
 		for _, n := range f.nodes {
-			target := strings.ReplaceAll(path, "{id}", n.ID.String())
+			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster).Replace(path)
 			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {
 				t.Errorf("%s: its own key gets %d %.100s", target, r.status, r.body)
 			}
@@ -323,7 +325,7 @@ func TestOtherAccount(t *testing.T) {
 			}
 		}
 	}
-	if walked < 4 {
+	if walked < 6 {
 		t.Error("walked", walked, "routes")
 	}
 }
@@ -439,8 +441,8 @@ func TestNothingAnswers(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
-	_, err := api.New(api.Config{Listen: "nowhere"}, api.Deps{})
-	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors"} {
+	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there", TLS: front.TLS{KeyFile: "x"}}, api.Deps{})
+	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors", "max_series", "max_response_bytes", "max_query_bytes", "max_request_bytes", "discovery_span", "public_url", "cert_file and key_file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

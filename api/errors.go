@@ -50,6 +50,12 @@ func asError(ctx context.Context, err error) *Error {
 		return &Error{Status: http.StatusUnauthorized, Reason: "unknown_key", Field: "Authorization", Message: err.Error()}
 	case errors.Is(err, account.ErrExpired):
 		return &Error{Status: http.StatusUnauthorized, Reason: "expired_key", Field: "Authorization", Message: err.Error()}
+	case errors.Is(err, account.ErrRevoked):
+		return &Error{Status: http.StatusUnauthorized, Reason: "revoked_key", Field: "Authorization", Message: err.Error()}
+	case errors.Is(err, account.ErrNetwork):
+		return &Error{Status: http.StatusForbidden, Reason: "network", Field: "Authorization", Message: err.Error()}
+	case errors.Is(err, account.ErrKeysAway):
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "key_check", Field: "Authorization", Message: err.Error(), retryAfter: 5}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", cause: err}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,17 +28,70 @@ func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account
 	if err != nil {
 		return err
 	}
-	answers := make([]nodeSeries, len(nodes))
+	return s.exposeAll(w, r, p, nodes, "this node")
+}
+
+// getClusterPrometheus answers /v1/clusters/{cluster}/prometheus: the same of all nodes of a cluster that are not silent.
+func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := parameters(r); err != nil {
+		return err
+	}
+	all, err := s.nodes.get(r.Context(), p, s.config.NodesTTL)
+	if err != nil {
+		return err
+	}
+	nodes := slices.DeleteFunc(all, func(n Node) bool { return n.Cluster != r.PathValue("cluster") })
+	if len(nodes) == 0 {
+		return &Error{Status: http.StatusNotFound, Reason: "unknown_cluster", Field: "cluster", Message: "this key sees no cluster with that name: GET /v1/clusters lists them"}
+	}
+	return s.exposeAll(w, r, p, nodes, "no node of this cluster")
+}
+
+// exposeAll writes the newest values of the nodes that are up or late. Values of a silent node are not the present's, and a scrape must not look as if they were; if all nodes are silent
+// it fails, so that Prometheus's up is 0.
+func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, who string) error {
+	size := budget{config: &s.config, field: "metrics", remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics with format=prometheus"}
+	now := s.config.Clock().UnixMilli()
+	var answers []nodeSeries
+	newest := int64(0)
 	for i := range nodes {
-		series, _, err := s.select1(r, p, &nodes[i], &metricsQuery{latest: true})
+		w, err := s.latest(r.Context(), p.Account, &nodes[i])
 		if err != nil {
 			return err
 		}
-		s.metrics.points.Add(float64(len(series)))
-		answers[i] = nodeSeries{node: &nodes[i], series: series}
+		if w == nil {
+			continue
+		}
+		newest = max(newest, lastTime(w))
+		if state(now-lastTime(w), w.Node.Interval) == stateDown {
+			continue
+		}
+		series := slices.DeleteFunc(w.Latest(), neverCounted)
+		if err := size.addLines(series); err != nil {
+			return err
+		}
+		answers = append(answers, nodeSeries{node: &nodes[i], series: series})
 	}
+	if len(answers) == 0 {
+		e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
+		if newest > 0 {
+			e.Message = fmt.Sprintf("nothing was heard since %s of %s: look at the agent there; /v1/nodes/{id}/metrics has the old values", formatTime(newest), who)
+			if who != "this node" {
+				e.Message = fmt.Sprintf("%s was heard of since %s: look at the agents there; /v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
+			}
+		}
+		return e
+	}
+	s.metrics.points.Add(float64(size.points))
 	s.writeExposition(w, r, answers)
 	return nil
+}
+
+// neverCounted reports whether a series is a histogram without an observation. Such a one is not written in a scrape, not even its count: most of a node's histograms are that. All its lines
+// begin with the first observation together, so that in each scrape the buckets and +Inf tell of the same observations. With a +Inf of 0 before, the first observations would be in the rate of
+// +Inf and not of the other buckets, and quantiles would be the highest bound there is.
+func neverCounted(s window.Series) bool {
+	return s.Metric.Kind.IsHistogram() && !slices.ContainsFunc(s.Histograms[0].Counts, func(n int64) bool { return n != 0 })
 }
 
 // writeExposition writes the first value of every series as text 0.0.4, or as OpenMetrics if the client prefers that. A metric's lines

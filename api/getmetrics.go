@@ -34,29 +34,30 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.rollup.Millis > 0 {
 		return s.getRollups(w, r, p, q, nodes)
 	}
-	points := 0
+	size := budget{config: &s.config, field: "step", remedy: "ask for fewer metrics, less time or a wider step"}
+	if q.latest {
+		size.field, size.remedy = "metrics", "ask for fewer metrics"
+	}
 	answers := make([]nodeSeries, len(nodes))
 	missing := make([][]string, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		series, lost, err := s.select1(r, p, n, q)
+		switch {
+		case err != nil:
+		case q.text:
+			series = slices.DeleteFunc(series, neverCounted)
+			err = size.addLines(series)
+		default:
+			err = size.add(series)
+		}
 		if err != nil {
 			return err
-		}
-		for j := range series {
-			points += len(series[j].At)
-		}
-		if points > s.config.MaxPoints {
-			field := "metrics"
-			if !q.latest {
-				field = "step"
-			}
-			return bad("too_many_values", field, "the answer would have more than %d values: ask for fewer metrics, less time or a wider step", s.config.MaxPoints)
 		}
 		answers[i], missing[i] = nodeSeries{n, series, lost}, lost
 	}
 	s.notePartial(w, missing...)
-	s.metrics.points.Add(float64(points))
+	s.metrics.points.Add(float64(size.points))
 	if q.text {
 		s.writeExposition(w, r, answers)
 		return nil

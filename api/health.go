@@ -58,7 +58,8 @@ const home = `<!doctype html>
 <li><a href="/v1/clusters">/v1/clusters</a>: the clusters this key may see
 <li><a href="/v1/nodes">/v1/nodes</a>: their nodes, with the age of their data
 <li>/v1/nodes/{id}/metrics?metrics=…: newest values; with &amp;period=15m, or &amp;from=…&amp;to=…, and &amp;step=1m those of a time range
-<li>/v1/nodes/{id}/prometheus: everything newest, as exposition text
+<li>/v1/nodes/{id}/prometheus, /v1/clusters/{cluster}/prometheus: everything newest, as exposition text
+<li><a href="/v1/discovery">/v1/discovery</a>: the nodes as targets of a Prometheus
 <li><a href="/-/healthy">/-/healthy</a>, <a href="/-/ready">/-/ready</a>, <a href="/metrics">/metrics</a>: this server itself
 </ul>
 </html>

@@ -22,11 +22,8 @@ const (
 
 var fallReasons = []string{fallMiss, fallAway, fallIncomplete, fallStale, fallUnreadable}
 
-// metrics are the server's own: answered requests by route and code, and for each read of values its source.
+// metrics are the server's own, beside those of front.Observer: for each read of values its source.
 type metrics struct {
-	requests  *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	inFlight  prometheus.Gauge
 	reads     *prometheus.CounterVec
 	fallbacks *prometheus.CounterVec
 	failures  prometheus.Counter
@@ -36,9 +33,6 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		requests:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_requests_total", Help: "Answered requests."}, []string{"route", "code"}),
-		seconds:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ringwatch_api_request_seconds", Help: "Time from a request's header to its answer's last byte.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17)}, []string{"route"}),
-		inFlight:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_api_requests_in_flight", Help: "Requests under way."}),
 		reads:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_reads_total", Help: "Reads of a node's values, by call (latest, range, last_seen) and by the source that answered."}, []string{"call", "source"}),
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_fallbacks_total", Help: "Reads that the recent source could not answer and the store was asked for, by reason."}, []string{"reason"}),
 		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_read_failures_total", Help: "Reads that no source could answer."}),
@@ -52,6 +46,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.reads.WithLabelValues(call, fromRecent)
 		m.reads.WithLabelValues(call, fromStore)
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.reads, m.fallbacks, m.failures, m.points, m.partial)
+	reg.MustRegister(m.reads, m.fallbacks, m.failures, m.points, m.partial)
 	return m
 }

@@ -28,6 +28,7 @@ func (s *Server) fall(err error) {
 func (s *Server) latest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
 	var recent *window.Window
 	if s.deps.Recent != nil {
+		s.deps.Recent.Touch(accountName, n.Cluster)
 		frames, err := s.deps.Recent.Latest(ctx, accountName, n.ID)
 		if err != nil {
 			s.fall(err)
@@ -83,6 +84,7 @@ func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error
 func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
 	if s.deps.Recent != nil && to >= recentFrom {
+		s.deps.Recent.Touch(accountName, n.Cluster)
 		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
 		if ok && recentFrom == from {
 			s.metrics.reads.WithLabelValues("range", fromRecent).Inc()

@@ -74,7 +74,7 @@ func (s *Server) tooWide(q *metricsQuery, field string, level string) error {
 
 // getRollups answers a query for rollups in the shape of getMetrics.
 func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
-	points := 0
+	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
 	answers := make([][]rollup.Series, len(nodes))
 	missing := make([][]string, len(nodes))
 	for i := range nodes {
@@ -88,16 +88,15 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 			for _, series := range list {
 				if !known(answers[i], &series) { // two selectors may select one
 					answers[i] = append(answers[i], series)
-					points += len(series.Points)
 				}
 			}
 		}
-		if points > s.config.MaxPoints {
-			return bad("too_many_values", "rollup", "the answer would have more than %d values: ask for fewer metrics, less time or a coarser rollup", s.config.MaxPoints)
+		if err := size.addRollups(answers[i]); err != nil {
+			return err
 		}
 	}
 	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	s.metrics.points.Add(float64(points))
+	s.metrics.points.Add(float64(size.points))
 	s.notePartial(w, missing...)
 	out := answer(w, r, "application/json")
 	defer out.end()

@@ -2,17 +2,16 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"log/slog"
+	"fmt"
+	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/front"
 )
 
 // route is one endpoint. Exactly one of open and scoped is set.
@@ -31,6 +30,8 @@ func (s *Server) routes() []route {
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/nodes/{id}/metrics", scoped: s.getMetrics},
 		{pattern: "GET /v1/nodes/{id}/prometheus", scoped: s.getPrometheus},
+		{pattern: "GET /v1/clusters/{cluster}/prometheus", scoped: s.getClusterPrometheus},
+		{pattern: "GET /v1/discovery", scoped: s.getDiscovery},
 		{pattern: "GET /-/healthy", open: getHealthy},
 		{pattern: "GET /-/ready", open: s.getReady},
 		{pattern: "GET /metrics", open: promhttp.HandlerFor(s.deps.Metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP},
@@ -56,7 +57,7 @@ func (s *Server) handler() http.Handler {
 		}
 		mux.HandleFunc(r.pattern, h)
 	}
-	return s.observe(mux)
+	return s.observer.Wrap(mux, missing(mux))
 }
 
 // admit lets a handler answer for the account of the request's key.
@@ -64,10 +65,7 @@ func (s *Server) admit(h scopedHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
 		defer cancel()
-		p, err := s.deps.Admit(r)
-		if err == nil && !p.Can(account.Read) {
-			err = &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: "this key may not read: use one with the scope read"}
-		}
+		p, err := s.enter(w, r)
 		if err == nil {
 			err = h(w, r.WithContext(ctx), p)
 		}
@@ -76,45 +74,49 @@ func (s *Server) admit(h scopedHandler) http.HandlerFunc {
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "request", w.Header().Get(requestID), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.cause)
+			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.cause)
 		}
 		writeError(w, e)
 	}
 }
 
-const requestID = "X-Request-Id"
+// enter returns who a request comes from if it may be answered: its size, its key and the account's limits are right.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) (account.Principal, error) {
+	if n := len(r.URL.RawQuery); n > s.config.MaxQueryBytes {
+		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes where %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
+	}
+	if r.ContentLength > s.config.MaxRequestBytes {
+		return account.Principal{}, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has %d bytes where %d are allowed: ask for less at a time", r.ContentLength, s.config.MaxRequestBytes)}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxRequestBytes)
+	p, err := s.deps.Admit(r)
+	if err != nil {
+		return p, err
+	}
+	front.Admitted(r.Context(), p.Account, p.Key())
+	if !p.Can(account.Read) {
+		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: "this key may not read: use one with the scope read"}
+	}
+	if s.deps.Limit == nil {
+		return p, nil
+	}
+	node := ""
+	if id, err := uuid.Parse(r.PathValue("id")); err == nil {
+		node = id.String()
+	}
+	if after, whose := s.deps.Limit(r.Context(), p.Account, node); after > 0 {
+		field, message := "Authorization", fmt.Sprintf("account %s asks too often: ask again in %s", p.Account, wait(after))
+		if whose != "account" {
+			field, message = "id", fmt.Sprintf("account %s asks too often for this node: ask again in %s", p.Account, wait(after))
+		}
+		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+	}
+	return p, nil
+}
 
-// observe gives each request its id, its metrics and its line in the access log, and answers for paths that there are not.
-func (s *Server) observe(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		s.metrics.inFlight.Inc()
-		defer s.metrics.inFlight.Dec()
-		id := r.Header.Get(requestID)
-		if !printable(id) {
-			var random [8]byte
-			_, _ = rand.Read(random[:]) // never fails
-			id = hex.EncodeToString(random[:])
-		}
-		w.Header().Set(requestID, id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		seen := &recorder{ResponseWriter: w, status: http.StatusOK}
-		handler, pattern := mux.Handler(r)
-		if pattern == "" {
-			pattern = "none"
-			handler = missing(mux)
-		}
-		if pattern == "none" {
-			handler.ServeHTTP(seen, r)
-		} else {
-			mux.ServeHTTP(seen, r) // unlike handler it sets the path's values
-		}
-		took := time.Since(began)
-		s.metrics.requests.WithLabelValues(pattern, strconv.Itoa(seen.status)).Inc()
-		s.metrics.seconds.WithLabelValues(pattern).Observe(took.Seconds())
-		s.deps.Log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request", id), slog.String("remote", r.RemoteAddr), slog.String("method", r.Method),
-			slog.String("path", r.URL.Path), slog.Int("status", seen.status), slog.Int64("bytes", seen.bytes), slog.Duration("took", took))
-	})
+// wait is a duration for people.
+func wait(d time.Duration) time.Duration {
+	return max(d.Round(100*time.Millisecond), 100*time.Millisecond)
 }
 
 // missing answers where no route is: 405 if there is one for GET, else 404.
@@ -130,33 +132,3 @@ func missing(mux *http.ServeMux) http.Handler {
 		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "there is nothing here: / lists what there is"})
 	})
 }
-
-// printable reports whether a client's request id may go into headers and logs.
-func printable(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") == ""
-}
-
-// recorder remembers how a request was answered.
-type recorder struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-	wrote  bool
-}
-
-func (r *recorder) WriteHeader(status int) {
-	if !r.wrote {
-		r.status, r.wrote = status, true
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *recorder) Write(b []byte) (int, error) {
-	r.wrote = true
-	n, err := r.ResponseWriter.Write(b)
-	r.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach what lies below.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -24,11 +24,13 @@ var mayImport = map[string][]string{
 	"window":  {"frame"},
 	"rollup":  {"frame", "window"},
 	"stream":  {"frame"},
-	"ingest":  {"frame", "account", "stream"},
+	"front":   {},
+	"limit":   {},
+	"ingest":  {"frame", "account", "front", "stream"},
 	"store":   {"frame", "window", "rollup", "ring"},
 	"recent":  {"frame", "window"},
 	"doctor":  {"frame"},
-	"api":     {"frame", "window", "rollup", "account"},
+	"api":     {"frame", "window", "rollup", "account", "front"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -81,7 +83,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "api", "account"} {
+	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "api", "account", "front", "limit"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/front"
 )
 
 const (
@@ -31,7 +32,7 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	refused := s.take(w, r)
 	if refused != nil {
 		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
-		s.deps.Log.Debug("refused a frame", "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
+		s.deps.Log.Debug("refused a frame", "request", front.ID(r.Context()), "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
 		refused.write(w)
 		return
 	}
@@ -50,6 +51,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if err != nil {
 		return refuseKey(err)
 	}
+	front.Admitted(r.Context(), who.Account, who.Key())
 	if !who.Can(account.Write) {
 		return refuse(http.StatusForbidden, "scope", "key %s may not write: use a key with the scope write", who.KeyName)
 	}
@@ -216,9 +218,9 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 	case ctx.Err() != nil:
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	case s.deps.Retryable(err):
-		s.deps.Log.Warn("a frame could not be forwarded and its sender is told to send it again", "account", account, "cluster", cluster, "error", err)
+		s.deps.Log.Warn("a frame could not be forwarded and its sender is told to send it again", "request", front.ID(ctx), "account", account, "cluster", cluster, "error", err)
 		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "Kafka does not take frames now: send the frame again later")
 	}
-	s.deps.Log.Error("Kafka refuses a frame for good", "account", account, "cluster", cluster, "bytes", len(b), "error", err)
+	s.deps.Log.Error("Kafka refuses a frame for good", "request", front.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
 	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))
 }

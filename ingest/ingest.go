@@ -27,6 +27,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/front"
 )
 
 // FramesPath is where frames are posted to.
@@ -38,10 +39,13 @@ const SentHeader = "Ringwatch-Sent"
 
 // Config says where to listen and what to refuse.
 type Config struct {
-	Listen        string `yaml:"listen"`          // loopback unless told otherwise
-	MaxFrameBytes int64  `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
-	MaxRawBytes   int    `yaml:"max_raw_bytes"`   // of a payload, unpacked
-	MaxSeries     int    `yaml:"max_series"`      // entities × metrics of a key frame; 10,000 tables have 2 million
+	Listen    string    `yaml:"listen"` // loopback unless told otherwise
+	TLS       front.TLS `yaml:"tls"`
+	AccessLog bool      `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+
+	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
+	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
+	MaxSeries     int   `yaml:"max_series"`      // entities × metrics of a key frame; 10,000 tables have 2 million
 
 	MaxSkew time.Duration `yaml:"max_skew"` // how far a sender's clock may be off; two windows
 	MaxAge  time.Duration `yaml:"max_age"`  // of a frame that waited; the time raw data is kept, since older rows would expire at once
@@ -83,6 +87,9 @@ func (c Config) Validate() error {
 	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
 	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms", c.BodyTimeout)
 	check(c.DrainTimeout >= 0, "drain_timeout is %s: use 0 or more", c.DrainTimeout)
+	if err := c.TLS.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("ingest: %w", err))
+	}
 	return errors.Join(errs...)
 }
 
@@ -126,6 +133,10 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	observer, err := front.NewObserver("ingest", c.AccessLog, d.Log, d.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
+	}
 	s := &Server{
 		config: c, deps: d, metrics: m, limits: newLimits(c.FramesPerSecond, c.FramesBurst),
 		inFlight: semaphore.NewWeighted(c.MaxInFlightBytes), checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
@@ -136,7 +147,7 @@ func New(c Config, d Deps) (*Server, error) {
 	mux.HandleFunc("GET /-/ready", s.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.Registry, promhttp.HandlerOpts{Registry: d.Registry, MaxRequestsInFlight: 4}))
 	s.http = &http.Server{
-		Handler:           mux,
+		Handler:           observer.Wrap(mux, http.NotFoundHandler()),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5*time.Second + c.BodyTimeout, // the body's own deadline is set when it is read
 		WriteTimeout:      time.Minute + c.BodyTimeout,   // Publish is bounded by itself
@@ -144,9 +155,13 @@ func New(c Config, d Deps) (*Server, error) {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // whatever comes to an open port
 	}
-	s.listener, err = net.Listen("tcp", c.Listen)
+	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot listen on %s: stop what listens there or set ingest.listen: %w", c.Listen, err)
+	}
+	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	return s, nil
 }

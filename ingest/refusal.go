@@ -66,8 +66,12 @@ func refuseKey(err error) *refusal {
 		return refuse(http.StatusUnauthorized, "wrong_key", "%v", err)
 	case errors.Is(err, account.ErrExpired):
 		return refuse(http.StatusUnauthorized, "expired_key", "%v", err)
+	case errors.Is(err, account.ErrRevoked):
+		return refuse(http.StatusUnauthorized, "revoked_key", "%v", err)
+	case errors.Is(err, account.ErrNetwork):
+		return refuse(http.StatusForbidden, "network", "%v", err)
 	}
-	// An error of a registry that could not look: the key may be right.
+	// An error of a registry that could not look, account.ErrKeysAway: the key may be right.
 	return busy(http.StatusServiceUnavailable, "key_check", retryAfter, "the API key cannot be checked now, send the frame again later")
 }
 

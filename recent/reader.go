@@ -184,3 +184,13 @@ func (r *Reader) Close() {
 	r.touches.close()
 	r.link.close()
 }
+
+// Do calls f with the reader's connection to Redis, for what is kept there beside frames. The error is f's, or wraps ErrAway when Redis is known to be away; an error of Redis's
+// connection makes it count as away for everybody, but not one that comes from ctx having ended.
+func (r *Reader) Do(ctx context.Context, f func(rueidis.Client) error) error {
+	client, err := r.link.get(ctx)
+	if err != nil {
+		return err
+	}
+	return r.link.judge(ctx, f(client))
+}

@@ -11,9 +11,11 @@ const (
 	ServiceRole = "service" // the roles store, api and all
 	ReaderRole  = "reader"  // the role api alone
 	SchemaRole  = "schema"  // ringwatch schema
+	KeysRole    = "keys"    // ringwatch key
+	IngestRole  = "ingest"  // the role ingest alone, which reads API keys
 )
 
-// Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A service may read everything and write all but the cutover table; it
+// Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A service may read everything and write all but the cutover table and the API keys; it
 // cannot change the schema. The grants name tables, so they are to be repeated after new tables have come, which ringwatch schema apply and cutover say.
 func (s *Store) Grants(ctx context.Context, kind, role string) ([]string, error) {
 	role = `"` + strings.ReplaceAll(role, `"`, `""`) + `"`
@@ -34,11 +36,15 @@ func (s *Store) Grants(ctx context.Context, kind, role string) ([]string, error)
 		}
 		list := []string{grant("SELECT", "KEYSPACE "+keyspace)}
 		for _, t := range tables {
-			if t.name != cutoverTable {
+			if t.name != cutoverTable && t.name != keysTable {
 				list = append(list, grant("MODIFY", "TABLE "+s.table(t.name)))
 			}
 		}
 		return list, nil
+	case KeysRole:
+		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("MODIFY", "TABLE "+s.table(keysTable))}, nil
+	case IngestRole:
+		return []string{grant("SELECT", "TABLE "+s.table(keysTable))}, nil
 	}
-	return nil, fmt.Errorf("store: there is no kind of role %q; name %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole)
+	return nil, fmt.Errorf("store: there is no kind of role %q; name %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 }

@@ -177,7 +177,7 @@ func TestRolesInCassandra(t *testing.T) {
 		}
 		return list
 	}
-	for _, role := range []string{"svc", "rdr", "adm"} {
+	for _, role := range []string{"svc", "rdr", "adm", "kys", "ing"} {
 		must("CREATE ROLE " + role + " WITH LOGIN = true AND PASSWORD = '" + role + "'")
 	}
 	must("CREATE KEYSPACE " + config.Keyspace + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
@@ -195,6 +195,10 @@ func TestRolesInCassandra(t *testing.T) {
 	t.Log(strings.Join(printed, "\n"))
 	must(printed...)
 	must(grants(ReaderRole, "rdr")...)
+	checkKeyRoles(t, service, as("kys"), as("ing"), func() {
+		must(grants(KeysRole, "kys")...)
+		must(grants(IngestRole, "ing")...)
+	})
 
 	pick := seeded(t, 700)
 	var want windowtest.Samples

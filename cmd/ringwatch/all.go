@@ -18,14 +18,16 @@ import (
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
 //	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
 //	reader ──GET──► api.Server ──► recent.Reader ──(miss, or Redis away)──► store.Store
+//
+//	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
 // process is what the roles of one process share.
 type process struct {
 	*config
-	accounts *account.Registry
-	door     *account.Door // one for all listeners: guessing at one counts at the other
-	metrics  *prometheus.Registry
-	log      *slog.Logger
+	keyring *account.Keyring
+	door    *account.Door // one for all listeners: guessing at one counts at the other
+	metrics *prometheus.Registry
+	log     *slog.Logger
 
 	from        time.Time                   // where the store role walks back to; zero: nowhere
 	database    *store.Store                // once a role has opened it
@@ -38,8 +40,10 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	if err != nil {
 		return nil, err
 	}
-	p := &process{config: c, accounts: registry, door: account.NewDoor(registry.Authenticate), metrics: prometheus.NewRegistry(), log: logger(c.Log)}
-	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := &process{config: c, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
+	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
+	p.door = account.NewDoor(p.keyring.Authenticate)
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config)
 	return p, reach(ctx, p.log, f.Wait, pick(c)...)
 }
@@ -73,5 +77,41 @@ func (c *allCmd) Run(ctx context.Context) error {
 		}
 		parts = append(parts, more...)
 	}
-	return p.run(ctx, parts...)
+	keys, err := p.keyParts()
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(parts, keys...)...)
+}
+
+// keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in the background: what the configuration has is enough to start with.
+func (p *process) keyParts() ([]part, error) {
+	if !p.Keys.Stored {
+		return nil, nil
+	}
+	if p.database != nil {
+		return []part{p.keyring.Run}, nil
+	}
+	p.Cassandra.Log = p.log
+	db, err := store.New(p.Cassandra, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.database = db
+	return []part{p.keyring.Run, func(ctx context.Context) error {
+		defer db.Close()
+		if err := db.Connect(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}}, nil
+}
+
+// readKeys is what the keyring reads with.
+func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
+	if p.database == nil {
+		return nil, store.ErrNotConnected
+	}
+	return storedKeys(ctx, p.database)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
@@ -24,7 +25,11 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, parts...)
+	keys, err := p.keyParts()
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(parts, keys...)...)
 }
 
 // apiParts wires HTTP → Redis, else Cassandra.
@@ -37,8 +42,14 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	limiter, err := limit.New(p.Limits, reader.Do, p.metrics)
+	if err != nil {
+		reader.Close()
+		return nil, err
+	}
 	server, err := api.New(p.API, api.Deps{
 		Admit:       p.door.Admit,
+		Limit:       limiter.Take,
 		Store:       apiStore{db},
 		Rollups:     apiStore{db}.ReadRollup,
 		LastSeen:    db.LastSeen,

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/ingest"
+	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -19,6 +20,8 @@ import (
 // where it was made and not on the day its role is started.
 type config struct {
 	Accounts  []account.Account
+	Keys      account.KeyringConfig
+	Limits    limit.Config
 	Kafka     stream.Config
 	Cassandra store.Config
 	Redis     recent.Config
@@ -41,6 +44,8 @@ type logConfig struct {
 
 func defaultConfig() config {
 	return config{
+		Keys:      account.DefaultKeyringConfig(),
+		Limits:    limit.DefaultConfig(),
 		Kafka:     stream.DefaultConfig(),
 		Cassandra: store.DefaultConfig(),
 		Redis:     recent.DefaultConfig(),
@@ -68,7 +73,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	c := defaultConfig()
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}

@@ -38,6 +38,7 @@ func mustStock(t *testing.T) *stock {
 	s.ingest = fmt.Sprintf("http://127.0.0.1:%d", port)
 	config := s.file(t, "ringwatch.yaml", fmt.Sprintf(`accounts:
   - {name: default, clusters: ["*"], keys: [{name: w, sha256: %s, scopes: [write]}, {name: r, sha256: %s, scopes: [read]}]}
+keys: {stored: false}
 kafka: {brokers: [%q], topic: doctor-%d}
 ingest: {listen: "127.0.0.1:%d"}
 `, account.Hash(s.write), account.Hash(s.read), broker.Addr(), port, port), 0o600)

@@ -18,7 +18,11 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, parts...)
+	keys, err := p.keyParts()
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(parts, keys...)...)
 }
 
 // ingestParts wires HTTP → checks → Kafka.

@@ -173,7 +173,7 @@ func (c *schemaDropCmd) Run(ctx context.Context) error {
 type schemaGrantsCmd struct {
 	schemaFlags
 	Role string `required:"" help:"The role's name."`
-	For  string `enum:"service,reader,schema" default:"service" help:"What it is for: service (store, api, all), reader (api alone) or schema (ringwatch schema)."`
+	For  string `enum:"service,reader,schema,keys,ingest" default:"service" help:"What it is for: service (store, api, all), reader (api alone), schema (ringwatch schema), keys (ringwatch key) or ingest (ingest alone)."`
 }
 
 func (c *schemaGrantsCmd) Run(ctx context.Context) error {

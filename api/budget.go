@@ -1,0 +1,109 @@
+package api
+
+import (
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// budget counts what an answer would have, before its first byte, against what the configuration allows.
+type budget struct {
+	config *Config
+	// field and remedy are what a request with too many values should change.
+	field, remedy string
+
+	series, points int
+	bytes          int64 // of the answer before it is packed, to about a fifth
+}
+
+// What JSON and exposition text take, in bytes.
+const (
+	headBytes    = 80  // of a series, apart from its labels
+	valueBytes   = 62  // of a number and its time
+	summaryBytes = 190 // of a histogram's count, sum and quantiles
+	bucketBytes  = 40
+	rollupBytes  = 170
+	lineBytes    = 40 // of exposition text, apart from the labels
+)
+
+// add counts series as getMetrics writes them.
+func (b *budget) add(list []window.Series) error {
+	for i := range list {
+		s := &list[i]
+		b.bytes += headBytes + labelBytes(s.Labels)
+		b.points += len(s.At)
+		switch {
+		case s.Metric.Kind.IsHistogram():
+			for j := range s.Histograms {
+				b.bytes += valueBytes/2 + 2*summaryBytes + bucketBytes*filled(s.Histograms[j].Counts)
+			}
+		case s.Metric.Kind == frame.String:
+			for _, text := range s.Strings {
+				b.bytes += valueBytes + int64(len(text))
+			}
+		default:
+			b.bytes += valueBytes * int64(len(s.At))
+		}
+	}
+	b.series += len(list)
+	return b.check()
+}
+
+// addLines counts series as writeExposition writes them.
+func (b *budget) addLines(list []window.Series) error {
+	for i := range list {
+		s, lines := &list[i], int64(1)
+		if s.Metric.Kind.IsHistogram() {
+			lines = int64(len(s.Histograms[0].Counts)/boundStep + 5)
+		}
+		b.bytes += lines * (lineBytes + labelBytes(s.Labels))
+	}
+	b.series += len(list)
+	b.points += len(list)
+	return b.check()
+}
+
+// addRollups counts series as getRollups writes them.
+func (b *budget) addRollups(list []rollup.Series) error {
+	for i := range list {
+		s := &list[i]
+		b.bytes += headBytes + labelBytes(s.Labels)
+		b.points += len(s.Points)
+		for j := range s.Points {
+			b.bytes += rollupBytes
+			if s.Metric.Kind.IsHistogram() {
+				b.bytes += bucketBytes * filled(s.Points[j].Increases)
+			}
+		}
+	}
+	b.series += len(list)
+	return b.check()
+}
+
+func (b *budget) check() error {
+	switch {
+	case b.series > b.config.MaxSeries:
+		return bad("too_many_series", "metrics", "the answer would have more than %d series: ask for fewer metrics, or one node at a time", b.config.MaxSeries)
+	case b.points > b.config.MaxPoints:
+		return bad("too_many_values", b.field, "the answer would have more than %d values: %s", b.config.MaxPoints, b.remedy)
+	case b.bytes > b.config.MaxResponseBytes:
+		return bad("too_large", b.field, "the answer would have more than %d MiB: %s", b.config.MaxResponseBytes>>20, b.remedy)
+	}
+	return nil
+}
+
+func labelBytes(l labels.Labels) (n int64) {
+	l.Range(func(l labels.Label) { n += int64(len(l.Name) + len(l.Value) + 6) })
+	return n
+}
+
+func filled(counts []int64) (n int64) {
+	for _, c := range counts {
+		if c != 0 {
+			n++
+		}
+	}
+	return n + 1
+}

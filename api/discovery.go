@@ -1,0 +1,88 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
+// target is one of Prometheus's HTTP service discovery: an address, and labels. Those beginning with __ configure the scrape or are for relabelling; the others become labels of
+// what the scrape says of itself, such as up.
+type target struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
+// meta begins the labels that are for relabelling only.
+const meta = "__meta_ringwatch_"
+
+// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of them at this API. A node that has been silent for longer than DiscoverySpan is none.
+func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	values, err := parameters(r, "by", "cluster")
+	if err != nil {
+		return err
+	}
+	by := values.Get("by")
+	if by != "" && by != "node" && by != "cluster" {
+		return bad("bad_by", "by", "unknown by=%s: there are node and cluster", by)
+	}
+	nodes, err := s.describe(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	base := s.base(r)
+	list := []*target{}
+	clusters := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan || values.Has("cluster") && n.Cluster != values.Get("cluster") {
+			continue
+		}
+		if by == "cluster" {
+			if !clusters[n.Cluster] {
+				clusters[n.Cluster] = true
+				list = append(list, newTarget(base, "/v1/clusters/"+url.PathEscape(n.Cluster)+"/prometheus", n.Cluster, map[string]string{"cluster": n.Cluster}))
+			}
+			continue
+		}
+		instance := n.Address
+		if instance == "" {
+			instance = n.ID.String()
+		}
+		labels := map[string]string{"cluster": n.Cluster, "datacenter": n.Datacenter, "rack": n.Rack, "node": n.ID.String(), meta + "state": n.State}
+		for name, value := range n.Facts {
+			labels[meta+"fact_"+labelName(name)] = value
+		}
+		list = append(list, newTarget(base, "/v1/nodes/"+n.ID.String()+"/prometheus", instance, labels))
+	}
+	return writeJSON(w, r, list)
+}
+
+func newTarget(base *url.URL, path, instance string, labels map[string]string) *target {
+	labels["__scheme__"], labels["__metrics_path__"], labels["instance"] = base.Scheme, path, instance
+	return &target{Targets: []string{base.Host}, Labels: labels}
+}
+
+// base is how the asking Prometheus reaches this API: as it did just now, unless the configuration says otherwise.
+func (s *Server) base(r *http.Request) *url.URL {
+	if u, err := url.Parse(s.config.PublicURL); s.config.PublicURL != "" && err == nil {
+		return u
+	}
+	if r.TLS != nil {
+		return &url.URL{Scheme: "https", Host: r.Host}
+	}
+	return &url.URL{Scheme: "http", Host: r.Host}
+}
+
+// labelName replaces what a label's name may not have.
+func labelName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '_'
+	}, name)
+}

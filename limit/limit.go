@@ -1,0 +1,150 @@
+// Package limit counts the requests of each account and of each node, over all processes that share a Redis.
+//
+// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock. While Redis is away or
+// slow each process enforces the same rates for itself, so that n processes let n times as much through; a request never waits longer for Redis than Config.Timeout.
+//
+// What bites: a refusal is counted for nothing, so who asks again at once is refused again, for as long as it is told.
+package limit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/rueidis"
+)
+
+// Rates are what one account may do.
+type Rates struct {
+	RequestsPerSecond     float64 `yaml:"requests_per_second"`
+	Burst                 int     `yaml:"burst"` // at once, after a pause
+	NodeRequestsPerSecond float64 `yaml:"node_requests_per_second"`
+	NodeBurst             int     `yaml:"node_burst"`
+}
+
+// Config is the rates of accounts and how long to wait for Redis.
+type Config struct {
+	// The rates of every account, as in Rates.
+	RequestsPerSecond     float64 `yaml:"requests_per_second"`
+	Burst                 int     `yaml:"burst"`
+	NodeRequestsPerSecond float64 `yaml:"node_requests_per_second"` // 0.1 with a burst of 2: two requests in 20 s
+	NodeBurst             int     `yaml:"node_burst"`
+	// Accounts have other rates than these, where theirs is not 0.
+	Accounts map[string]Rates `yaml:"accounts"`
+
+	Timeout time.Duration `yaml:"timeout"` // how long a request may wait for Redis
+	Backoff time.Duration `yaml:"backoff"` // how long Redis is not asked after it has failed to answer
+}
+
+// DefaultConfig lets a Prometheus scrape a fleet of 10,000 nodes every five seconds, and stops a program that runs wild.
+func DefaultConfig() Config {
+	return Config{
+		RequestsPerSecond: 2_000, Burst: 10_000, NodeRequestsPerSecond: 20, NodeBurst: 100,
+		Timeout: 250 * time.Millisecond, Backoff: time.Second,
+	}
+}
+
+// Validate returns everything that is wrong with the configuration, at once.
+func (c *Config) Validate() error {
+	var wrong []error
+	check := func(where string, perSecond float64, burst int, least float64) {
+		if !(perSecond >= least && perSecond <= 1e6) {
+			wrong = append(wrong, fmt.Errorf("%srequests_per_second is %g: use more than 0 and at most 1000000", where, perSecond))
+		}
+		if burst < int(math.Ceil(least)) || burst > 1e9 {
+			wrong = append(wrong, fmt.Errorf("%sburst is %d: use 1 to 1000000000", where, burst))
+		}
+	}
+	const slowest = 1e-6
+	check("", c.RequestsPerSecond, c.Burst, slowest)
+	check("node_", c.NodeRequestsPerSecond, c.NodeBurst, slowest)
+	for name, r := range c.Accounts {
+		check("accounts."+name+".", r.RequestsPerSecond, r.Burst, 0)
+		check("accounts."+name+".node_", r.NodeRequestsPerSecond, r.NodeBurst, 0)
+	}
+	for name, d := range map[string]time.Duration{"timeout": c.Timeout, "backoff": c.Backoff} {
+		if d <= 0 {
+			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", name, d))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// pace is a rate as the script has it.
+type pace struct {
+	interval int64 // µs a request
+	burst    int64
+}
+
+func newPace(perSecond float64, burst int) pace {
+	return pace{max(1, int64(1e6/perSecond)), int64(burst)}
+}
+
+// rates returns the paces of an account and of its nodes.
+func (c *Config) rates(account string) [2]pace {
+	r := c.Accounts[account]
+	either := func(own, all float64) float64 {
+		if own > 0 {
+			return own
+		}
+		return all
+	}
+	return [2]pace{
+		newPace(either(r.RequestsPerSecond, c.RequestsPerSecond), int(either(float64(r.Burst), float64(c.Burst)))),
+		newPace(either(r.NodeRequestsPerSecond, c.NodeRequestsPerSecond), int(either(float64(r.NodeBurst), float64(c.NodeBurst)))),
+	}
+}
+
+// Whose limit a request has met.
+const (
+	Account = "account"
+	Node    = "node"
+)
+
+// Limiter counts requests. Its methods may be called from many goroutines.
+type Limiter struct {
+	config    Config
+	do        func(context.Context, func(rueidis.Client) error) error
+	local     local
+	decisions *prometheus.CounterVec
+	awayUntil atomic.Int64 // ns since the Unix epoch
+}
+
+// New checks the configuration and registers metrics. do calls a function with a client of Redis, as recent.Reader.Do does; nil: each process counts for itself.
+func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Limiter, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	l := &Limiter{
+		config: c, do: do,
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", Help: "Requests counted, by where (redis, or local while Redis is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
+	}
+	for _, by := range []string{"redis", "local"} {
+		for _, refused := range []string{"none", Account, Node} {
+			l.decisions.WithLabelValues(by, refused)
+		}
+	}
+	return l, reg.Register(l.decisions)
+}
+
+// Take counts a request of an account, and of one of its nodes if node is not empty. It returns 0 if the request may go on, else how long to wait, and whose limit it has met,
+// Account or Node; then it was not counted.
+func (l *Limiter) Take(ctx context.Context, account, node string) (after time.Duration, whose string) {
+	rates := l.config.rates(account)
+	by := "redis"
+	after, whose, err := l.shared(ctx, account, node, rates)
+	if err != nil {
+		by = "local"
+		after, whose = l.local.take(account, node, rates)
+	}
+	refused := whose
+	if after == 0 {
+		refused = "none"
+	}
+	l.decisions.WithLabelValues(by, refused).Inc()
+	return after, whose
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+func TestKeys(t *testing.T) {
+	s := mustOpen(t, testConfig(t, engines.SharedCassandra(t).Addr(), newClock(base)))
+	if _, err := s.Keys(t.Context()); err == nil || !strings.Contains(err.Error(), "ringwatch schema apply") {
+		t.Error("keys without a table:", err)
+	}
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Keys(t.Context()); err != nil || len(list) != 0 {
+		t.Fatal(list, err)
+	}
+	first := Key{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff", Scopes: []string{"read"}, Created: base, CreatedBy: "eve@desk"}
+	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff", Scopes: []string{"read", "write"}, Networks: []string{"10.0.0.0/8"}, Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
+	for _, k := range []Key{second, first} {
+		if err := s.CreateKey(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.RevokeKey(t.Context(), "b", base+3, "adam@desk"); err != nil {
+		t.Fatal(err)
+	}
+	second.Revoked, second.RevokedBy = base+3, "adam@desk"
+	list, err := s.Keys(t.Context())
+	if err != nil || !reflect.DeepEqual(list, []Key{first, second}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// checkKeyRoles: a service reads API keys and cannot make any; the role for ringwatch key can; ingest's reads them and nothing else.
+func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
+	t.Helper()
+	ctx := t.Context()
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil || Retryable(err) || !strings.Contains(err.Error(), "permission") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	k := Key{ID: "k", Account: "a", Name: "n", SHA256: "00", Scopes: []string{"read"}, Created: base, CreatedBy: "eve"}
+	refused("keys without a right", keys.CreateKey(ctx, k))
+	_, err := ingest.Keys(ctx)
+	refused("ingest without a right", err)
+	grant()
+	refused("a service's key", service.CreateKey(ctx, k))
+	refused("a service's revocation", service.RevokeKey(ctx, "k", base, "svc"))
+	if err := keys.CreateKey(ctx, k); err != nil {
+		t.Error(err)
+	}
+	if err := keys.RevokeKey(ctx, "k", base, "eve"); err != nil {
+		t.Error(err)
+	}
+	for name, s := range map[string]*Store{"service": service, "keys": keys, "ingest": ingest} {
+		if list, err := s.Keys(ctx); err != nil || len(list) != 1 || list[0].Revoked != base {
+			t.Errorf("%s reads %+v, %v", name, list, err)
+		}
+	}
+	refused("ingest's write", ingest.CreateKey(ctx, k))
+	_, err = ingest.Nodes(ctx, "a")
+	refused("ingest's look at nodes", err)
+}
