@@ -35,7 +35,9 @@ type Config struct {
 	MaxRange time.Duration `yaml:"max_range"`
 	// MaxPoints bounds the values in an answer. A million are about 60 MB of JSON.
 	MaxPoints int `yaml:"max_points"`
-	// MaxSelectors bounds how often metrics= may be there.
+	// MaxSeries bounds the label sets in an answer of /v1/series. A million are about 200 MB of JSON, 5 packed.
+	MaxSeries int `yaml:"max_series"`
+	// MaxSelectors bounds how often metrics= or match[]= may be there.
 	MaxSelectors int `yaml:"max_selectors"`
 	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
@@ -55,6 +57,7 @@ func DefaultConfig() Config {
 		RecentSpan:      15 * time.Minute,
 		MaxRange:        31 * 24 * time.Hour,
 		MaxPoints:       1_000_000,
+		MaxSeries:       1_000_000,
 		MaxSelectors:    32,
 		NodesTTL:        5 * time.Second,
 		RequestTimeout:  30 * time.Second,
@@ -79,6 +82,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxPoints < 1 {
 		wrong = append(wrong, fmt.Errorf("max_points is %d, it must be more than nothing", c.MaxPoints))
+	}
+	if c.MaxSeries < 1 {
+		wrong = append(wrong, fmt.Errorf("max_series is %d, it must be more than nothing", c.MaxSeries))
 	}
 	if c.MaxSelectors < 1 {
 		wrong = append(wrong, fmt.Errorf("max_selectors is %d, it must be more than nothing", c.MaxSelectors))
@@ -121,6 +127,11 @@ type Deps struct {
 	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
+
+	// Series knows which series there are; nil: there are no endpoints for them.
+	Series Series
+	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
+	SeriesState func() string
 
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.
