@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-store
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-store bench-series
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -79,3 +79,6 @@ bench-rollup: ## what closing and rolling up windows costs the store, from the r
 
 bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-nodes 200 -hours 6' for all of it, hours
 	@go run ./bench/store $(ARGS)
+
+bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in memory, loading and matching, 5 minutes
+	@go run ./bench/series

@@ -47,7 +47,7 @@ type Config struct {
 	MaxSeries int `yaml:"max_series"`
 	// MaxResponseBytes bounds an answer before it is packed.
 	MaxResponseBytes int64 `yaml:"max_response_bytes"`
-	// MaxSelectors bounds how often metrics= may be there.
+	// MaxSelectors bounds how often metrics= or match[]= may be there.
 	MaxSelectors int `yaml:"max_selectors"`
 	// MaxQueryBytes bounds what stands after the ? of a URL, MaxRequestBytes a request's body.
 	MaxQueryBytes   int   `yaml:"max_query_bytes"`
@@ -155,6 +155,11 @@ type Deps struct {
 	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
+
+	// Series knows which series there are; nil: there are no endpoints for them.
+	Series Series
+	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
+	SeriesState func() string
 
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.

@@ -16,11 +16,13 @@ func getHealthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "healthy\n")
 }
 
-// readyAnswer says what the server can reach. Without the recent source every answer is still right, so that does not make it unready.
+// readyAnswer says what the server can reach. Without the recent source every answer is still right, so that does not make it unready; nor does the index of series
+// while it is loaded, because its answers say what they lack and all others need none of it.
 type readyAnswer struct {
 	Ready  bool   `json:"ready"`
 	Store  string `json:"store"`  // "ok" or what is wrong
 	Recent string `json:"recent"` // the same, or "off"
+	Series string `json:"series"` // "ok", "off", or what the index of series lacks
 }
 
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +36,10 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 		}
 		recent <- ok(s.deps.RecentReady(ctx))
 	}()
-	a := readyAnswer{Store: ok(s.deps.StoreReady(ctx)), Recent: <-recent}
+	a := readyAnswer{Store: ok(s.deps.StoreReady(ctx)), Recent: <-recent, Series: "off"}
+	if s.deps.SeriesState != nil {
+		a.Series = s.deps.SeriesState()
+	}
 	a.Ready = a.Store == "ok"
 	w.Header().Set("Content-Type", "application/json")
 	if !a.Ready {
@@ -60,6 +65,7 @@ const home = `<!doctype html>
 <li>/v1/nodes/{id}/metrics?metrics=…: newest values; with &amp;period=15m, or &amp;from=…&amp;to=…, and &amp;step=1m those of a time range
 <li>/v1/nodes/{id}/prometheus, /v1/clusters/{cluster}/prometheus: everything newest, as exposition text
 <li><a href="/v1/discovery">/v1/discovery</a>: the nodes as targets of a Prometheus
+<li>/v1/series?match[]=…: which series there are; <a href="/v1/labels">/v1/labels</a>, /v1/label/{name}/values: their labels
 <li><a href="/-/healthy">/-/healthy</a>, <a href="/-/ready">/-/ready</a>, <a href="/metrics">/metrics</a>: this server itself
 </ul>
 </html>

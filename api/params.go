@@ -15,7 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 )
 
-// parameters returns the query's, each of which must be allowed, and once unless it is metrics.
+// parameters returns the query's, each of which must be allowed, and once unless it is metrics or match[].
 func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -28,7 +28,7 @@ func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 			}
 			return nil, bad("unknown_parameter", name, "unknown parameter: there are %s", strings.Join(allowed, ", "))
 		}
-		if len(values) > 1 && name != "metrics" {
+		if len(values) > 1 && name != "metrics" && name != "match[]" {
 			return nil, bad("repeated_parameter", name, "%s is there more than once", name)
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	default:
 		return nil, bad("bad_format", "format", "unknown format %q: there are json and prometheus", f)
 	}
-	if q.selectors, err = s.selectors(values["metrics"]); err != nil {
+	if q.selectors, err = s.selectors("metrics", values["metrics"]); err != nil {
 		return nil, err
 	}
 	if err := s.parseRange(q, values); err != nil {
@@ -80,15 +80,15 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	return q, nil
 }
 
-func (s *Server) selectors(list []string) ([][]*labels.Matcher, error) {
+func (s *Server) selectors(field string, list []string) ([][]*labels.Matcher, error) {
 	if len(list) > s.config.MaxSelectors {
-		return nil, bad("too_many_metrics", "metrics", "metrics is there %d times, %d are allowed: use a selector such as {__name__=~\"a|b\"}", len(list), s.config.MaxSelectors)
+		return nil, bad("too_many_metrics", field, "%s is there %d times, %d are allowed: use a selector such as {__name__=~\"a|b\"}", field, len(list), s.config.MaxSelectors)
 	}
 	var all [][]*labels.Matcher
 	for _, text := range list {
 		matchers, err := s.parser.ParseMetricSelector(text)
 		if err != nil {
-			return nil, bad("bad_matcher", "metrics", "%q is no series selector: %v", text, err)
+			return nil, bad("bad_matcher", field, "%q is no series selector: %v", text, err)
 		}
 		all = append(all, matchers)
 	}

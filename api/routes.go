@@ -25,7 +25,7 @@ type route struct {
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return []route{
+	return append(s.seriesRoutes(), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/nodes/{id}/metrics", scoped: s.getMetrics},
@@ -36,7 +36,7 @@ func (s *Server) routes() []route {
 		{pattern: "GET /-/ready", open: s.getReady},
 		{pattern: "GET /metrics", open: promhttp.HandlerFor(s.deps.Metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP},
 		{pattern: "GET /{$}", open: getHome},
-	}
+	}...)
 }
 
 // Patterns returns the patterns of all endpoints, such as "GET /v1/nodes".

@@ -30,7 +30,8 @@ var mayImport = map[string][]string{
 	"store":   {"frame", "window", "rollup", "ring"},
 	"recent":  {"frame", "window"},
 	"doctor":  {"frame"},
-	"api":     {"frame", "window", "rollup", "account", "front"},
+	"series":  {"frame", "window"},
+	"api":     {"frame", "window", "rollup", "series", "account", "front"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -83,7 +84,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "api", "account", "front", "limit"} {
+	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -13,6 +13,7 @@ import (
 const (
 	freshTable   = "fresh"
 	seriesTable  = "series"
+	writtenTable = "series_written"
 	nodesTable   = "nodes"
 	cutoverTable = "schema_cutovers"
 	rawTable     = "v3_raw"
@@ -76,7 +77,7 @@ func (c *Config) tables() []tableLayout {
 		cluster:   []columnLayout{{name: "day", kind: "timestamp"}, {name: "entity_type", kind: "text"}, {name: "hash", kind: "blob"}},
 		rest:      []columnLayout{{name: "blob", kind: "blob"}},
 		ttl:       c.RawTTL + 24*time.Hour, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 16),
-	}, {
+	}, writtenLayout(), {
 		name:      nodesTable,
 		comment:   "Ringwatch: the newest key frame of each node",
 		partition: []columnLayout{account},

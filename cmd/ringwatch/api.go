@@ -32,9 +32,13 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → Redis, else Cassandra.
+// apiParts wires HTTP → Redis, else Cassandra; and HTTP → the index of series ← Cassandra.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	db, err := p.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, loader, err := p.seriesParts(db)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +57,8 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Store:       apiStore{db},
 		Rollups:     apiStore{db}.ReadRollup,
 		LastSeen:    db.LastSeen,
+		Series:      index,
+		SeriesState: loader.State,
 		StoreReady:  func(context.Context) error { return db.Ready() },
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
@@ -68,7 +74,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	return []part{func(ctx context.Context) error {
 		defer reader.Close()
 		return server.Run(ctx)
-	}}, nil
+	}, loader.Run}, nil
 }
 
 // apiStore is store.Store in the words of api.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -27,6 +28,7 @@ type config struct {
 	Redis     recent.Config
 	Ingest    ingest.Config
 	API       api.Config `yaml:"api"`
+	Series    series.Config
 	Store     consumerConfig
 	Recent    consumerConfig
 	Log       logConfig
@@ -51,6 +53,7 @@ func defaultConfig() config {
 		Redis:     recent.DefaultConfig(),
 		Ingest:    ingest.DefaultConfig(),
 		API:       api.DefaultConfig(),
+		Series:    series.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
 		Log:       logConfig{Level: "info", Format: "text"},
@@ -74,7 +77,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
 	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
-		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("log", c.Log.validate()))
+		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

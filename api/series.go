@@ -1,0 +1,185 @@
+package api
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/series"
+)
+
+// Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in memory, no engine is asked.
+type Series interface {
+	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known.
+	Select(account string, q series.Query) (*series.Selection, error)
+}
+
+// seriesRoutes are there if Deps.Series is.
+func (s *Server) seriesRoutes() []route {
+	if s.deps.Series == nil {
+		return nil
+	}
+	return []route{
+		{pattern: "GET /v1/series", scoped: s.getSeries},
+		{pattern: "GET /v1/labels", scoped: s.getLabels},
+		{pattern: "GET /v1/label/{name}/values", scoped: s.getLabelValues},
+	}
+}
+
+// TotalHeader tells how many series match, whether the answer has all of them or limit= cut it.
+const TotalHeader = "Ringwatch-Total"
+
+// getSeries answers /v1/series: a JSON list of label sets, one per series, by node. It is written while the series are found.
+func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	values, err := parameters(r, "match[]", "from", "to", "period", "limit")
+	if err != nil {
+		return err
+	}
+	if len(values["match[]"]) == 0 {
+		return bad("no_match", "match[]", `match[]= is missing: give a series selector, for instance match[]={keyspace="shop"}`)
+	}
+	found, limit, err := s.selection(values, p)
+	if err != nil {
+		return err
+	}
+	total, _ := found.Count()
+	if limit == 0 {
+		if limit = s.config.MaxSeries; total > limit {
+			return bad("too_many_series", "match[]", "%d series match and %d are allowed: narrow match[], for instance with cluster= or node=, or take the first ones with limit=", total, limit)
+		}
+	}
+	w.Header().Set(TotalHeader, strconv.Itoa(total))
+	s.noteMissing(w, found)
+	out := answer(w, r, "application/json")
+	defer out.end()
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_ = out.WriteByte('[')
+	written := 0
+	var b []byte
+	for text := range seriesTexts(found) {
+		if written == limit {
+			break
+		}
+		b = b[:0]
+		if written++; written > 1 {
+			b = append(b, ",\n"...)
+		}
+		if _, err := out.Write(append(b, text...)); err != nil {
+			return nil // the client went away
+		}
+	}
+	_, _ = out.WriteString("]\n")
+	return nil
+}
+
+// seriesTexts iterates over label sets as JSON. A text is valid until the next one.
+func seriesTexts(found *series.Selection) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var b []byte
+		var entities [][]byte
+		for block := range found.Blocks() {
+			var place []byte
+			for _, l := range []labels.Label{{Name: "cluster", Value: block.Cluster}, {Name: "datacenter", Value: block.Datacenter}, {Name: "rack", Value: block.Rack}, {Name: "node", Value: block.Node.String()}} {
+				if l.Value != "" {
+					place = appendLabel(place, l)
+				}
+			}
+			entities = entities[:0]
+			for of := range block.Entities() {
+				var text []byte
+				for _, l := range of {
+					text = appendLabel(text, l)
+				}
+				entities = append(entities, text)
+			}
+			for m := range block.Metrics() {
+				b = append(b[:0], `{"__name__":`...)
+				b = append(appendString(b, m.Name), place...)
+				head := len(b)
+				for _, text := range entities {
+					if b = append(append(b[:head], text...), '}'); !yield(b) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func appendLabel(b []byte, l labels.Label) []byte {
+	b = append(appendString(append(b, ','), l.Name), ':')
+	return appendString(b, l.Value)
+}
+
+// getLabels answers /v1/labels: the names of the labels that series have.
+func (s *Server) getLabels(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	return s.getNames(w, r, p, (*series.Selection).Names)
+}
+
+// getLabelValues answers /v1/label/{name}/values.
+func (s *Server) getLabelValues(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	name := r.PathValue("name")
+	if !model.LegacyValidation.IsValidLabelName(name) {
+		return bad("bad_label", "name", "%q is no label's name: /v1/labels lists those there are", name)
+	}
+	return s.getNames(w, r, p, func(found *series.Selection) []string { return found.Values(name) })
+}
+
+func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Principal, names func(*series.Selection) []string) error {
+	values, err := parameters(r, "match[]", "from", "to", "period", "limit")
+	if err != nil {
+		return err
+	}
+	found, limit, err := s.selection(values, p)
+	if err != nil {
+		return err
+	}
+	list := names(found)
+	w.Header().Set(TotalHeader, strconv.Itoa(len(list)))
+	if limit > 0 {
+		list = list[:min(limit, len(list))]
+	}
+	s.noteMissing(w, found)
+	return writeJSON(w, r, list)
+}
+
+// selection reads a query for series and prepares its answer. A limit of 0 is none.
+func (s *Server) selection(values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
+	var q metricsQuery
+	if q.selectors, err = s.selectors("match[]", values["match[]"]); err != nil {
+		return nil, 0, err
+	}
+	if values.Has("limit") {
+		if limit, err = strconv.Atoi(values.Get("limit")); err != nil || limit < 1 || limit > s.config.MaxSeries {
+			return nil, 0, bad("bad_limit", "limit", "limit must be a number from 1 to %d", s.config.MaxSeries)
+		}
+	}
+	if err := s.parseRange(&q, values); err != nil {
+		return nil, 0, err
+	}
+	if q.latest {
+		q.to = s.config.Clock().UnixMilli()
+		q.from = q.to
+	}
+	found, err = s.deps.Series.Select(p.Account, series.Query{From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
+	if errors.Is(err, series.ErrLoading) {
+		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", retryAfter: 5, cause: err}
+	}
+	return found, limit, err
+}
+
+// noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have.
+func (s *Server) noteMissing(w http.ResponseWriter, found *series.Selection) {
+	if found.Missing > 0 {
+		w.Header().Set(PartialHeader, strconv.Itoa(found.Missing))
+		s.metrics.partial.Inc()
+	}
+}

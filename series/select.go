@@ -1,0 +1,221 @@
+package series
+
+import (
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// ErrLoading says that nothing is known of an account yet, not even which nodes it has. A moment later there is.
+var ErrLoading = errors.New("series: the list of nodes is being loaded")
+
+// Query says which series.
+type Query struct {
+	// From and To, both inclusive and in milliseconds since the Unix epoch, are widened to whole days, and to the day before in a day's first minutes.
+	From, To int64
+	// Selectors are alternatives, each of matchers that must all match, on every label. None: all series.
+	Selectors [][]*labels.Matcher
+	// Owns limits the answer to clusters; nil: all of the account's.
+	Owns func(cluster string) bool
+}
+
+// lead is how long before a day its dictionaries count as the next day's: those come when its first window is closed.
+const lead = 15 * time.Minute
+
+// Selection is what a Query selects, as it was when Select was called. It is for one goroutine. Nothing is computed before it is asked for, and then
+// node by node.
+type Selection struct {
+	// Missing is how much the answer may lack: nodes that are not loaded yet, and dictionaries that could not be read.
+	Missing int
+
+	v           shared
+	selectors   []*selector
+	nodes       []*node
+	first, last uint16
+	seen        []uint32 // by ordinal of a metric's name: the last node, counted from 1, of which it was selected
+}
+
+// Select prepares a query's answer. The error is ErrLoading; an account of which the Loader knows that it has no nodes has no series.
+func (x *Index) Select(accountName string, q Query) (*Selection, error) {
+	a := x.account(accountName, false)
+	if a == nil {
+		return nil, ErrLoading
+	}
+	alternatives := q.Selectors
+	if len(alternatives) == 0 {
+		alternatives = [][]*labels.Matcher{nil}
+	}
+	s := &Selection{first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.listed && len(a.nodes) == 0 {
+		return nil, ErrLoading
+	}
+	s.Missing = a.pending + len(a.missing)
+	if !a.listed {
+		s.Missing++
+	}
+	s.v = a.pool.shared
+	for _, matchers := range alternatives {
+		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns))
+	}
+	s.nodes = a.candidates(s.selectors)
+	return s, nil
+}
+
+// Block is series of one node: each of its metrics of each of its entities.
+type Block struct {
+	Cluster, Datacenter, Rack string
+	Node                      uuid.UUID
+	Type                      string // of the entities
+
+	v                 *shared
+	metrics, entities []uint32
+}
+
+// Len returns how many series the block has.
+func (b *Block) Len() int { return len(b.metrics) * len(b.entities) }
+
+// Blocks iterates over what is selected, in blocks that have no series in common, by cluster, datacenter, rack and node.
+func (s *Selection) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		s.seen = make([]uint32, s.v.names)
+		var blocks []block
+		for i, n := range s.nodes {
+			blocks = blocks[:0]
+			s.each(n, func(_ *selector, e *entry, metrics, entities []uint32) {
+				blocks = s.add(blocks, block{s.v.shapes[e.shape].typ, e.place, metrics, entities}, uint32(i+1))
+			})
+			for _, b := range blocks {
+				p := &s.v.places[b.place]
+				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// block is a Block in numbers.
+type block struct {
+	typ, place        uint32
+	metrics, entities []uint32
+}
+
+// each calls visit for what a node has that matches a selector on the days asked for.
+func (s *Selection) each(n *node, visit func(sel *selector, e *entry, metrics, entities []uint32)) {
+	if n.last < s.first || n.first > s.last {
+		return
+	}
+	var id string
+	for _, sel := range s.selectors {
+		if !n.moved && !sel.place(n.entries[0].place) {
+			continue
+		}
+		if len(sel.node) > 0 {
+			if id == "" {
+				id = n.id.String()
+			}
+			if !all(sel.node, id) {
+				continue
+			}
+		}
+		for i := range n.entries {
+			e := &n.entries[i]
+			if e.first > s.last || e.last < s.first || n.moved && !sel.place(e.place) {
+				continue
+			}
+			if metrics, entities, ok := sel.shape(e.shape); ok {
+				visit(sel, e, metrics, entities)
+			}
+		}
+	}
+}
+
+// add appends what of a block is not in blocks yet. That there is nothing to compare with is the rule, and found by the names alone.
+func (s *Selection) add(blocks []block, b block, serial uint32) []block {
+	twice := false
+	for _, m := range b.metrics {
+		name := s.v.ordinals[m]
+		twice = twice || s.seen[name] == serial
+		s.seen[name] = serial
+	}
+	if !twice {
+		return append(blocks, b)
+	}
+	rest := []block{b}
+	for _, other := range blocks {
+		var left []block
+		for _, r := range rest {
+			left = s.v.subtract(left, r, other)
+		}
+		if rest = left; len(rest) == 0 {
+			break
+		}
+	}
+	return append(blocks, rest...)
+}
+
+// subtract appends what of a is not in b: its other metrics with all its entities, and those in common with its other entities.
+func (v *shared) subtract(dst []block, a, b block) []block {
+	if a.place != b.place {
+		return append(dst, a)
+	}
+	name := func(m uint32) uint32 { return v.metrics[m].name }
+	other, common := split(a.metrics, b.metrics, name)
+	if len(common) == 0 {
+		return append(dst, a)
+	}
+	if len(other) > 0 {
+		dst = append(dst, block{a.typ, a.place, other, a.entities})
+	}
+	if left, _ := split(a.entities, b.entities, func(id uint32) uint32 { return id }); len(left) > 0 {
+		dst = append(dst, block{a.typ, a.place, common, left})
+	}
+	return dst
+}
+
+// split returns which of a are not in b, and which are. Both ascend by key.
+func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
+	if len(a) == len(b) && &a[0] == &b[0] { // nearly always
+		return nil, a
+	}
+	for _, v := range a {
+		for len(b) > 0 && key(b[0]) < key(v) {
+			b = b[1:]
+		}
+		if len(b) > 0 && key(b[0]) == key(v) {
+			common = append(common, v)
+		} else {
+			other = append(other, v)
+		}
+	}
+	return other, common
+}
+
+// Count returns how many series are selected, of how many nodes. Its cost is that of finding them, not of their number.
+func (s *Selection) Count() (series, nodes int) {
+	var last uuid.UUID
+	for b := range s.Blocks() {
+		series += b.Len()
+		if nodes == 0 || b.Node != last {
+			nodes++
+			last = b.Node
+		}
+	}
+	return series, nodes
+}
+
+// Nodes returns the nodes that have any of the series, in the order of Blocks.
+func (s *Selection) Nodes() []uuid.UUID {
+	var list []uuid.UUID
+	for b := range s.Blocks() {
+		if len(list) == 0 || list[len(list)-1] != b.Node {
+			list = append(list, b.Node)
+		}
+	}
+	return list
+}

@@ -1,0 +1,315 @@
+// Package series knows which series there are: which node had which entities with which metrics on which day, in memory, and finds those that match.
+//
+// An Index is factored: what a dictionary (window.Dictionary) says is kept once for all nodes and days that it is true of, and its parts (texts, entities, lists of
+// metrics, sets of entities) once for all dictionaries. A node is then a short list of numbers with days. 10,000 nodes of 10,000 series take some ten bytes a hundred
+// series, and matching looks at each set of entities once, not at each node's. A Loader fills the Index from the store and keeps it fresh.
+//
+// What it promises: exactly the series of the dictionaries it was given match as Prometheus's matchers say, each label set once; accounts share nothing;
+// reading never waits for a reader and hardly for the Loader.
+// What bites: days are the unit of time, so an answer for an hour has also what came and went on that day; and a dictionary is known when a window
+// was closed, so a new table is found up to six minutes after it was created.
+package series
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Index is the series of all accounts. Its methods may be called from many goroutines.
+type Index struct {
+	maxBytes int // of one account
+
+	mu       sync.RWMutex
+	accounts map[string]*account
+}
+
+// account is the series of one account. Nothing of it is another's, not even a text.
+type account struct {
+	mu     sync.Mutex
+	pool   *pool
+	nodes  map[uuid.UUID]*node
+	sorted []*node // by place and id; nil: to be made anew
+	bytes  int     // of nodes
+
+	listed  bool                  // its nodes are known
+	pending int                   // of these, not loaded
+	missing map[missingKey]uint16 // dictionaries that could not be read, or had no room, with their newest day
+}
+
+type missingKey struct {
+	node uuid.UUID
+	hash window.Hash
+}
+
+// maxMissing bounds what is remembered of dictionaries that are not there.
+const maxMissing = 100_000
+
+// NewIndex returns an Index that gives each account so many bytes (an estimate; 0: no bound). Dictionaries beyond that are left out, and answers say so.
+func NewIndex(maxBytesPerAccount int) *Index {
+	return &Index{maxBytes: maxBytesPerAccount, accounts: map[string]*account{}}
+}
+
+// account returns an account, made if it is not there and make is set.
+func (x *Index) account(name string, create bool) *account {
+	x.mu.RLock()
+	a := x.accounts[name]
+	x.mu.RUnlock()
+	if a != nil || !create {
+		return a
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if a = x.accounts[name]; a == nil {
+		a = &account{pool: newPool(), nodes: map[uuid.UUID]*node{}, missing: map[missingKey]uint16{}}
+		x.accounts[name] = a
+	}
+	return a
+}
+
+// drop forgets an account.
+func (x *Index) drop(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.accounts, name)
+}
+
+// note says that an account's nodes are known and how many of them wait to be loaded.
+func (x *Index) note(name string, pending int) {
+	a := x.account(name, true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.listed, a.pending = true, pending
+}
+
+// has reports whether nothing of what the IDs say is new.
+func (x *Index) has(name string, id uuid.UUID, ids []window.DictionaryID) bool {
+	a := x.account(name, true)
+	a.mu.Lock()
+	n := a.nodes[id]
+	a.mu.Unlock()
+	return n != nil && !slices.ContainsFunc(ids, func(d window.DictionaryID) bool { return !n.has(d.Hash, []uint16{dayOf(d.Day)}) })
+}
+
+// all returns the accounts there are.
+func (x *Index) all() []*account {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	list := make([]*account, 0, len(x.accounts))
+	for _, a := range x.accounts {
+		list = append(list, a)
+	}
+	return list
+}
+
+// Unknown returns of each dictionary that the Index does not have the newest of the given IDs. All are of one node.
+func (x *Index) Unknown(accountName string, node uuid.UUID, ids []window.DictionaryID) []window.DictionaryID {
+	a := x.account(accountName, true)
+	a.mu.Lock()
+	n := a.nodes[node] // immutable
+	a.mu.Unlock()
+	newest := map[window.Hash]window.DictionaryID{}
+	var order []window.Hash
+	for _, id := range ids {
+		if n.find(id.Hash) != nil {
+			continue
+		}
+		known, found := newest[id.Hash]
+		if !found {
+			order = append(order, id.Hash)
+		}
+		if !found || known.Day < id.Day {
+			newest[id.Hash] = id
+		}
+	}
+	list := make([]window.DictionaryID, 0, len(order))
+	for _, h := range order {
+		list = append(list, newest[h])
+	}
+	return list
+}
+
+// Add says that a node had these dictionaries on these days. Those that the Index does not have must be in dictionaries, else they are left out. It may be repeated. It
+// returns how many IDs were left out, because they are nowhere or the account has its bytes.
+func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID, dictionaries map[window.Hash]*window.Dictionary) (left int) {
+	days := map[window.Hash][]uint16{}
+	var order []window.Hash
+	for _, d := range ids {
+		if days[d.Hash] == nil {
+			order = append(order, d.Hash)
+		}
+		days[d.Hash] = append(days[d.Hash], dayOf(d.Day))
+	}
+	a := x.account(accountName, true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.nodes[id]
+	var entries []entry
+	if before != nil {
+		entries = before.entries
+	}
+	changed := false
+	for _, h := range order {
+		of := entry{hash: h}
+		if known := before.find(h); known != nil {
+			of = *known
+			if before.has(h, days[h]) {
+				continue
+			}
+		} else if d := dictionaries[h]; d == nil || x.maxBytes > 0 && a.pool.bytes+a.bytes > x.maxBytes {
+			left += len(days[h])
+			a.lacks(missingKey{id, h}, slices.Max(days[h]))
+			continue
+		} else {
+			of.shape = a.pool.shapeFrom(d)
+			of.place = a.pool.place(place{d.Cluster, d.Datacenter, d.Rack})
+			delete(a.missing, missingKey{id, h})
+		}
+		entries = withDays(entries, of, days[h])
+		changed = true
+	}
+	if changed {
+		a.replace(id, newNode(id, slices.Clip(entries)))
+	}
+	return left
+}
+
+func (a *account) lacks(k missingKey, day uint16) {
+	if before, found := a.missing[k]; found || len(a.missing) < maxMissing {
+		a.missing[k] = max(before, day)
+	}
+}
+
+// has reports whether a dictionary is known to be of all these days.
+func (n *node) has(hash window.Hash, days []uint16) bool {
+	return !slices.ContainsFunc(days, func(day uint16) bool {
+		return !slices.ContainsFunc(n.entries, func(e entry) bool { return e.hash == hash && e.first <= day && day <= e.last })
+	})
+}
+
+// replace puts a node in the place of the one with its id; nil: removes it.
+func (a *account) replace(id uuid.UUID, n *node) {
+	if before := a.nodes[id]; before != nil {
+		a.bytes -= before.bytes()
+	}
+	if n == nil {
+		delete(a.nodes, id)
+	} else {
+		a.nodes[id] = n
+		a.bytes += n.bytes()
+	}
+	a.sorted = nil
+}
+
+// Forget drops what was before a day (any of its milliseconds since the Unix epoch), and nodes of which nothing is left. What no node refers to any more is let
+// go when it is a quarter of all; that costs a moment and, for as long, the memory twice.
+func (x *Index) Forget(before int64) {
+	day := dayOf(before)
+	for _, a := range x.all() {
+		a.mu.Lock()
+		for id, n := range a.nodes {
+			if left := n.since(day); left != n {
+				a.replace(id, left)
+			}
+		}
+		maps.DeleteFunc(a.missing, func(_ missingKey, newest uint16) bool { return newest < day })
+		a.compact()
+		a.mu.Unlock()
+	}
+}
+
+// compact makes the pool anew if a quarter of its shapes is of no use. Selections under way keep the old one.
+func (a *account) compact() {
+	used := make([]bool, len(a.pool.shapes))
+	count := 0
+	for _, n := range a.nodes {
+		for i := range n.entries {
+			if s := n.entries[i].shape; !used[s] {
+				used[s] = true
+				count++
+			}
+		}
+	}
+	if 4*count > 3*len(used) || len(used) == 0 {
+		return
+	}
+	old := &a.pool.shared
+	fresh := newPool()
+	shapes := make([]uint32, len(used))
+	for s, is := range used {
+		if is {
+			shapes[s] = fresh.copyShape(old, uint32(s))
+		}
+	}
+	for id, n := range a.nodes {
+		entries := slices.Clone(n.entries)
+		for i := range entries {
+			entries[i].shape = shapes[entries[i].shape]
+			entries[i].place = fresh.place(old.places[entries[i].place])
+		}
+		a.replace(id, newNode(id, entries))
+	}
+	a.pool = fresh
+}
+
+// list returns the nodes in order. The caller holds the lock; the slice is never changed.
+func (a *account) list() []*node {
+	if a.sorted == nil {
+		a.sorted = make([]*node, 0, len(a.nodes))
+		for _, n := range a.nodes {
+			a.sorted = append(a.sorted, n)
+		}
+		places := a.pool.places
+		slices.SortFunc(a.sorted, func(x, y *node) int {
+			if p, q := x.entries[0].place, y.entries[0].place; p != q {
+				return places[p].compare(places[q])
+			}
+			return slices.Compare(x.id[:], y.id[:])
+		})
+	}
+	return a.sorted
+}
+
+func (p place) compare(o place) int {
+	for _, c := range [3][2]string{{p.cluster, o.cluster}, {p.datacenter, o.datacenter}, {p.rack, o.rack}} {
+		if d := strings.Compare(c[0], c[1]); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// Stats is how large an Index is.
+type Stats struct {
+	Nodes   int
+	Series  int // metrics × entities of all dictionaries, of each once for all its days
+	Bytes   int // an estimate of the memory it takes
+	Pending int // nodes that are known and not loaded
+	Missing int // dictionaries that cannot be read or have no room
+}
+
+// Stats returns how large the Index is. It looks at every node.
+func (x *Index) Stats() Stats {
+	var s Stats
+	for _, a := range x.all() {
+		a.mu.Lock()
+		view, nodes := a.pool.shared, a.list()
+		s.Bytes += a.pool.bytes + a.bytes
+		s.Pending += a.pending
+		s.Missing += len(a.missing)
+		a.mu.Unlock()
+		s.Nodes += len(nodes)
+		for _, n := range nodes {
+			for i := range n.entries {
+				sh := view.shapes[n.entries[i].shape]
+				s.Series += len(view.lists[sh.list]) * len(view.sets[sh.set].ids)
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Who keeps all dictionaries in memory (package series) reads each node's once, and from then on only which were written since: series_written has a row per
+// window that brought some, by the time of writing. After midnight UTC that is one per node, else there are hardly any.
+
+// writtenHour is what a partition of series_written holds, in ms. With 10,000 nodes in one account the busiest, the first of a day, has some 10 MB.
+const writtenHour = 60 * 60_000
+
+// WrittenFor is how far back DictionariesWritten knows: who has not looked for longer reads every node's dictionaries again.
+const WrittenFor = 24 * time.Hour
+
+func writtenLayout() tableLayout {
+	return tableLayout{
+		name:      writtenTable,
+		comment:   "Ringwatch: which dictionaries were written when; whoever keeps them in memory looks here for what is new",
+		partition: []columnLayout{{name: "account", kind: "text"}, {name: "hour", kind: "timestamp"}},
+		cluster:   []columnLayout{{name: "at", kind: "timestamp"}, {name: "node", kind: "uuid"}, {name: "window", kind: "timestamp"}},
+		rest:      []columnLayout{{name: "dictionaries", kind: "frozen<map<text, blob>>"}}, // hashes by entity_type
+		ttl:       WrittenFor, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(1, 16),
+	}
+}
+
+// tellWritten says that dictionaries of a window are there now.
+func (s *Store) tellWritten(ctx context.Context, w *window.Window, list []window.EncodedDictionary) error {
+	if len(list) == 0 {
+		return nil
+	}
+	hashes := make(map[string][]byte, len(list))
+	for _, d := range list {
+		hashes[d.Key] = d.Hash[:]
+	}
+	at := s.millis()
+	err := s.exec(ctx, "INSERT INTO "+s.table(writtenTable)+" (account, hour, at, node, window, dictionaries) VALUES (?, ?, ?, ?, ?, ?)",
+		w.Node.Account, at-mod(at, writtenHour), at, gocql.UUID(w.Node.ID), w.Start, hashes)
+	if err != nil {
+		return fmt.Errorf("store: write which dictionaries are new: %w", err)
+	}
+	return nil
+}
+
+// DictionariesWritten returns the dictionaries that were written since a time, in milliseconds since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
+// that is under way must be allowed for: ask from two minutes earlier. What was written more than a day ago is not found here any more.
+func (s *Store) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+	var list []window.DictionaryID
+	now := s.millis() + aheadMillis
+	since = max(since, now-aheadMillis-WrittenFor.Milliseconds())
+	for hour := since - mod(since, writtenHour); hour <= now; hour += writtenHour {
+		err := s.each(ctx, func(scan func(...any) bool) bool {
+			var node gocql.UUID
+			var start int64
+			var hashes map[string][]byte
+			if !scan(&node, &start, &hashes) {
+				return false
+			}
+			for key, hash := range hashes {
+				if id, ok := dictionaryID(node, dayOf(start), key, hash); ok {
+					list = append(list, id)
+				}
+			}
+			return true
+		}, "SELECT node, window, dictionaries FROM "+s.table(writtenTable)+" WHERE account = ? AND hour = ? AND at >= ?", account, hour, since)
+		if err != nil {
+			return nil, fmt.Errorf("store: read which dictionaries are new: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
+func (s *Store) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+	var list []window.DictionaryID
+	err := s.each(ctx, func(scan func(...any) bool) bool {
+		var day int64
+		var key string
+		var hash []byte
+		if !scan(&day, &key, &hash) {
+			return false
+		}
+		if id, ok := dictionaryID(gocql.UUID(node), day, key, hash); ok {
+			list = append(list, id)
+		}
+		return true
+	}, "SELECT day, entity_type, hash FROM "+s.table(seriesTable)+" WHERE account = ? AND node = ? AND day >= ?", account, gocql.UUID(node), dayOf(from))
+	if err != nil {
+		return nil, fmt.Errorf("store: list the dictionaries of node %s: %w", node, err)
+	}
+	return list, nil
+}
+
+func dictionaryID(node gocql.UUID, day int64, key string, hash []byte) (window.DictionaryID, bool) {
+	id := window.DictionaryID{Node: uuid.UUID(node), Day: day, Key: key}
+	return id, copy(id.Hash[:], hash) == len(id.Hash) && len(hash) == len(id.Hash)
+}
+
+// dictionariesAlone is up to how many dictionaries of a node's day are read one by one; more are read with all of that day.
+const dictionariesAlone = 2
+
+// ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be read. They do not enter the store's own cache.
+func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+	byDay := map[int64]map[window.Hash]string{} // keys
+	for _, id := range ids {
+		if byDay[id.Day] == nil {
+			byDay[id.Day] = map[window.Hash]string{}
+		}
+		byDay[id.Day][id.Hash] = id.Key
+	}
+	const statement = " WHERE account = ? AND node = ? AND day = ?"
+	for day, keys := range byDay {
+		read := func(rest string, args ...any) error {
+			return s.each(ctx, func(scan func(...any) bool) bool {
+				var hash, blob []byte
+				if !scan(&hash, &blob) {
+					return false
+				}
+				if id, ok := dictionaryID(gocql.UUID(node), day, "", hash); ok && keys[id.Hash] != "" {
+					s.takeDictionary(node, id.Hash, blob, take)
+				}
+				return true
+			}, "SELECT hash, blob FROM "+s.table(seriesTable)+statement+rest, append([]any{account, gocql.UUID(node), day}, args...)...)
+		}
+		var err error
+		if len(keys) > dictionariesAlone {
+			err = read("")
+		} else {
+			for hash, key := range keys {
+				if err == nil {
+					err = read(" AND entity_type = ? AND hash = ?", key, hash[:])
+				}
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("store: read dictionaries of node %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) takeDictionary(node uuid.UUID, hash window.Hash, blob []byte, take func(window.Hash, *window.Dictionary)) {
+	d, err := window.DecodeDictionary(blob)
+	if err == nil && (window.HashOf(blob) != hash || d.Node != node) {
+		err = fmt.Errorf("%w: it has other content", window.ErrMalformed)
+	}
+	if err != nil {
+		s.metrics.Damaged.Inc()
+		s.log.Warn("store: a dictionary cannot be read", "node", node, "hash", hash, "error", err)
+		return
+	}
+	take(hash, d)
+}
