@@ -28,7 +28,8 @@ func (s *Store) Apply(ctx context.Context) error {
 // lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time.
 func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 	var done []string
-	err := s.retry(ctx, "apply schema", func() error {
+	err := s.retry(ctx, "apply schema", func() (err error) {
+		defer func() { s.applying.by(err) }()
 		plan, err := s.plan(ctx, c)
 		if err != nil {
 			return err
@@ -44,6 +45,9 @@ func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 		}
 		return s.verify(ctx)
 	})
+	if err == nil {
+		s.applying.gone()
+	}
 	return done, err
 }
 
@@ -148,7 +152,11 @@ func (s *Store) change(ctx context.Context, statement string) error {
 		}
 	}
 	if err := session.AwaitSchemaAgreement(ctx); err != nil {
-		return fmt.Errorf("store: the cluster's nodes do not agree on the schema: %w", err)
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrDisagreement, err)
+		}
+		s.note(err)
+		return err
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Store:       apiStore{db},
 		Rollups:     apiStore{db}.ReadRollup,
 		LastSeen:    db.LastSeen,
-		StoreReady:  func(context.Context) error { return db.Ready() },
+		StoreReady:  db.Ready,
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
