@@ -115,15 +115,15 @@ func explain(err error) string {
 	case errors.Is(err, ErrExpired), errors.Is(err, ErrBehind), errors.Is(err, ErrCutovers), errors.Is(err, ErrNotConnected), errors.Is(err, ErrDisagreement):
 		return "" // they speak for themselves
 	case errors.As(err, &writeTimeout):
-		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs: %d of %d replicas wrote in time", writeTimeout.Received, writeTimeout.BlockFor)
+		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs or has a full disk: %d of %d replicas wrote in time", writeTimeout.Received, writeTimeout.BlockFor)
 	case errors.As(err, &readTimeout):
 		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs: %d of %d replicas answered in time", readTimeout.Received, readTimeout.BlockFor)
 	case errors.As(err, &writeFailure):
-		return fmt.Sprintf("%d of Cassandra's replicas failed to write, look into their logs (a full disk?)", writeFailure.NumFailures)
+		return fmt.Sprintf("%d of Cassandra's replicas failed to write, look into their logs", writeFailure.NumFailures)
 	case errors.As(err, &readFailure):
 		return fmt.Sprintf("%d of Cassandra's replicas failed to read, look into their logs", readFailure.NumFailures)
 	case errors.As(err, &unavailable):
-		return fmt.Sprintf("%d replicas are up where %d are needed, start Cassandra's other nodes", unavailable.Alive, unavailable.Required)
+		return fmt.Sprintf("%d replicas are up where %d are needed, see nodetool status", unavailable.Alive, unavailable.Required)
 	case errors.As(err, &refused):
 		switch refused.Code() {
 		case gocql.ErrCodeInvalid, gocql.ErrCodeSyntax, gocql.ErrCodeConfig, gocql.ErrCodeUnprepared:

@@ -45,6 +45,9 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	return p, reach(ctx, p.log, f.Wait, pick(c)...)
 }
 
+// clock is what the roles take for now; tests let time leap.
+var clock = time.Now
+
 // part is one role's blocking run.
 type part func(context.Context) error
 

@@ -37,6 +37,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.API.Clock = clock
 	server, err := api.New(p.API, api.Deps{
 		Admit:       p.door.Admit,
 		Store:       apiStore{db},

@@ -34,8 +34,8 @@ func TestFaults(t *testing.T) {
 	f := startFaults(t)
 	f.fault(t, "FrozenReplica", "of 2 replicas wrote in time", f.two.Pause, f.two.Resume)
 	f.fault(t, "TableAltered", "run ringwatch schema apply", f.dropColumn, f.applySchema)
-	f.fault(t, "FullDisk", "replicas failed to write", f.fillDisk, f.freeDisk)
-	f.fault(t, "DeadReplica", "1 replicas are up where 2 are needed", f.two.Kill, func() error { return f.two.Restart(t.Context()) })
+	f.fault(t, "FullDisk", "1 replicas are up where 2 are needed", f.fillDisk, f.freeDisk)
+	f.fault(t, "FailingReplica", "1 of Cassandra's replicas failed to write", f.limitMutations, f.allowMutations)
 	f.awaitOffset(t)
 	for i, n := range f.nodes {
 		checkNode(t, f.db, "default", n, f.sent[i], f.first)
@@ -75,8 +75,8 @@ func startFaults(t *testing.T) *faults {
 	dir, ctx := t.TempDir(), t.Context()
 	extra := map[string]any{
 		"write_request_timeout": "500ms", "read_request_timeout": "1s", // so that it is overloaded soon
-		"disk_failure_policy": "stop", "commit_failure_policy": "ignore",
-		"commitlog_segment_size": "4MiB", // so that its disk is full soon
+		"disk_failure_policy": "stop", "commit_failure_policy": "stop", // as in the file that Cassandra ships
+		"commitlog_segment_size": "1MiB", // so that its disk is full soon
 	}
 	f := &faults{self: self, config: filepath.Join(dir, "ringwatch.yaml"), first: frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())}
 	f.at = f.first + 1234
@@ -100,6 +100,7 @@ store: {listen: "127.0.0.1:%d"}
 	cluster := gocql.NewCluster(f.one.Host)
 	cluster.Port, cluster.HostFilter = f.one.NativePort, gocql.WhiteListHostFilter(f.one.Host)
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = engines.StartTimeout, engines.StartTimeout, engines.StartTimeout
+	cluster.MaxWaitSchemaAgreement = time.Second // here nodes disagree on purpose
 	if f.cql, err = cluster.CreateSession(); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	t.Cleanup(f.db.Close)
 	for i := range 4 {
-		f.nodes = append(f.nodes, frametest.New("prod", uint64(i+1), 3))
+		f.nodes = append(f.nodes, frametest.New("prod", uint64(i+1), 40))
 	}
 	f.sent = make([][]sent, len(f.nodes))
 	return f
@@ -335,8 +336,46 @@ func (f *faults) applySchema() error {
 	return nil
 }
 
-// fillDisk leaves node two no room for another file.
-func (f *faults) fillDisk() error { return f.two.LimitFiles(0) }
+// fillDisk leaves node two no room for another file, and writes until it needs one.
+func (f *faults) fillDisk() error {
+	for _, statement := range []string{
+		"CREATE KEYSPACE ballast WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 2}",
+		"CREATE TABLE ballast.ballast (id int PRIMARY KEY, bytes blob)",
+	} {
+		if err := f.cql.Query(statement).Exec(); err != nil {
+			return err
+		}
+	}
+	if err := f.two.LimitFiles(0); err != nil {
+		return err
+	}
+	for i := range 64 {
+		if err := f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", i, make([]byte, 64<<10)).Consistency(gocql.One).Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitMutations lets node two refuse what node one, as coordinator, has let pass.
+func (f *faults) limitMutations() error { return f.setTwo("", mutationLimit) }
+
+func (f *faults) allowMutations() error { return f.setTwo(mutationLimit, "") }
+
+const mutationLimit = "max_mutation_size: 2KiB\n"
+
+// setTwo changes node two's settings and starts it again.
+func (f *faults) setTwo(old, new string) error {
+	file := filepath.Join(f.two.Dir, "cassandra.yaml")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(strings.TrimSuffix(string(b), old)+new), 0o644); err != nil {
+		return err
+	}
+	return f.two.Restart(context.Background())
+}
 
 // freeDisk does what an operator does: makes room and starts the node again.
 func (f *faults) freeDisk() error {

@@ -115,7 +115,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
-	p.Cassandra.Log = p.log
+	p.Cassandra.Log, p.Cassandra.Now = p.log, clock
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err
