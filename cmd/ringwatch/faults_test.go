@@ -80,7 +80,11 @@ func startFaults(t *testing.T) *faults {
 	}
 	f := &faults{self: self, config: filepath.Join(dir, "ringwatch.yaml"), first: frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())}
 	f.at = f.first + 1234
-	set := func(c *engines.CassandraConfig) { c.Heap, c.Extra = "400M", extra }
+	set := func(c *engines.CassandraConfig) {
+		c.Heap, c.Extra = "400M", extra
+		// A node that has missed a change of the schema asks for it after a minute.
+		c.JVMArgs = []string{"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"}
+	}
 	f.one = engines.MustCassandra(t, set)
 	f.two = engines.MustCassandra(t, set, func(c *engines.CassandraConfig) {
 		c.ListenAddress, c.StoragePort, c.NativePort, c.Rack = "127.0.0.2", f.one.StoragePort, f.one.NativePort, "rack2"
