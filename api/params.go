@@ -64,11 +64,6 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	if err := s.parseRange(q, values); err != nil {
 		return nil, err
 	}
-	if values.Has("rollup") {
-		if err := s.parseRollup(q, values.Get("rollup")); err != nil {
-			return nil, err
-		}
-	}
 	switch {
 	case q.latest && values.Has("step"):
 		return nil, bad("bad_step", "step", "step is for a time range: add period=, or from= and to=")
@@ -108,7 +103,7 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 			}
 		}
 		q.latest = true
-		return nil
+		return s.parseRollup(q, values)
 	case from != "" && period != "":
 		return bad("bad_time", "period", "give period= or from=, not both")
 	case from == "" && period == "":
@@ -144,7 +139,10 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 	if period != "" {
 		field = "period"
 	}
-	return s.tooWide(q, field, values.Get("rollup"))
+	if err := s.parseRollup(q, values); err != nil {
+		return err
+	}
+	return s.tooWide(q, field)
 }
 
 // parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from 10^11 on are milliseconds, which as seconds would

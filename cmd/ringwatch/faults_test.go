@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -157,7 +159,7 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	t.Cleanup(f.db.Close)
 	for i := range 4 {
-		f.nodes = append(f.nodes, frametest.New("prod", uint64(i+1), 40))
+		f.nodes = append(f.nodes, frametest.New("prod", uint64(i+1), 3))
 	}
 	f.sent = make([][]sent, len(f.nodes))
 	return f
@@ -361,12 +363,19 @@ func (f *faults) fillDisk() error {
 	return nil
 }
 
-// limitMutations lets node two refuse what node one, as coordinator, has let pass.
-func (f *faults) limitMutations() error { return f.setTwo("", mutationLimit) }
+// limitMutations lets node two refuse what node one, as coordinator, has let pass: from now on one node's frames have a text that does not become smaller.
+func (f *faults) limitMutations() error {
+	text := make([]byte, 45_000)
+	if _, err := rand.Read(text); err != nil {
+		return err
+	}
+	f.nodes[0].Entities[0][0].Cells[3].Text = base64.StdEncoding.EncodeToString(text)
+	return f.setTwo("", mutationLimit)
+}
 
 func (f *faults) allowMutations() error { return f.setTwo(mutationLimit, "") }
 
-const mutationLimit = "max_mutation_size: 2KiB\n"
+const mutationLimit = "max_mutation_size: 32KiB\n"
 
 // setTwo changes node two's settings and starts it again.
 func (f *faults) setTwo(old, new string) error {
