@@ -31,14 +31,18 @@ func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 	var done []string
 	err := s.retry(ctx, "apply schema", func() (err error) {
 		defer func() { s.applying.by(err) }()
-		if c.Alter { // who is asked may not have heard yet what is wrong; a role starts all the same, with what there is
+		plan, err := s.plan(ctx, c)
+		if err != nil && !errors.Is(err, ErrLoss) {
+			return err
+		}
+		if c.Alter || len(plan) > 0 {
+			// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
 			if err := s.agreement(ctx); err != nil {
 				return err
 			}
-		}
-		plan, err := s.plan(ctx, c)
-		if err != nil {
-			return err
+			if plan, err = s.plan(ctx, c); err != nil {
+				return err
+			}
 		}
 		for _, step := range plan {
 			if err := s.change(ctx, step.statement); err != nil {
