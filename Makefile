@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-store bench-series
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -76,6 +76,9 @@ bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000
 
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
 	@go run ./bench/rollup
+
+bench-closing: ## how long frames wait while the windows of 10,000 nodes are closed, 4 minutes
+	@go run ./bench/closing $(ARGS)
 
 bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-nodes 200 -hours 6' for all of it, hours
 	@go run ./bench/store $(ARGS)

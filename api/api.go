@@ -1,8 +1,8 @@
 // Package api is what users touch: the HTTP server that answers from the last fifteen minutes first and from the store otherwise.
 //
 // What it promises: every answer under /v1 is limited to the account of the request's key; every refusal is a 4xx whose JSON names the
-// field and the remedy; an answer is right whether Redis is there or not, and the server's metrics say which source gave it. Before the first
-// byte of an answer everything it needs was read, so a failure is a status and never a torn answer.
+// field and the remedy; an answer is right whether Redis is there or not, and the server's metrics say which source gave it. A failure is a status and never
+// a torn answer; where many nodes are streamed, what comes after the first is whole or says what it lacks (see stream).
 //
 // What bites: the list of an account's nodes is remembered for NodesTTL, so a new node appears that much later in lists.
 package api
@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/front"
@@ -179,6 +180,7 @@ type Server struct {
 	observer *front.Observer
 	parser   parser.Parser
 	nodes    nodeList
+	flights  singleflight.Group
 	listener net.Listener
 	http     *http.Server
 }

@@ -49,7 +49,12 @@ type fixture struct {
 // newFixture makes a fleet whose frames of the last span are in the store and, as far as they are recent, in Redis.
 func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duration, change ...func(*api.Config)) *fixture {
 	t.Helper()
-	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
+	return newFixtureOn(t, &apitest.Store{}, redis, nodes, tables, span, change...)
+}
+
+func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, tables int, span time.Duration, change ...func(*api.Config)) *fixture {
+	t.Helper()
+	f := &fixture{T: t, store: store, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
 	f.start(redis, api.Deps{Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
@@ -182,7 +187,7 @@ func (f *fixture) get(path string, query url.Values, into any) {
 	}
 }
 
-// count returns how often reads of a kind were answered by a source.
+// count returns what a counter or a gauge with these labels' values stands at.
 func (f *fixture) count(name string, values ...string) float64 {
 	f.Helper()
 	families, err := f.metrics.Gather()
@@ -204,7 +209,7 @@ func (f *fixture) count(name string, values ...string) float64 {
 					continue next
 				}
 			}
-			return m.GetCounter().GetValue()
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
 	}
 	return 0

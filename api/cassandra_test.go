@@ -63,7 +63,7 @@ func TestRealEngines(t *testing.T) {
 	if err := db.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.start(redis.Addr(), api.Deps{Store: realStore{db}, LastSeen: db.LastSeen, StoreReady: func(context.Context) error { return db.Ready() }})
+	f.start(redis.Addr(), api.Deps{Store: realStore{db}, LastSeen: db.LastSeen, StoreReady: db.Ready})
 	writer, offset := store.NewWriter(db), int64(0)
 	f.fill(2, 3, 25*time.Minute, func(b []byte) {
 		offset++

@@ -36,13 +36,9 @@ func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p 
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	all, err := s.nodes.get(r.Context(), p, s.config.NodesTTL)
+	nodes, err := s.where(r, p)
 	if err != nil {
 		return err
-	}
-	nodes := slices.DeleteFunc(all, func(n Node) bool { return n.Cluster != r.PathValue("cluster") })
-	if len(nodes) == 0 {
-		return &Error{Status: http.StatusNotFound, Reason: "unknown_cluster", Field: "cluster", Message: "this key sees no cluster with that name: GET /v1/clusters lists them"}
 	}
 	return s.exposeAll(w, r, p, nodes, "no node of this cluster")
 }

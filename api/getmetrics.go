@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,16 +20,17 @@ type nodeSeries struct {
 	series []window.Series
 	// missing says in words what is stored and cannot be read: with any, the answer is partial.
 	missing []string
+	err     error
 }
 
-// getMetrics answers /v1/nodes/{id}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
-// An element that lacks something which is stored has "partial":[…] before its payload, which says in words what, and the answer has the header PartialHeader.
+// getMetrics answers /v1/{clusters,datacenters,nodes}/{…}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
+// An element that lacks something which is stored has "partial":[…] before its payload, which says in words what; see stream.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	q, err := s.metricsQuery(r)
 	if err != nil {
 		return err
 	}
-	nodes, err := s.find(r, p)
+	nodes, err := s.where(r, p)
 	if err != nil {
 		return err
 	}
@@ -38,49 +41,38 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.latest {
 		size.field, size.remedy = "metrics", "ask for fewer metrics"
 	}
+	if q.text {
+		return s.getMetricsText(w, r, p, q, nodes, &size)
+	}
+	return s.stream(w, r, nodes, &size, func(ctx context.Context, n *Node) element {
+		series, lost, err := s.select1(ctx, p, n, q)
+		return element{
+			count: func(b *budget) error { return b.add(series) }, n: len(series), missing: lost, err: err,
+			append: func(b []byte, i int) []byte { return q.appendSeries(b, &series[i]) },
+		}
+	})
+}
+
+// getMetricsText is getMetrics for format=prometheus: lines of a metric stand together, so all nodes are read before the first byte.
+func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, size *budget) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	next := inOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
+		series, lost, err := s.select1(ctx, p, &nodes[i], q)
+		return nodeSeries{&nodes[i], slices.DeleteFunc(series, neverCounted), lost, err}
+	})
 	answers := make([]nodeSeries, len(nodes))
 	missing := make([][]string, len(nodes))
 	for i := range nodes {
-		n := &nodes[i]
-		series, lost, err := s.select1(r, p, n, q)
-		switch {
-		case err != nil:
-		case q.text:
-			series = slices.DeleteFunc(series, neverCounted)
-			err = size.addLines(series)
-		default:
-			err = size.add(series)
-		}
-		if err != nil {
+		answers[i] = next(i)
+		if err := cmp.Or(answers[i].err, size.addLines(answers[i].series)); err != nil {
 			return err
 		}
-		answers[i], missing[i] = nodeSeries{n, series, lost}, lost
+		missing[i] = answers[i].missing
 	}
 	s.notePartial(w, missing...)
 	s.metrics.points.Add(float64(size.points))
-	if q.text {
-		s.writeExposition(w, r, answers)
-		return nil
-	}
-	out := answer(w, r, "application/json")
-	defer out.end()
-	var b []byte
-	for i, a := range answers {
-		b = appendNode(b[:0], a.node, a.missing, i == 0)
-		for j := range a.series {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = appendSeries(b, &a.series[j])
-			if _, err := out.Write(b); err != nil {
-				return nil // the client went away
-			}
-			b = b[:0]
-		}
-		b = append(b, "]}"...)
-		_, _ = out.Write(b)
-	}
-	_, _ = out.WriteString("]\n")
+	s.writeExposition(w, r, answers)
 	return nil
 }
 
@@ -112,15 +104,15 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 }
 
 // select1 returns what a query asks of one node, and what is missing in it.
-func (s *Server) select1(r *http.Request, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
+func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
 	if q.latest {
-		state, err := s.latest(r.Context(), p.Account, n)
+		state, err := s.latest(ctx, p.Account, n)
 		if err != nil || state == nil {
 			return nil, nil, err
 		}
 		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), nil, nil
 	}
-	series, missing, err := s.timeRange(r.Context(), p.Account, n, q.from, q.to, q.selectors)
+	series, missing, err := s.timeRange(ctx, p.Account, n, q.from, q.to, q.selectors)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,6 +29,7 @@ type metrics struct {
 	failures  prometheus.Counter
 	points    prometheus.Counter
 	partial   prometheus.Counter
+	flights   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -39,6 +40,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		points:    prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_points_total", Help: "Values in answers."}),
 		partial:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_partial_answers_total", Help: "Answers that lack something which is stored, because it cannot be read."}),
 	}
+	m.flights = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_flights_total", Help: "Readings of a node's values; requests that want the same at the same time share one."})
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)
 	}
@@ -46,6 +48,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.reads.WithLabelValues(call, fromRecent)
 		m.reads.WithLabelValues(call, fromStore)
 	}
-	reg.MustRegister(m.reads, m.fallbacks, m.failures, m.points, m.partial)
+	reg.MustRegister(m.reads, m.fallbacks, m.failures, m.points, m.partial, m.flights)
 	return m
 }

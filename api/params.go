@@ -43,10 +43,11 @@ type metricsQuery struct {
 	step      int64        // ms, 0: every value
 	text      bool         // exposition text instead of JSON
 	rollup    rollup.Level // none: values as they were measured
+	nan       bool         // say NaN where there is no number, instead of nothing
 }
 
 func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
-	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format")
+	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format", "reportNaN")
 	if err != nil {
 		return nil, err
 	}
@@ -58,22 +59,25 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	default:
 		return nil, bad("bad_format", "format", "unknown format %q: there are json and prometheus", f)
 	}
+	switch v := values.Get("reportNaN"); {
+	case v == "true":
+		q.nan = true
+	case v != "false" && values.Has("reportNaN"):
+		return nil, bad("bad_report_nan", "reportNaN", "reportNaN is true or false, not %q", v)
+	}
 	if q.selectors, err = s.selectors("metrics", values["metrics"]); err != nil {
 		return nil, err
 	}
 	if err := s.parseRange(q, values); err != nil {
 		return nil, err
 	}
-	if values.Has("rollup") {
-		if err := s.parseRollup(q, values.Get("rollup")); err != nil {
-			return nil, err
-		}
-	}
 	switch {
 	case q.latest && values.Has("step"):
 		return nil, bad("bad_step", "step", "step is for a time range: add period=, or from= and to=")
 	case !q.latest && q.text:
 		return nil, bad("bad_format", "format", "format=prometheus shows the newest values only: leave out the time range or use format=json")
+	case q.nan && q.step > 0 && (q.to-q.from)/q.step >= maxPeriods:
+		return nil, bad("bad_step", "step", "reportNaN=true fills at most %d steps: use a wider step or less time", maxPeriods)
 	case !q.latest && len(q.selectors) == 0:
 		return nil, bad("no_metrics", "metrics", "a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
 	}
@@ -108,7 +112,7 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 			}
 		}
 		q.latest = true
-		return nil
+		return s.parseRollup(q, values)
 	case from != "" && period != "":
 		return bad("bad_time", "period", "give period= or from=, not both")
 	case from == "" && period == "":
@@ -144,7 +148,10 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 	if period != "" {
 		field = "period"
 	}
-	return s.tooWide(q, field, values.Get("rollup"))
+	if err := s.parseRollup(q, values); err != nil {
+		return err
+	}
+	return s.tooWide(q, field)
 }
 
 // parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from 10^11 on are milliseconds, which as seconds would

@@ -24,8 +24,8 @@ func (s *Server) fall(err error) {
 	s.metrics.fallbacks.WithLabelValues(reason).Inc()
 }
 
-// latest returns a node's newest state; nil without an error if there is none.
-func (s *Server) latest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
+// readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
+func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
 	var recent *window.Window
 	if s.deps.Recent != nil {
 		s.deps.Recent.Touch(accountName, n.Cluster)
@@ -80,8 +80,8 @@ func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error
 	return w, nil
 }
 
-// timeRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
-func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
+// readRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
+func (s *Server) readRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
 	if s.deps.Recent != nil && to >= recentFrom {
 		s.deps.Recent.Touch(accountName, n.Cluster)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // what is stored of them and cannot be read.
 type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) (series []rollup.Series, missing []string, err error)
 
-// The JSON of a rollup's value (rollup=5m, 1h or 1d), with numbers as those of values.go. time is the period's begin; samples is how many
+// The JSON of a rollup's value (rollup=5m, 1h or 1d, or a step of 5 minutes or more over more than 6 hours), with numbers as those of values.go. time is the period's begin; samples is how many
 // values it sums up.
 //
 //	gauge      {"time":…,"samples":"180","first":"1","last":"4","min":"0","max":"9","sum":"612","mean":"3.4"}
@@ -31,8 +32,32 @@ type Rollups func(ctx context.Context, account string, node uuid.UUID, level rol
 // increase and interval are what came between the last sample before the period and its last one, and right across restarts. In a gauge_histogram interval is
 // the sum of all samples. Texts have no rollups.
 
-// parseRollup reads rollup= into the query.
-func (s *Server) parseRollup(q *metricsQuery, text string) error {
+// RollupHeader names the level of an answer's rollups: step= chooses it where rollup= does not.
+const RollupHeader = "Ringwatch-Rollup"
+
+// rollupRange is how long a range must be, in ms, so that a step of 5 minutes or more is answered from rollups: whoever asks for less looks at values.
+const rollupRange = 6 * 60 * 60_000
+
+// noRollup as rollup= asks for values as they were measured, whatever the step.
+const noRollup = "raw"
+
+// parseRollup reads rollup= into the query, which has its time range. Without it a step that is at least the finest level's over more than a few hours is answered from the coarsest level
+// that fits into it.
+func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
+	if !values.Has("rollup") {
+		if s.deps.Rollups != nil && q.to-q.from > rollupRange {
+			for _, l := range rollup.Levels {
+				if q.step >= l.Millis {
+					q.rollup = l
+				}
+			}
+		}
+		return nil
+	}
+	text := values.Get("rollup")
+	if text == noRollup {
+		return nil
+	}
 	i := -1
 	var names []string
 	for j, l := range rollup.Levels {
@@ -41,6 +66,7 @@ func (s *Server) parseRollup(q *metricsQuery, text string) error {
 			i = j
 		}
 	}
+	names = append(names, noRollup)
 	switch {
 	case i < 0:
 		return bad("bad_rollup", "rollup", "unknown rollup %q: there are %s", text, strings.Join(names, ", "))
@@ -59,13 +85,8 @@ func (s *Server) parseRollup(q *metricsQuery, text string) error {
 const maxPeriods = 11_000
 
 // tooWide checks a time range against what is allowed for the level that is asked.
-func (s *Server) tooWide(q *metricsQuery, field string, level string) error {
-	limit := s.config.MaxRange
-	for _, l := range rollup.Levels {
-		if l.Name == level {
-			limit = max(limit, time.Duration(maxPeriods*l.Millis)*time.Millisecond)
-		}
-	}
+func (s *Server) tooWide(q *metricsQuery, field string) error {
+	limit := max(s.config.MaxRange, time.Duration(maxPeriods*q.rollup.Millis)*time.Millisecond)
 	if q.to-q.from > limit.Milliseconds() {
 		return bad("range_too_wide", field, "the time range is longer than %s: ask for less at a time", model.Duration(limit))
 	}
@@ -75,49 +96,40 @@ func (s *Server) tooWide(q *metricsQuery, field string, level string) error {
 // getRollups answers a query for rollups in the shape of getMetrics.
 func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
 	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
-	answers := make([][]rollup.Series, len(nodes))
-	missing := make([][]string, len(nodes))
-	for i := range nodes {
-		for _, m := range q.selectors {
-			list, lost, err := s.deps.Rollups(r.Context(), p.Account, nodes[i].ID, q.rollup, q.from, q.to, m...)
-			if err != nil {
-				s.metrics.failures.Inc()
-				return err
-			}
-			missing[i] = also(missing[i], lost)
-			for _, series := range list {
-				if !known(answers[i], &series) { // two selectors may select one
-					answers[i] = append(answers[i], series)
-				}
-			}
+	w.Header().Set(RollupHeader, q.rollup.Name)
+	err := s.stream(w, r, nodes, &size, func(ctx context.Context, n *Node) element {
+		list, lost, err := s.selectRollups(ctx, p, n, q)
+		return element{
+			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost, err: err,
+			append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
 		}
-		if err := size.addRollups(answers[i]); err != nil {
-			return err
+	})
+	if err != nil {
+		w.Header().Del(RollupHeader)
+	}
+	return err
+}
+
+// selectRollups returns the rollups that a query asks of one node, and what is missing in them.
+func (s *Server) selectRollups(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) (all []rollup.Series, missing []string, err error) {
+	for _, m := range q.selectors {
+		list, lost, err := s.deps.Rollups(ctx, p.Account, n.ID, q.rollup, q.from, q.to, m...)
+		if err != nil {
+			s.metrics.failures.Inc()
+			return nil, nil, err
+		}
+		missing = also(missing, lost)
+		for _, series := range list {
+			if !known(all, &series) { // two selectors may select one
+				if q.step > 0 {
+					series.Widen(q.step)
+				}
+				all = append(all, series)
+			}
 		}
 	}
 	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	s.metrics.points.Add(float64(size.points))
-	s.notePartial(w, missing...)
-	out := answer(w, r, "application/json")
-	defer out.end()
-	var b []byte
-	for i := range answers {
-		b = appendNode(b[:0], &nodes[i], missing[i], i == 0)
-		for j := range answers[i] {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = appendRollup(b, &answers[i][j])
-			if _, err := out.Write(b); err != nil {
-				return nil // the client went away
-			}
-			b = b[:0]
-		}
-		b = append(b, "]}"...)
-		_, _ = out.Write(b)
-	}
-	_, _ = out.WriteString("]\n")
-	return nil
+	return all, missing, nil
 }
 
 func known(list []rollup.Series, s *rollup.Series) bool {

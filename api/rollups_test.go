@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"testing"
@@ -116,6 +117,45 @@ func TestRollups(t *testing.T) {
 		if !kinds[kind] {
 			t.Errorf("no %s was compared", kind)
 		}
+	}
+	// A step of 5 minutes or more over more than 6 hours is answered from rollups, unless values are asked for.
+	gauge := `{__name__=~"node_.*|cassandra_table_memtable_switches_total"}`
+	samples := func(query url.Values, level string, step time.Duration) (n float64) {
+		t.Helper()
+		r := f.ask(acmeKey, f.metricsPath(0), query)
+		if got := r.header.Get("Ringwatch-Rollup"); r.status != 200 || got != level {
+			t.Fatalf("%v: %d, level %q, want %q", query, r.status, got, level)
+		}
+		var got []rolled
+		if err := json.Unmarshal(r.body, &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range got[0].Payload {
+			for _, v := range p.Values {
+				if level == "" {
+					if v.Value == "" && p.Type != "histogram" {
+						t.Fatalf("%s: %+v", p.Metric, v)
+					}
+					continue
+				}
+				if v.Time.Truncate(step) != v.Time {
+					t.Fatalf("a step begins at %s", v.Time)
+				}
+				n += number(v.Samples)
+			}
+		}
+		return n
+	}
+	whole := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "rollup": {"5m"}}, "5m", 5*time.Minute)
+	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"15m"}}, "5m", 15*time.Minute); got != whole || got == 0 {
+		t.Errorf("%v samples in steps of 15 minutes, %v in periods of 5", got, whole)
+	}
+	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"2h"}}, "1h", 2*time.Hour); got != whole {
+		t.Errorf("%v samples in steps of 2 hours, %v in periods of 5 minutes", got, whole)
+	}
+	for _, values := range []url.Values{{"period": {"7h"}, "step": {"15m"}, "rollup": {"raw"}}, {"period": {"5h"}, "step": {"15m"}}, {"period": {"7h"}, "step": {"4m"}}} {
+		values.Set("metrics", gauge)
+		samples(values, "", 0)
 	}
 	// A year of days is allowed where a year of values is not.
 	var got []rolled

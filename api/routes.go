@@ -28,6 +28,8 @@ func (s *Server) routes() []route {
 	return append(s.seriesRoutes(), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
+		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},
+		{pattern: "GET /v1/datacenters/{datacenter}/metrics", scoped: s.getMetrics},
 		{pattern: "GET /v1/nodes/{id}/metrics", scoped: s.getMetrics},
 		{pattern: "GET /v1/nodes/{id}/prometheus", scoped: s.getPrometheus},
 		{pattern: "GET /v1/clusters/{cluster}/prometheus", scoped: s.getClusterPrometheus},

@@ -68,7 +68,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.writer = store.NewWriter(f.db)
 	f.restart(f.source())
 	f.start(engines.SharedRedis(t).Addr(), api.Deps{
-		Store: realStore{f.db}, LastSeen: f.db.LastSeen, StoreReady: func(context.Context) error { return f.db.Ready() },
+		Store: realStore{f.db}, LastSeen: f.db.LastSeen, StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
 		Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f

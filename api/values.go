@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"time"
 
@@ -25,16 +27,36 @@ import (
 // the one below is left out. Without observations there are no quantiles; max is the bound of the highest bucket that has any and is left out if
 // that has no bound; sum is there if the node counts it.
 
-// appendSeries appends one element of a payload.
-func appendSeries(dst []byte, s *window.Series) []byte {
+// appendSeries appends one element of a payload. Doubles that are no number are left out; with reportNaN=true they are there as "NaN", and so is each step
+// of a range without a value, at its end. Histograms and texts have no NaN.
+func (q *metricsQuery) appendSeries(dst []byte, s *window.Series) []byte {
 	dst = appendSeriesHead(dst, s.Labels, s.Metric)
-	for i := range s.At {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendValue(dst, s, i)
+	fill := q.nan && q.step > 0 && !s.Metric.Kind.IsHistogram() && s.Metric.Kind != frame.String
+	step := int64(0) // of the next value, counted from the range's beginning
+	steps := int64(0)
+	if fill {
+		steps = (q.to-q.from)/q.step + 1
 	}
-	return append(dst, "]}"...)
+	none := func(until int64) {
+		for ; step < until; step++ {
+			dst = append(dst, `{"value":"NaN","time":"`...)
+			dst = append(dst, formatTime(q.to-(steps-1-step)*q.step)...)
+			dst = append(dst, `"},`...)
+		}
+	}
+	for i := range s.At {
+		if !q.nan && s.Metric.Kind == frame.GaugeDouble && math.IsNaN(s.Doubles[i]) {
+			continue
+		}
+		if fill {
+			at := steps - 1 - (q.to-s.At[i])/q.step
+			none(at)
+			step = at + 1
+		}
+		dst = append(appendValue(dst, s, i), ',')
+	}
+	none(steps)
+	return append(bytes.TrimSuffix(dst, []byte(",")), "]}"...)
 }
 
 // appendSeriesHead appends what stands before a series' values.

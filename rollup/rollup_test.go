@@ -163,6 +163,28 @@ func TestLevelsEqualDirectComputation(t *testing.T) {
 	}
 }
 
+// TestWiden: five minutes joined into hours are hours, and hours joined into days are days.
+func TestWiden(t *testing.T) {
+	for seed := range uint64(20) {
+		windows := history(windowtest.Pick(rand.New(rand.NewPCG(seed, 11)).IntN))
+		stored := levels(t, windows)
+		for _, level := range rollup.Levels[1:] {
+			finer, _ := level.Finer()
+			series := rollup.Select(stored[finer], 0, math.MaxInt64)
+			for i := range series {
+				series[i].Widen(level.Millis)
+			}
+			got, err := rolluptest.Of(series)
+			if err != nil {
+				t.Fatal("seed", seed, err)
+			}
+			if d := rolluptest.Diff(got, rolluptest.Direct(all(windows), level)); d != "" || len(got) == 0 {
+				t.Fatalf("seed %d, level %s:\n%s", seed, level.Name, d)
+			}
+		}
+	}
+}
+
 // TestSelectPart: a range's points do not depend on what lies outside, as long as the period before it was asked for, too.
 func TestSelectPart(t *testing.T) {
 	pick := windowtest.Pick(rand.New(rand.NewPCG(5, 11)).IntN)

@@ -98,6 +98,16 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 	return result, gen.Write(ctx, w, rep, stamp)
 }
 
+// timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch) and are written at stamp (microseconds): the table's own for what comes in time;
+// for what is loaded or corrected later than a compaction window, which would else live too long, what is left of it.
+func timeLeft(end, stamp int64, ttl time.Duration) any {
+	age := time.Duration(stamp-end*1000) * time.Microsecond
+	if age <= ttl/compactionWindows {
+		return gocql.UnsetValue
+	}
+	return int(max(1, seconds(ttl-age)))
+}
+
 // lost counts the frames of a window that could not be read: once per time that the window is written.
 func (s *Store) lost(rep window.Report) {
 	s.metrics.LostFrames.WithLabelValues("corrupt").Add(float64(rep.Corrupt))

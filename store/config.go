@@ -37,8 +37,8 @@ type Config struct {
 	RawTTL time.Duration
 	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as what it is made of. They are the tables' defaults, too.
 	FiveMinutesTTL, HourTTL, DayTTL time.Duration
-	// FreshTTL is how long frames are kept. It must cover the time from a frame's arrival to the close of its window with what Cassandra may be away in
-	// between; frames that expired before are read from the stream again.
+	// FreshTTL is how long frames are kept. It should cover the time from a frame's arrival to the close of its window with what Cassandra may be away in
+	// between: frames that expired before are read from the stream again, which costs a rebalance.
 	FreshTTL time.Duration
 	// Grace is how long after its end, and after its last frame, a window waits for late frames. Later ones open it again, which costs a second encoding.
 	Grace time.Duration
@@ -71,6 +71,9 @@ func DefaultConfig() Config {
 		InFlight:          64,
 	}
 }
+
+// schemaWait is how long a change of the schema waits for all nodes to know it, before it says that they do not and is tried again.
+const schemaWait = 5 * time.Second
 
 var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
@@ -170,6 +173,7 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.DefaultIdempotence = true               // every statement here is: they carry their own keys and timestamps
 	cluster.ReconnectInterval = time.Second         // a node that comes back is used at once; it costs a connection attempt a second
 	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // tables of others do not interest us, and there may be thousands
-	cluster.PageSize = 500                          // rows are kilobytes
+	cluster.MaxWaitSchemaAgreement = schemaWait
+	cluster.PageSize = 500 // rows are kilobytes
 	return cluster
 }

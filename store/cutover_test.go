@@ -109,7 +109,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 			t.Errorf("window %d: %v", w, err)
 		}
 	}
-	if err := s.Ready(); !asIs(err, ErrCutovers) {
+	if err := s.Ready(t.Context()); !asIs(err, ErrCutovers) {
 		t.Errorf("readiness: %v", err)
 	} else {
 		t.Log(err)
@@ -134,7 +134,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Ready(); err != nil {
+	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if a, b := windowsOf(t, s, n, "v1"), windowsOf(t, s, n, "v2"); !slices.Equal(a, []int64{0, 1, 2}) || !slices.Equal(b, []int64{3, 4}) {

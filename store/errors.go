@@ -28,6 +28,8 @@ var (
 	ErrCutover = errors.New("store: cutover refused")
 	// ErrDrop is wrapped by Drop's error about a generation that has data.
 	ErrDrop = errors.New("store: drop refused")
+	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because one of them is away or frozen. It is retryable.
+	ErrDisagreement = errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster")
 	// ErrTooLarge is returned for a frame that Cassandra would refuse.
 	ErrTooLarge = errors.New("store: frame too large")
 )
@@ -39,7 +41,7 @@ func Retryable(err error) bool {
 		return false
 	}
 	for _, known := range []error{
-		ErrNotConnected, ErrCutovers, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
+		ErrNotConnected, ErrCutovers, ErrDisagreement, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
 		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
 	} {
 		if errors.Is(err, known) {

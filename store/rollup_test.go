@@ -239,7 +239,7 @@ func direct(t *testing.T, frames [][]byte) []window.Series {
 // still do when frames come that are so late that their window is only in raw.
 func TestRollupsEqualDirectComputation(t *testing.T) {
 	c := newClock(eve)
-	base := mustStore(t, c)
+	base := mustStore(t, c, func(c *Config) { c.FreshTTL = c.RawTTL }) // time leaps here, but nothing expires
 	k := &killer{}
 	cluster := base.config.cluster()
 	cluster.QueryObserver, cluster.BatchObserver = k, k

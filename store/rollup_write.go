@@ -146,13 +146,14 @@ func (s *Store) writeRollup(ctx context.Context, account string, node uuid.UUID,
 	if err != nil {
 		return err
 	}
+	left := timeLeft(r.Start+r.Millis, stamp, t.ttl)
 	rows := append(enc.Columns, window.EncodedColumn{Blob: enc.Meta})
 	for len(rows) > 0 {
 		batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
 		n, size := 0, 0
 		for n < len(rows) && (n == 0 || size+len(rows[n].Blob) <= rollupBatchBytes) {
 			c := &rows[n]
-			batch.Query(insert, account, gocql.UUID(node), bucket, c.Key, c.Metric, r.Start, c.Blob)
+			batch.Query(insert+" USING TTL ?", account, gocql.UUID(node), bucket, c.Key, c.Metric, r.Start, c.Blob, left)
 			size += len(c.Blob)
 			n++
 		}

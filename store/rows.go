@@ -68,6 +68,7 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 	if err != nil {
 		return err
 	}
+	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
 	insert := "INSERT INTO " + g.table(g.samples) + " (account, host, bucket_time, service, time, "
 	node := gocql.UUID(w.Node.ID)
 	inFlight, limit := g.batches()
@@ -100,7 +101,7 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 			}
 			columns, values := sampleColumns(s, i)
 			args := append([]any{w.Node.Account, node, w.Start, name, at}, values...)
-			batch.Query(insert+columns+") VALUES (?, ?, ?, ?, ?"+", ?, ?"[:3*len(values)]+")", args...)
+			batch.Query(insert+columns+") VALUES (?, ?, ?, ?, ?"+", ?, ?"[:3*len(values)]+") USING TTL ?", append(args, ttl)...)
 			if size += len(name) + 64; len(values) > 0 {
 				if b, is := values[0].([]byte); is {
 					size += len(b)
@@ -117,8 +118,8 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 		return fmt.Errorf("store: write samples of window %d: %w", w.Start, err)
 	}
 	g.metrics.Samples.Add(float64(samples))
-	err = g.exec(ctx, "INSERT INTO "+g.table(g.windows)+" (account, host, bucket_time, meta) VALUES (?, ?, ?, ?) USING TIMESTAMP ?",
-		w.Node.Account, node, w.Start, enc.Meta, stamp)
+	err = g.exec(ctx, "INSERT INTO "+g.table(g.windows)+" (account, host, bucket_time, meta) VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?",
+		w.Node.Account, node, w.Start, enc.Meta, stamp, ttl)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}

@@ -25,13 +25,24 @@ func (s *Store) Apply(ctx context.Context) error {
 }
 
 // ApplyChanges creates what is missing and alters what differs, and returns a sentence for each change. Before it changes anything it looks for what would
-// lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time.
+// lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time. While Cassandra's nodes do not agree on the schema it
+// waits: what one of them says may be old.
 func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 	var done []string
-	err := s.retry(ctx, "apply schema", func() error {
+	err := s.retry(ctx, "apply schema", func() (err error) {
+		defer func() { s.applying.by(err) }()
 		plan, err := s.plan(ctx, c)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrLoss) {
 			return err
+		}
+		if c.Alter || len(plan) > 0 {
+			// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
+			if err := s.agreement(ctx); err != nil {
+				return err
+			}
+			if plan, err = s.plan(ctx, c); err != nil {
+				return err
+			}
 		}
 		for _, step := range plan {
 			if err := s.change(ctx, step.statement); err != nil {
@@ -44,6 +55,9 @@ func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 		}
 		return s.verify(ctx)
 	})
+	if err == nil {
+		s.applying.gone()
+	}
 	return done, err
 }
 
@@ -147,10 +161,22 @@ func (s *Store) change(ctx context.Context, statement string) error {
 			return fmt.Errorf("store: schema change failed: %w", err)
 		}
 	}
-	if err := session.AwaitSchemaAgreement(ctx); err != nil {
-		return fmt.Errorf("store: the cluster's nodes do not agree on the schema: %w", err)
+	return s.agreement(ctx)
+}
+
+// agreement waits a moment until all nodes have one schema. The error wraps ErrDisagreement if they do not.
+func (s *Store) agreement(ctx context.Context) error {
+	session, err := s.cql()
+	if err != nil {
+		return err
 	}
-	return nil
+	if err = session.AwaitSchemaAgreement(ctx); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrDisagreement, err)
+		}
+		s.note(err)
+	}
+	return err
 }
 
 // check compares a table's columns with its layout. Further regular columns are a newer version's and do no harm; regular ones that are missing are an

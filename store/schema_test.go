@@ -94,7 +94,7 @@ func TestApplyAlters(t *testing.T) {
 	eventually(t, "two copies", func() bool {
 		var replication map[string]string
 		err := s.session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)
-		return err == nil && replication["replication_factor"] == "2" && m.Ready() != nil
+		return err == nil && replication["replication_factor"] == "2" && m.Ready(t.Context()) != nil
 	})
 	stop()
 	if err := <-ended; err == nil {

@@ -10,7 +10,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -33,6 +32,7 @@ type Store struct {
 	mu      sync.RWMutex
 	session *gocql.Session
 
+	applying   hold                  // why the tables are not there yet
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
@@ -95,7 +95,7 @@ func (s *Store) Connect(ctx context.Context) error {
 		s.note(err)
 		s.log.Warn("store: cannot connect to Cassandra, trying again", "hosts", s.config.Hosts, "error", err)
 		if err := wait.sleep(ctx); err != nil {
-			return fmt.Errorf("store: gave up connecting to Cassandra: %w", errors.Join(err, *s.trouble.Load()))
+			return fmt.Errorf("store: gave up connecting to Cassandra: %w: %w", err, *s.trouble.Load())
 		}
 	}
 }
@@ -107,41 +107,6 @@ func (s *Store) Close() {
 	if s.session != nil {
 		s.session.Close()
 		s.session = nil
-	}
-}
-
-// Ready returns nil if the last call to Cassandra succeeded, else why it did not, or why windows are refused.
-func (s *Store) Ready() error {
-	if _, err := s.cql(); err != nil {
-		return err
-	}
-	if p := s.cutovers.blocked.Load(); p != nil {
-		return *p
-	}
-	if p := s.trouble.Load(); p != nil {
-		return fmt.Errorf("store: Cassandra does not answer as it should: %w", *p)
-	}
-	return nil
-}
-
-// quiet is how long the store says nothing after it has said that Cassandra fails: under overload calls fail and succeed by turns.
-const quiet = 10 * time.Second
-
-// note remembers how a call ended, for Ready, and tells the log when that changes.
-func (s *Store) note(err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	if err == nil {
-		if s.trouble.Load() != nil && s.trouble.Swap(nil) != nil {
-			s.log.Info("store: Cassandra answers again")
-		}
-		return
-	}
-	s.trouble.Store(&err)
-	now := time.Now().UnixNano()
-	if last := s.complained.Load(); now-last > int64(quiet) && s.complained.CompareAndSwap(last, now) {
-		s.log.Warn("store: Cassandra fails; what can be tried again is", "error", err, "retryable", Retryable(err))
 	}
 }
 
@@ -190,7 +155,7 @@ func (s *Store) retry(ctx context.Context, what string, f func() error) error {
 		}
 		s.metrics.Retries.Inc()
 		if ended := wait.sleep(ctx); ended != nil {
-			return fmt.Errorf("gave up on %s: %w", what, errors.Join(ended, err))
+			return fmt.Errorf("gave up on %s: %w: %w", what, ended, err)
 		}
 	}
 }

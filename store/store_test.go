@@ -194,13 +194,13 @@ func TestCassandraAway(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		go func() { done <- w.Handle(ctx, records) }()
-		eventually(t, what+": not ready", func() bool { return s.Ready() != nil })
+		eventually(t, what+": not ready", func() bool { return s.Ready(t.Context()) != nil })
 		select {
 		case err := <-done:
 			t.Fatalf("%s: Handle did not wait: %v", what, err)
 		default:
 		}
-		t.Logf("%s: %v", what, s.Ready())
+		t.Logf("%s: %v", what, s.Ready(t.Context()))
 		if err := heal(); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestCassandraAway(t *testing.T) {
 		}
 		eventually(t, what+": ready again", func() bool {
 			s.Nodes(ctx, "acme")
-			return s.Ready() == nil
+			return s.Ready(t.Context()) == nil
 		})
 	}
 	if err := w.Handle(t.Context(), []Record{step()}); err != nil {
@@ -252,7 +252,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	if err := s.Connect(ctx); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
-	if s.Ready() == nil {
+	if s.Ready(t.Context()) == nil {
 		t.Error("ready without a connection")
 	}
 }

@@ -40,14 +40,15 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		return fmt.Errorf("store: find the bucket of window %d: %w", w.Start, err)
 	}
 	account, node := w.Node.Account, gocql.UUID(w.Node.ID)
-	insert := "INSERT INTO " + g.table(rawTable) + " (account, node, bucket, entity_type, metric, window, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	insert := "INSERT INTO " + g.table(rawTable) + " (account, node, bucket, entity_type, metric, window, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(batchesInFlight)
 	write := func(columns []window.EncodedColumn) {
 		eg.Go(func() error {
 			batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
 			for _, c := range columns {
-				batch.Query(insert, account, node, bucket, c.Key, c.Metric, w.Start, c.Blob)
+				batch.Query(insert, account, node, bucket, c.Key, c.Metric, w.Start, c.Blob, ttl)
 			}
 			err := batch.ExecContext(gctx)
 			g.note(err)
@@ -73,8 +74,8 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		return fmt.Errorf("store: write columns of window %d: %w", w.Start, err)
 	}
 	g.metrics.Columns.Add(float64(len(enc.Columns)))
-	err = g.exec(ctx, "INSERT INTO "+g.table(rawTable)+" (account, node, bucket, entity_type, metric, window, blob, bytes) VALUES (?, ?, ?, '', '', ?, ?, ?) USING TIMESTAMP ?",
-		account, node, bucket, w.Start, enc.Meta, size, stamp)
+	err = g.exec(ctx, "INSERT INTO "+g.table(rawTable)+" (account, node, bucket, entity_type, metric, window, blob, bytes) VALUES (?, ?, ?, '', '', ?, ?, ?) USING TIMESTAMP ? AND TTL ?",
+		account, node, bucket, w.Start, enc.Meta, size, stamp, ttl)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,13 +22,25 @@ type Record struct {
 	Received  time.Time // by ingest; zero: now
 }
 
-// Writer is the store role: it writes the stream's frames and closes windows whose time has come. It starts no goroutine of its own: the consumer calls
-// Handle with what it has read, then may commit up to LowWater, and calls Tick every second or so.
+// Writer is the store role: it writes the stream's frames and closes windows whose time has come. The consumer calls Handle with what it has read, then may
+// commit up to LowWater. Windows are closed by Run beside Handle, or by Tick and Drain for who has no Run.
 type Writer struct {
 	store *Store
 
 	mu   sync.Mutex
 	open map[windowKey]*openWindow
+	// done are the records of a Handle that failed which are in Cassandra: they come again, and under overload only what is still missing may be tried, or
+	// a batch that takes longer than its caller allows would begin anew for ever.
+	done map[place]bool
+
+	stuck   hold         // why Handle does not get on
+	overdue atomic.Int64 // when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
+	expired atomic.Bool  // a window's frames may be gone from fresh, see Again
+}
+
+type place struct {
+	partition int32
+	offset    int64
 }
 
 type windowKey struct {
@@ -41,40 +53,67 @@ type windowKey struct {
 // openWindow is a window with frames that are not in columns yet.
 type openWindow struct {
 	first   int64     // offset of the earliest record
+	since   time.Time // when the first frame came that is not in columns
 	last    time.Time // when its last frame came
 	frames  int       // how many came, so that one that comes while it is being closed is noticed
 	closed  int       // of how many its columns are made
 	rolling int       // the coarsest level whose rollup it computes; see rollup_duty.go
 	closing bool
-}
 
-// closesInFlight is how many windows are closed at once. Each takes a core for its encoding and some ten MB for a large node.
-const closesInFlight = 4
+	failed int       // attempts of Run in a row
+	err    error     // the last one's
+	after  time.Time // the next one is not before
+}
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	return &Writer{store: s, open: map[windowKey]*openWindow{}}
+	return &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}}
 }
 
 // Handle writes the records' frames and returns when all are in Cassandra or cannot ever be, which is counted. While Cassandra is away or overloaded it
-// tries again, so that its caller waits. An error means that some were not written: the same records must come again.
+// tries again, so that its caller waits; it also waits while Run is a whole window behind with closing. An error means that some were not written: the same
+// records must come again, and only those are written then.
 func (w *Writer) Handle(ctx context.Context, records []Record) error {
+	if err := w.keepUp(ctx); err != nil {
+		w.stuck.by(err)
+		return err
+	}
 	m := w.store.metrics
-	m.Accepted.Add(float64(len(records)))
-	m.Pending.Add(float64(len(records)))
-	g, gctx := errgroup.WithContext(ctx)
+	var g errgroup.Group // one that fails does not end the others
 	g.SetLimit(w.store.config.InFlight)
 	for _, r := range records {
+		if w.isDone(r) {
+			continue
+		}
+		m.Accepted.Inc()
+		m.Pending.Inc()
 		g.Go(func() error {
 			defer m.Pending.Dec()
-			err := w.handle(gctx, r)
+			err := w.handle(ctx, r)
 			if err != nil {
 				m.Returned.Inc()
+				return err
 			}
-			return err
+			w.mu.Lock()
+			w.done[place{r.Partition, r.Offset}] = true
+			w.mu.Unlock()
+			return nil
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	if err == nil {
+		w.mu.Lock()
+		clear(w.done)
+		w.mu.Unlock()
+		w.stuck.gone()
+	}
+	return err
+}
+
+func (w *Writer) isDone(r Record) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.done[place{r.Partition, r.Offset}]
 }
 
 func (w *Writer) handle(ctx context.Context, r Record) error {
@@ -99,7 +138,12 @@ func (w *Writer) handle(ctx context.Context, r Record) error {
 		received = w.store.config.Now()
 	}
 	w.arrived(&h, r) // before it is written: LowWater must not pass a frame that is on its way
-	if err := w.store.retry(ctx, "write frame", func() error { return w.store.writeFrame(ctx, r.Account, &h, r.Value, received) }); err != nil {
+	err = w.store.retry(ctx, "write frame", func() error {
+		err := w.store.writeFrame(ctx, r.Account, &h, r.Value, received)
+		w.stuck.by(err)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("store: write frame: %w", err)
 	}
 	w.arrived(&h, r) // and after it: a window that was closed meanwhile is open again
@@ -119,64 +163,12 @@ func (w *Writer) arrived(h *frame.Header, r Record) {
 		w.open[k] = o
 		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
 	}
+	if o.closed == o.frames {
+		o.since = now
+	}
 	o.first = min(o.first, r.Offset)
 	o.last = now
 	o.frames++
-}
-
-// Tick closes the windows that ended more than the grace ago and got no frame for as long, and computes the rollups that are due then. It returns when that is
-// done; errors that Cassandra may recover from are waited out.
-func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
-
-// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago: for who knows that no more come. It returns
-// how many windows are open still, because they are not over.
-func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
-	err = w.close(ctx, now, true)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.open), err
-}
-
-func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
-	grace := w.store.config.Grace
-	type due struct {
-		windowKey
-		*openWindow
-		frames int
-	}
-	var list []due
-	w.mu.Lock()
-	for k, o := range w.open {
-		end := time.UnixMilli(k.start + frame.WindowMillis)
-		if !o.closing && now.Sub(end) >= grace && (all || now.Sub(o.last) >= grace) {
-			o.closing = true
-			list = append(list, due{k, o, o.frames})
-		}
-	}
-	w.mu.Unlock()
-	slices.SortFunc(list, func(a, b due) int { return int(a.first - b.first) }) // oldest first: that moves LowWater
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(closesInFlight)
-	for _, d := range list {
-		g.Go(func() error {
-			var err error
-			if d.closed != d.frames {
-				err = w.store.retry(gctx, "close window", func() error { return w.store.CloseWindow(gctx, d.account, d.node, d.start) })
-			}
-			if err == nil {
-				d.closed = d.frames // nobody else looks at it while closing is set
-				err = w.finish(gctx, d.windowKey, d.openWindow, d.frames, now, all)
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			d.closing, d.rolling = false, 0
-			if err != nil {
-				return fmt.Errorf("store: close window %d of node %s: %w", d.start, d.node, err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
 }
 
 // LowWater returns the offset of a partition's oldest record whose window is open: who restarts must read from there. None: everything handled is in
@@ -199,6 +191,11 @@ func (w *Writer) Revoke(partition int32) {
 	for k := range w.open {
 		if k.partition == partition {
 			delete(w.open, k)
+		}
+	}
+	for p := range w.done { // by the time they come again they may have expired
+		if p.partition == partition {
+			delete(w.done, p)
 		}
 	}
 	w.store.metrics.OpenWindows.Set(float64(len(w.open)))

@@ -31,7 +31,7 @@ type Handler interface {
 	// ctx ends after ConsumerConfig.HandleTimeout.
 	Handle(ctx context.Context, records []Record) error
 	// Tick is called about every ConsumerConfig.TickEvery while no Handle is failing, for what is due by time. After an error it is simply called
-	// again. ctx ends after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
+	// again, unless it wraps ErrAgain. ctx ends after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
 	Tick(ctx context.Context, now time.Time) error
 	// LowWater returns the offset of the oldest record of the partition that would be needed again after a restart; false if none.
 	LowWater(partition int32) (offset int64, ok bool)
@@ -41,6 +41,9 @@ type Handler interface {
 
 // ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
 var ErrFatal = errors.New("stream: the handler cannot go on")
+
+// ErrAgain, wrapped by an error of Tick, gives all partitions back and begins again at LowWater, where records are still needed whose effect has been lost.
+var ErrAgain = errors.New("stream: the handler needs records again")
 
 // ConsumerConfig says how to consume.
 type ConsumerConfig struct {
@@ -184,7 +187,9 @@ func (c *Consumer) session(ctx context.Context) error {
 			return err
 		}
 		if now := c.now(); !now.Before(nextTick) {
-			c.tick(ctx, now)
+			if err := c.tick(ctx, now); err != nil {
+				return err
+			}
 			nextTick = c.now().Add(c.config.TickEvery) // counted from its end, so that a slow one leaves time for records
 		}
 		if !c.now().Before(nextCommit) {
@@ -326,13 +331,20 @@ func (c *Consumer) handled() {
 	c.metrics.waiting(nil)
 }
 
-func (c *Consumer) tick(ctx context.Context, now time.Time) {
+// tick returns an error that wraps ErrAgain, or nil.
+func (c *Consumer) tick(ctx context.Context, now time.Time) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.HandleTimeout)
 	defer cancel()
-	if err := c.handler.Tick(bounded, now); err != nil && ctx.Err() == nil {
-		c.metrics.tickErrors.Inc()
-		c.log.Warn("what is due could not be done, trying again", "error", err)
+	err := c.handler.Tick(bounded, now)
+	if err == nil || ctx.Err() != nil {
+		return nil
 	}
+	c.metrics.tickErrors.Inc()
+	if errors.Is(err, ErrAgain) {
+		return err
+	}
+	c.log.Warn("what is due could not be done, trying again", "error", err)
+	return nil
 }
 
 // wait returns after d, or when ctx ends.

@@ -400,3 +400,43 @@ func TestFrom(t *testing.T) {
 		t.Errorf("%d records were handled, 24 and 2 were due", n)
 	}
 }
+
+// TestAgain: a handler that has lost the effect of records it still answers for gets them again, from LowWater on.
+func TestAgain(t *testing.T) {
+	c := testConfig(t, engines.SharedKafka(t))
+	c.Partitions = 1
+	mustTopic(t, c)
+	p, _ := mustProducer(t, c)
+	w := &forgetful{worker: newWorker(newBoard()), at: 25}
+	consumer, reg := mustConsumer(t, testConsumerConfig(c), w)
+	stop := run(t, consumer)
+	mustPublish(t, p, "prod", 25)
+	eventually(t, "the last five come again", func() bool { return w.handled() == 30 })
+	mustPublish(t, p, "prod", 3)
+	eventually(t, "it goes on", func() bool { return w.handled() == 33 })
+	stop()
+	for i, r := range w.kept {
+		want := int64(i)
+		if i >= 25 {
+			want -= 5
+		}
+		if r.Offset != want {
+			t.Fatalf("record %d has offset %d, want %d", i, r.Offset, want)
+		}
+	}
+	consumeLedger(t, reg)
+}
+
+type forgetful struct {
+	*worker
+	at   int
+	done bool
+}
+
+func (f *forgetful) Tick(context.Context, time.Time) error {
+	if f.done || f.handled() < f.at {
+		return nil
+	}
+	f.done = true
+	return fmt.Errorf("it is gone: %w", ErrAgain)
+}

@@ -21,6 +21,9 @@ var ErrDown = errors.New("apitest: the store is down")
 
 // Store keeps frames in memory.
 type Store struct {
+	// Hold, if set before the server starts, keeps LatestFrames waiting until it is closed.
+	Hold chan struct{}
+
 	mu     sync.Mutex
 	down   bool
 	reads  int
@@ -127,6 +130,9 @@ func (s *Store) Nodes(_ context.Context, account string) ([]api.Node, error) {
 
 // LatestFrames implements api.Store.
 func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, error) {
+	if s.Hold != nil {
+		<-s.Hold
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reads++; s.down {

@@ -32,6 +32,7 @@ type process struct {
 	from        time.Time                   // where the store role walks back to; zero: nowhere
 	database    *store.Store                // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
+	storeState  storeState
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
@@ -48,18 +49,25 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	return p, reach(ctx, p.log, f.Wait, pick(c)...)
 }
 
+// clock is what the roles take for now; tests let time leap.
+var clock = time.Now
+
 // part is one role's blocking run.
 type part func(context.Context) error
 
 // run runs the parts until ctx ends or one of them fails, and joins them all.
 func (p *process) run(ctx context.Context, parts ...part) error {
+	err := together(ctx, parts...)
+	p.log.Info("stopped")
+	return err
+}
+
+func together(ctx context.Context, parts ...part) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range parts {
 		g.Go(func() error { return run(ctx) })
 	}
-	err := g.Wait()
-	p.log.Info("stopped")
-	return err
+	return g.Wait()
 }
 
 type allCmd struct{ roleFlags }

@@ -51,6 +51,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		reader.Close()
 		return nil, err
 	}
+	p.API.Clock = clock
 	server, err := api.New(p.API, api.Deps{
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
@@ -59,7 +60,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		LastSeen:    db.LastSeen,
 		Series:      index,
 		SeriesState: loader.State,
-		StoreReady:  func(context.Context) error { return db.Ready() },
+		StoreReady:  db.Ready,
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringwatch/ringwatch/store"
@@ -25,15 +26,35 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.from = from
-	parts, err := p.storeParts(ctx)
+	ops, err := p.ops(p.Store.Listen, p.storeState.ready) // at once: making the topic and the tables may have to wait
 	if err != nil {
 		return err
 	}
-	ops, err := p.ops(p.Store.Listen, func(context.Context) error { return p.database.Ready() })
-	if err != nil {
-		return err
+	return p.run(ctx, ops, func(ctx context.Context) error {
+		parts, err := p.storeParts(ctx)
+		if err != nil {
+			return err
+		}
+		return together(ctx, parts...)
+	})
+}
+
+// storeState is what the role store says of itself in /-/ready.
+type storeState struct {
+	store  atomic.Pointer[store.Store]  // once it is connected
+	writer atomic.Pointer[store.Writer] // once there are tables
+}
+
+func (s *storeState) ready(ctx context.Context) error {
+	if w := s.writer.Load(); w != nil {
+		return w.Ready(ctx)
 	}
-	return p.run(ctx, append(parts, ops)...)
+	if db := s.store.Load(); db != nil {
+		if err := db.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.New("store: the role is starting")
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
@@ -64,13 +85,14 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	writer := store.NewWriter(db)
+	p.storeState.writer.Store(writer)
 	config := stream.DefaultConsumerConfig(p.Kafka, "ringwatch-store")
 	config.From = p.from
 	consumer, err := stream.NewConsumer(config, storeHandler{writer}, p.metrics, p.log)
 	if err != nil {
 		return nil, err
 	}
-	return []part{consumer.Run}, nil
+	return []part{consumer.Run, writer.Run}, nil
 }
 
 // openStore connects once per process and sees to the tables.
@@ -82,6 +104,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.storeState.store.Store(db)
 	if err := retry(ctx, p.log, "the tables", store.Retryable, db.Apply); err != nil {
 		db.Close()
 		return nil, err
@@ -92,7 +115,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
-	p.Cassandra.Log = p.log
+	p.Cassandra.Log, p.Cassandra.Now = p.log, clock
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err
@@ -102,6 +125,14 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 
 // storeHandler is store.Writer in the words of stream.
 type storeHandler struct{ *store.Writer }
+
+// Tick closes nothing: Writer.Run does, beside Handle.
+func (h storeHandler) Tick(context.Context, time.Time) error {
+	if err := h.Writer.Again(); err != nil {
+		return fmt.Errorf("%w: %w", stream.ErrAgain, err)
+	}
+	return nil
+}
 
 func (h storeHandler) Handle(ctx context.Context, records []stream.Record) error {
 	out := make([]store.Record, len(records))

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
+// ahead is how many nodes of an answer are read while the one before them is written: what an answer takes of memory, however many nodes it has.
+const ahead = 8
+
+// element is one node of a streamed answer.
+type element struct {
+	count   func(*budget) error // its size
+	n       int                 // series
+	append  func(b []byte, i int) []byte
+	missing []string // what is stored and cannot be read, in words
+	err     error    // nothing of it could be read
+}
+
+// load reads one node of an answer.
+type load func(ctx context.Context, n *Node) element
+
+// stream writes a JSON list with an element per node, in order, while it reads the next ones.
+//
+// What goes wrong with the first node is the request's error and nothing is written. Later the status is gone; then the node's element has no payload, and its
+// "partial" says why. So a list is never torn, and what it lacks is in it. PartialHeader tells how many such sentences there are: as a header if the answer
+// has one node, else as a trailer.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget, read load) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out, b := (*answerWriter)(nil), []byte(nil)
+	partial := 0
+	var over error // the answer is full
+	next := inOrder(ctx, len(nodes), func(ctx context.Context, i int) element { return read(ctx, &nodes[i]) })
+	for i := range nodes {
+		e := element{err: over}
+		if over == nil {
+			e = next(i)
+			if e.err == nil {
+				if e.err = e.count(size); e.err != nil {
+					over = e.err
+					cancel()
+				}
+			}
+		}
+		if e.err != nil {
+			if i == 0 {
+				return e.err
+			}
+			e = element{missing: []string{asError(r.Context(), e.err).Message}}
+		}
+		if out == nil {
+			if len(nodes) == 1 {
+				s.notePartial(w, e.missing)
+			}
+			out = answer(w, r, "application/json")
+			defer out.end()
+		}
+		partial += len(e.missing)
+		b = appendNode(b[:0], &nodes[i], e.missing, i == 0)
+		for j := range e.n {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			if b = e.append(b, j); len(b) >= 64<<10 {
+				if _, err := out.Write(b); err != nil {
+					return nil // the client went away
+				}
+				b = b[:0]
+			}
+		}
+		b = append(b, "]}"...)
+		if _, err := out.Write(b); err != nil {
+			return nil
+		}
+	}
+	_, _ = out.WriteString("]\n")
+	s.metrics.points.Add(float64(size.points))
+	if len(nodes) > 1 && partial > 0 {
+		s.metrics.partial.Inc()
+		w.Header().Set(http.TrailerPrefix+PartialHeader, strconv.Itoa(partial))
+	}
+	return nil
+}
+
+// inOrder begins to load the first of n things, and returns a function that is to be asked for each in turn and begins the next ones meanwhile.
+func inOrder[T any](ctx context.Context, n int, load func(ctx context.Context, i int) T) func(i int) T {
+	slots := make([]chan T, n)
+	begin := func(i int) {
+		if i < n {
+			slots[i] = make(chan T, 1)
+			go func() { slots[i] <- load(ctx, i) }()
+		}
+	}
+	for i := range min(ahead, n) {
+		begin(i)
+	}
+	return func(i int) T {
+		v := <-slots[i]
+		slots[i] = nil
+		begin(i + ahead)
+		return v
+	}
+}
+
+// where returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which may be in several clusters.
+func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
+	for _, of := range []struct {
+		name string
+		is   func(*Node, string) bool
+	}{
+		{"cluster", func(n *Node, name string) bool { return n.Cluster == name }},
+		{"datacenter", func(n *Node, name string) bool { return n.Datacenter == name }},
+	} {
+		name := r.PathValue(of.name)
+		if name == "" {
+			continue
+		}
+		all, err := s.nodes.get(r.Context(), p, s.config.NodesTTL)
+		if err != nil {
+			return nil, err
+		}
+		var found []Node
+		for i := range all {
+			if of.is(&all[i], name) {
+				found = append(found, all[i])
+			}
+		}
+		if len(found) == 0 {
+			return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_" + of.name, Field: of.name, Message: "this key sees no " + of.name + " with that name: GET /v1/nodes lists them"}
+		}
+		return found, nil
+	}
+	return s.find(r, p)
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+const (
+	// closesInFlight is how many windows are closed at once. Each takes a core for its encoding and some ten MB for a large node.
+	closesInFlight = 4
+	// closeEvery is how often Run looks for windows that are due.
+	closeEvery = time.Second
+	// mostBehind is how far closing may fall behind before Handle waits: a window, so that never more than three of a node are open, and their frames live.
+	mostBehind = frame.WindowMillis * time.Millisecond
+	// expirySlack is how long before its first frame expires a window must be begun to be closed: reading frames takes a few calls of Config.Timeout at most.
+	expirySlack = time.Minute
+)
+
+var (
+	// ErrBehind is returned by Handle while closing windows is a whole window behind.
+	ErrBehind = errors.New("store: closing windows is behind")
+	// ErrExpired says that a window's frames may have expired before it was closed, because Cassandra was away for too long: they must be read from the stream again.
+	ErrExpired = errors.New("store: frames expired before their window was closed; they must be read from the stream again")
+)
+
+// due is an open window whose time has come.
+type due struct {
+	windowKey
+	*openWindow
+	at    time.Time
+	fresh bool // it has not failed yet
+}
+
+// Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed stays open and is tried again with backoff, and the others go on.
+func (w *Writer) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	jobs := make(chan due)
+	for range closesInFlight {
+		workers.Go(func() {
+			for d := range jobs {
+				w.attempt(ctx, d)
+			}
+		})
+	}
+	defer workers.Wait()
+	defer close(jobs)
+	ticker := time.NewTicker(closeEvery)
+	defer ticker.Stop()
+	for {
+		for _, d := range w.due(w.store.config.Now(), false) {
+			if d.fresh { // one that fails does not hold Handle up: waiting would not help it
+				w.overdue.Store(d.at.UnixNano())
+			}
+			select {
+			case jobs <- d:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		w.overdue.Store(0)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// attempt tries once to close a window.
+func (w *Writer) attempt(ctx context.Context, d due) {
+	err := w.closeOne(ctx, d, w.store.config.Now(), false)
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.err = err; err == nil {
+		d.failed = 0
+		return
+	}
+	w.store.metrics.Retries.Inc()
+	d.failed++
+	d.after = time.Now().Add(min(firstWait<<min(d.failed, 20), longestWait))
+	if errors.Is(err, ErrExpired) {
+		w.expired.Store(true)
+	}
+	if d.failed == 1 || d.failed%100 == 0 {
+		w.store.log.Warn("store: a window cannot be closed, trying again", "attempts", d.failed, "error", err)
+	}
+}
+
+// keepUp waits while closing is a whole window behind.
+func (w *Writer) keepUp(ctx context.Context) error {
+	for wait := newBackoff(); ; {
+		at := w.overdue.Load()
+		behind := w.store.config.Now().Sub(time.Unix(0, at))
+		if at == 0 || behind < mostBehind {
+			return nil
+		}
+		if wait.sleep(ctx) != nil {
+			return fmt.Errorf("%w by %s, so frames wait; give the role more processes or Cassandra more nodes", ErrBehind, behind.Round(time.Second))
+		}
+	}
+}
+
+// Again reports whether frames have expired before their window was closed: then all partitions must be revoked and read again from LowWater. It says so once.
+func (w *Writer) Again() error {
+	if w.expired.Swap(false) {
+		return ErrExpired
+	}
+	return nil
+}
+
+// Tick closes the windows that ended more than the grace ago and got no frame for as long, and computes the rollups that are due then. It returns when that is
+// done; errors that Cassandra may recover from are waited out. The error wraps ErrExpired if frames must come again.
+func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
+
+// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago: for who knows that no more come. It returns
+// how many windows are open still, because they are not over.
+func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
+	err = w.close(ctx, now, true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open), err
+}
+
+func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
+	var g errgroup.Group
+	g.SetLimit(closesInFlight)
+	for _, d := range w.due(now, all) {
+		g.Go(func() error {
+			return w.store.retry(ctx, "close window", func() error { return w.closeOne(ctx, d, now, all) })
+		})
+	}
+	return g.Wait()
+}
+
+// due lists the windows whose time has come, the longest due first: that moves LowWater.
+func (w *Writer) due(now time.Time, all bool) []due {
+	grace := w.store.config.Grace
+	var list []due
+	w.mu.Lock()
+	for k, o := range w.open {
+		at := time.UnixMilli(k.start + frame.WindowMillis)
+		if !all && o.last.After(at) {
+			at = o.last
+		}
+		if at = at.Add(grace); !o.closing && !at.After(now) && !o.after.After(time.Now()) {
+			list = append(list, due{k, o, at, o.failed == 0})
+		}
+	}
+	w.mu.Unlock()
+	slices.SortFunc(list, func(a, b due) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first)) })
+	return list
+}
+
+// closeOne closes one window and sees to its rollups. A window that is open no more, or being closed, is left alone.
+func (w *Writer) closeOne(ctx context.Context, d due, now time.Time, all bool) error {
+	w.mu.Lock()
+	if w.open[d.windowKey] != d.openWindow || d.closing {
+		w.mu.Unlock()
+		return nil
+	}
+	d.closing = true
+	frames, closed, since := d.frames, d.closed, d.since
+	w.mu.Unlock()
+	var err error
+	if closed != frames {
+		if w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack {
+			err = ErrExpired
+		} else {
+			err = w.store.CloseWindow(ctx, d.account, d.node, d.start)
+		}
+		if err == nil {
+			w.mu.Lock()
+			d.closed = frames
+			w.mu.Unlock()
+		}
+	}
+	if err == nil {
+		err = w.finish(ctx, d.windowKey, d.openWindow, frames, now, all)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.closing, d.rolling = false, 0
+	if err != nil {
+		return fmt.Errorf("store: close window %s of node %s: %w", clockTime(d.start), d.node, err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// runs lets a Writer close windows beside the test, and waits for its end.
+func runs(t *testing.T, w *Writer) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func mustHandle(t *testing.T, w *Writer, records ...Record) {
+	t.Helper()
+	if err := w.Handle(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHandleAgainWritesOnlyWhatIsMissing: else a batch that takes an overloaded Cassandra longer than one call may last would never end.
+func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
+	want := windowtest.Samples{}
+	var records []Record
+	for i := range int64(5) {
+		sent := n.Step(base+i*5000, false)
+		want.Add(sent.Samples)
+		records = append(records, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+	}
+	// Only the key frame, the first, is written to this table, too.
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
+		t.Fatal(err)
+	}
+	m := s.metrics
+	for range 2 {
+		if err := w.Handle(t.Context(), records); err == nil || Retryable(err) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if a, written, returned := number(m.Accepted), number(m.Written), number(m.Returned); a != 6 || written != 4 || returned != 2 {
+		t.Errorf("accepted %v, written %v, returned %v", a, written, returned)
+	}
+	if err := w.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "run ringwatch schema apply") {
+		t.Errorf("readiness: %v", err)
+	}
+	if low, open := w.LowWater(0); !open || low != 0 {
+		t.Errorf("low water %d, %t", low, open)
+	}
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustHandle(t, w, records...)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if written := number(m.Written); written != 5 {
+		t.Errorf("written %v", written)
+	}
+	checkRead(t, s, n, want)
+	// What was revoked is not taken for written: when it comes again it may have expired.
+	w.Revoke(0)
+	mustHandle(t, w, records...)
+	if written := number(m.Written); written != 10 {
+		t.Errorf("written %v", written)
+	}
+}
+
+// TestOneWindowThatCannotBeClosed stays open, is named by readiness and tried again, while Run closes the others.
+func TestOneWindowThatCannotBeClosed(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	// A generation that this program does not know serves the second of four windows.
+	for at, generation := range map[int64]string{base + windowMillis: "v99", base + 2*windowMillis: "v3"} {
+		if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, at, generation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 2))
+	want := windowtest.Samples{}
+	for i := range int64(16) {
+		sent := n.Step(base+i*75_000, false)
+		want.Add(sent.Samples)
+		mustHandle(t, w, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+	}
+	c.millis.Store(base + 4*windowMillis + 600_000)
+	runs(t, w)
+	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
+	eventually(t, "three windows closed, one tried again", func() bool { return closed() == 3 && number(s.metrics.Retries) >= 2 })
+	if err := w.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "1 windows wait to be closed") || !asIs(err, ErrGeneration) {
+		t.Errorf("readiness: %v", err)
+	}
+	eventually(t, "it holds the offset", func() bool { low, open := w.LowWater(0); return open && low == 4 })
+	more := n.Step(base+16*75_000, false)
+	want.Add(more.Samples)
+	mustHandle(t, w, Record{Account: "acme", Offset: 16, Value: more.Bytes}) // it holds nobody up
+	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, base+windowMillis, "v3"); err != nil {
+		t.Fatal(err)
+	}
+	c.millis.Add(CutoverRefresh.Milliseconds())
+	eventually(t, "all windows closed", func() bool { _, open := w.LowWater(0); return !open })
+	if err := w.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if report := checkRead(t, s, n, want); report.Fresh != 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestExpiredFramesAreReadAgain: Cassandra was away for longer than frames live, so a window must not be closed from what is left.
+func TestExpiredFramesAreReadAgain(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 3))
+	want := windowtest.Samples{}
+	var records []Record
+	for i := range int64(4) {
+		sent := n.Step(base+i*60_000, false)
+		want.Add(sent.Samples)
+		records = append(records, Record{Account: "acme", Offset: 7 + i, Value: sent.Bytes})
+	}
+	mustHandle(t, w, records...)
+	c.millis.Add(s.config.FreshTTL.Milliseconds())
+	if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil { // as its TTL would
+		t.Fatal(err)
+	}
+	if err := w.Tick(t.Context(), c.now()); !asIs(err, ErrExpired) {
+		t.Errorf("got %v", err)
+	}
+	runs(t, w)
+	var again error
+	eventually(t, "it asks for the frames", func() bool { again = w.Again(); return again != nil })
+	if low, open := w.LowWater(0); !asIs(again, ErrExpired) || !open || low != 7 {
+		t.Errorf("%v, low water %d, %t", again, low, open)
+	}
+	w.Revoke(0)
+	mustHandle(t, w, records...)
+	c.millis.Add(s.config.Grace.Milliseconds())
+	eventually(t, "the window is closed", func() bool { _, open := w.LowWater(0); return !open })
+	if report := checkRead(t, s, n, want); report.Raw != 1 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestHandleWaitsForClosing: frames wait while closing is a whole window behind, for as long as their caller allows.
+func TestHandleWaitsForClosing(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 4))
+	record := Record{Account: "acme", Value: n.Step(base, false).Bytes}
+	w.overdue.Store(c.now().Add(-mostBehind + time.Minute).UnixNano())
+	mustHandle(t, w, record)
+	w.overdue.Store(c.now().Add(-mostBehind).UnixNano())
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	record.Offset = 1
+	if err := w.Handle(ctx, []Record{record}); !asIs(err, ErrBehind) || number(s.metrics.Accepted) != 1 {
+		t.Errorf("got %v", err)
+	}
+	if err := w.Ready(t.Context()); !asIs(err, ErrBehind) {
+		t.Errorf("readiness: %v", err)
+	}
+	var ended atomic.Bool
+	done := make(chan error, 1)
+	go func() { done <- w.Handle(t.Context(), []Record{record}); ended.Store(true) }()
+	if ended.Load() {
+		t.Error("it did not wait")
+	}
+	c.millis.Store(base + 10*windowMillis)
+	runs(t, w) // closes what there is, and is at nothing then
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
