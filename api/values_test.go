@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -405,6 +406,9 @@ func exposed(n *frametest.Node, state [][]frametest.Entity, open bool) map[strin
 				case frame.Counter, frame.Gauge:
 					put("", frame.Scale(c.Int, m.Exponent))
 				default:
+					if !slices.ContainsFunc(c.Counts, func(n int64) bool { return n != 0 }) {
+						continue // not written at all
+					}
 					total, bounds := int64(0), n.Bounds[m.Bounds]
 					for b, k := range c.Counts {
 						total += k

@@ -20,6 +20,7 @@ import (
 type clientFlags struct {
 	API string `name:"api" help:"Address of the API, such as http://127.0.0.1:9470. Without it: api: of the nearest .ringwatch/cli.yaml." env:"RINGWATCH_API"`
 	Key string `help:"API key, rw_…; better in the environment, where other users do not see it. Without it: key: of that file." env:"RINGWATCH_KEY"`
+	clientTLS
 }
 
 // defaultAPI is where an API listens that was not told otherwise.
@@ -37,8 +38,13 @@ type client struct {
 
 // client completes the flags from .ringwatch/cli.yaml in the working directory or the nearest one above it.
 func (f *clientFlags) client() (*client, error) {
+	transport, err := f.transport()
+	if err != nil {
+		return nil, err
+	}
 	c := &client{base: f.API, key: f.Key, http: &http.Client{
-		Timeout: time.Minute,
+		Timeout:   time.Minute,
+		Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key is for this address only
 		},

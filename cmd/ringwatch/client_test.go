@@ -25,7 +25,7 @@ const testKey = "rw_test0000000000000000"
 
 // serve runs an API over a fleet of three nodes with 16 minutes of frames, of which the third fell silent two minutes ago, and points the
 // environment to it.
-func serve(t *testing.T) []*frametest.Node {
+func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
 	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
@@ -36,6 +36,9 @@ func serve(t *testing.T) []*frametest.Node {
 	c.Listen = "127.0.0.1:0"
 	now := time.Now()
 	c.Clock = func() time.Time { return now }
+	for _, f := range change {
+		f(&c)
+	}
 	server, err := api.New(c, api.Deps{
 		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, Rollups: store.Rollups, LastSeen: store.LastSeen, StoreReady: store.Ready,
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
