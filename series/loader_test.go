@@ -26,6 +26,7 @@ type shelf struct {
 	facts   []fact
 	at      []int64 // when each fact was written, by the writer's clock
 	reads   int
+	now     int64
 }
 
 var errAway = errors.New("the store is away")
@@ -68,7 +69,9 @@ func (s *shelf) source() Source {
 			})
 		},
 		Written: func(_ context.Context, account string, since int64) ([]window.DictionaryID, error) {
-			return s.ids(func(i int, f *fact) bool { return f.account == account && s.at[i] >= since })
+			return s.ids(func(i int, f *fact) bool {
+				return f.account == account && s.at[i] >= max(since, s.now-writtenFor.Milliseconds())
+			})
 		},
 		WrittenFor: writtenFor,
 		Read: func(_ context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
@@ -111,6 +114,7 @@ func TestLoaderMissesNothing(t *testing.T) {
 			w := newWorld(r.IntN) // its facts, one after another
 			for step := range 60 {
 				now += []int64{1_000, 30_000, 600_000, 3600_000, 30 * 3600_000}[r.IntN(5)]
+				s.now = now
 				if r.IntN(3) > 0 && len(w.facts) > 0 {
 					f := w.facts[r.IntN(len(w.facts))]
 					if r.IntN(2) == 0 {
