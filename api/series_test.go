@@ -314,7 +314,11 @@ func TestSeries(t *testing.T) {
 	c := frametest.New("fleet-1", 4, 2) // a node joins
 	addTable(b, "after_all")
 	f.say("acme", tuesday+20*minute, a, b, c)
-	f.refresh()
+	for deadline := time.Now().Add(2 * time.Minute); f.state.Load().Refresh(t.Context()) != nil; { // not all connections are there yet
+		if time.Now().After(deadline) {
+			t.Fatal("it does not load: ", f.state.Load().State())
+		}
+	}
 	if s := f.state.Load().State(); s != "ok" {
 		t.Error("after all it says", s)
 	}

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/google/uuid"
@@ -34,9 +33,8 @@ type selector struct {
 	owns       func(cluster string) bool
 
 	places, shapes []verdict
-	done           []bool // shapes that Selection.shapes has shown
-	lists          memo   // by list: the metrics that match
-	sets           memo   // by set: the entities that match
+	lists          memo // by list: the metrics that match
+	sets           memo // by set: the entities that match
 }
 
 // memo keeps which members of a list match, by the list's number. There may be tens of thousands of lists, of which a query looks at a few.
@@ -217,7 +215,7 @@ func (s *selector) ids() (list []uuid.UUID, ok bool) {
 }
 
 // candidates returns the nodes that can match any of the selectors, in order. The caller holds the lock.
-func (a *account) candidates(selectors []*selector) []*node {
+func (a *account) candidates(selectors []*selector) []nodeRef {
 	var named []uuid.UUID
 	for _, s := range selectors {
 		ids, ok := s.ids()
@@ -226,15 +224,12 @@ func (a *account) candidates(selectors []*selector) []*node {
 		}
 		named = append(named, ids...)
 	}
-	var nodes []*node
+	var nodes []nodeRef
 	for _, id := range named {
-		if n := a.nodes[id]; n != nil && !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
+		if n := a.nodes[id]; n != nil {
+			nodes = append(nodes, n.nodeRef)
 		}
 	}
-	places := a.pool.places
-	slices.SortFunc(nodes, func(x, y *node) int {
-		return cmp.Or(places[x.entries[0].place].compare(places[y.entries[0].place]), slices.Compare(x.id[:], y.id[:]))
-	})
-	return nodes
+	slices.SortFunc(nodes, a.pool.compare)
+	return slices.Compact(nodes)
 }

@@ -11,56 +11,105 @@ import (
 
 // node is what is known of one node. It is immutable: what becomes known makes a new one.
 type node struct {
-	id          uuid.UUID
-	entries     []entry // newest day first
-	first, last uint16  // days
-	moved       bool    // its entries are of more than one place
+	nodeRef
+	hashes []window.Hash // of the dictionaries, by the profile's spans
 }
 
-// entry says that a node had a dictionary on the days first to last. It is 20 bytes; a node has some 40 for all the days on which nothing changes.
-type entry struct {
-	hash         window.Hash
+// nodeRef is what a reader needs of a node: few bytes in a row, because each query looks at all of them.
+type nodeRef struct {
+	id      uuid.UUID
+	profile uint32
+}
+
+// profile is what a node had when, apart from its name: nodes alike in what they have, since when and where have one. That is most of a cluster's rack.
+type profile struct {
+	spans       []span // newest day first
+	first, last uint16 // days
+}
+
+// span says that a shape was there at a place on the days first to last. A node has some 40 for all the days on which nothing changes.
+type span struct {
 	shape, place uint32
 	first, last  uint16
 }
 
-// What a node takes beside its entries: itself, its places in a map and a list.
-const (
-	nodeBytes  = 80 + 72
-	entryBytes = 20
-)
+// entry is a span with the dictionary that says so.
+type entry struct {
+	hash window.Hash
+	span
+}
+
+// What a node takes beside its hashes: itself, its places in a map and a list.
+const nodeBytes = 48 + 84
 
 const dayMillis = 24 * 60 * 60_000
 
 // dayOf returns the number of a day since the Unix epoch, as far as 16 bits go: 2149.
 func dayOf(millis int64) uint16 { return uint16(min(max(millis/dayMillis, 0), 1<<16-1)) }
 
-func newNode(id uuid.UUID, entries []entry) *node {
-	slices.SortFunc(entries, func(a, b entry) int { // by hash last, so that what follows from the order is the same after a restart
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first), slices.Compare(a.hash[:], b.hash[:]))
+// node returns a node with these entries, of which there is at least one.
+func (p *pool) node(id uuid.UUID, entries []entry) *node {
+	// By hash last: nodes alike have their spans in the same order, and two readings of one node its hashes.
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first), cmp.Compare(a.shape, b.shape), cmp.Compare(a.place, b.place), slices.Compare(a.hash[:], b.hash[:]))
 	})
-	n := &node{id: id, entries: entries, first: entries[0].first, last: entries[0].last}
-	for i := range entries {
-		n.first = min(n.first, entries[i].first)
-		n.moved = n.moved || entries[i].place != entries[0].place
+	n := &node{nodeRef: nodeRef{id: id}, hashes: make([]window.Hash, len(entries))}
+	spans := make([]span, len(entries))
+	for i, e := range entries {
+		n.hashes[i], spans[i] = e.hash, e.span
 	}
+	n.profile = p.profile(spans)
 	return n
 }
 
-func (n *node) bytes() int { return nodeBytes + entryBytes*cap(n.entries) }
+func (p *pool) profile(spans []span) uint32 {
+	numbers := make([]uint32, 0, 3*len(spans))
+	for _, s := range spans {
+		numbers = append(numbers, s.shape, s.place, uint32(s.first)<<16|uint32(s.last))
+	}
+	return put(p.profileOf, digestOf(numbers), func() int {
+		of := profile{spans: spans, first: spans[0].first, last: spans[0].last}
+		for _, s := range spans {
+			of.first = min(of.first, s.first)
+		}
+		p.profiles = append(p.profiles, of)
+		p.bytes += 12*len(spans) + listBytes
+		return len(p.profiles) - 1
+	})
+}
 
-// find returns an entry with that hash, nil if there is none. n may be nil.
-func (n *node) find(hash window.Hash) *entry {
+func (n *node) bytes() int { return nodeBytes + len(window.Hash{})*len(n.hashes) }
+
+// entries returns what a node has; nothing of no node.
+func (v *shared) entries(n *node) []entry {
 	if n == nil {
 		return nil
 	}
-	for i := range n.entries {
-		if n.entries[i].hash == hash {
-			return &n.entries[i]
-		}
+	list := make([]entry, len(n.hashes))
+	for i, s := range v.profiles[n.profile].spans {
+		list[i] = entry{n.hashes[i], s}
 	}
-	return nil
+	return list
 }
+
+// has reports whether a node is known to have had a dictionary on all these days. n may be nil.
+func (v *shared) has(n *node, hash window.Hash, days ...uint16) bool {
+	if n == nil {
+		return false
+	}
+	spans := v.profiles[n.profile].spans
+	return !slices.ContainsFunc(days, func(day uint16) bool {
+		for i := range spans {
+			if n.hashes[i] == hash && spans[i].first <= day && day <= spans[i].last {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// knows reports whether a node is known to have had a dictionary on any day. n may be nil.
+func (n *node) knows(hash window.Hash) bool { return n != nil && slices.Contains(n.hashes, hash) }
 
 // withDays returns the entries of one dictionary with more days, neighbouring days as one entry.
 func withDays(entries []entry, of entry, days []uint16) []entry {
@@ -88,20 +137,14 @@ func withDays(entries []entry, of entry, days []uint16) []entry {
 	return rest
 }
 
-// since returns the node without what was before a day; nil if nothing is left.
-func (n *node) since(day uint16) *node {
-	if n.first >= day {
-		return n
-	}
-	kept := make([]entry, 0, len(n.entries))
-	for _, e := range n.entries {
+// since returns the entries without what was before a day.
+func since(entries []entry, day uint16) []entry {
+	kept := make([]entry, 0, len(entries))
+	for _, e := range entries {
 		if e.last >= day {
 			e.first = max(e.first, day)
 			kept = append(kept, e)
 		}
 	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return newNode(n.id, slices.Clip(kept))
+	return kept
 }

@@ -25,6 +25,7 @@ type shared struct {
 	sets     []entitySet // entities
 	shapes   []shape
 	places   []place
+	profiles []profile
 }
 
 // entity is a set of labels without empty values: one entity, whatever the type and the node.
@@ -59,7 +60,10 @@ type pool struct {
 	shapeOf  map[shape]uint32
 	placeOf  map[place]uint32
 	nameOf   map[uint32]uint32 // ordinals by symbol
-	bytes    int               // an estimate of what all this takes
+
+	profileOf map[digest]uint32
+
+	bytes int // an estimate of what all this takes
 }
 
 // digest stands for a list of numbers: 128 bits of its SHA-256.
@@ -68,7 +72,7 @@ type digest [16]byte
 func newPool() *pool {
 	return &pool{
 		symbolOf: map[string]uint32{}, schemaOf: map[string]uint32{}, entityOf: map[string]uint32{}, metricOf: map[metric]uint32{},
-		listOf: map[digest]uint32{}, setOf: map[digest]uint32{}, shapeOf: map[shape]uint32{}, placeOf: map[place]uint32{}, nameOf: map[uint32]uint32{},
+		listOf: map[digest]uint32{}, setOf: map[digest]uint32{}, shapeOf: map[shape]uint32{}, placeOf: map[place]uint32{}, nameOf: map[uint32]uint32{}, profileOf: map[digest]uint32{},
 	}
 }
 

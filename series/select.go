@@ -3,6 +3,7 @@ package series
 import (
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,9 +34,12 @@ type Selection struct {
 
 	v           shared
 	selectors   []*selector
-	nodes       []*node
+	nodes       []nodeRef
 	first, last uint16
-	seen        []uint32 // by ordinal of a metric's name: the last node, counted from 1, of which it was selected
+	answers     []*answer             // by profile, if no selector asks for a node's id
+	byID        map[answerKey]*answer // else
+	computed    int
+	seen        []int // by ordinal of a metric's name: the last answer, counted from 1, in which it is
 }
 
 // Select prepares a query's answer. The error is ErrLoading; an account of which the Loader knows that it has no nodes has no series.
@@ -63,6 +67,12 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns))
 	}
 	s.nodes = a.candidates(s.selectors)
+	s.seen = make([]int, s.v.names)
+	if slices.ContainsFunc(s.selectors, func(sel *selector) bool { return len(sel.node) > 0 }) {
+		s.byID = map[answerKey]*answer{}
+	} else {
+		s.answers = make([]*answer, len(s.v.profiles))
+	}
 	return s, nil
 }
 
@@ -82,14 +92,8 @@ func (b *Block) Len() int { return len(b.metrics) * len(b.entities) }
 // Blocks iterates over what is selected, in blocks that have no series in common, by cluster, datacenter, rack and node.
 func (s *Selection) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
-		s.seen = make([]uint32, s.v.names)
-		var blocks []block
-		for i, n := range s.nodes {
-			blocks = blocks[:0]
-			s.each(n, func(_ *selector, e *entry, metrics, entities []uint32) {
-				blocks = s.add(blocks, block{s.v.shapes[e.shape].typ, e.place, metrics, entities}, uint32(i+1))
-			})
-			for _, b := range blocks {
+		for _, n := range s.nodes {
+			for _, b := range s.of(n).blocks {
 				p := &s.v.places[b.place]
 				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
 					return
@@ -99,49 +103,83 @@ func (s *Selection) Blocks() iter.Seq[Block] {
 	}
 }
 
+// answer is what is selected of nodes of one profile.
+type answer struct {
+	blocks []block
+	series int
+}
+
+// answerKey is a profile with the selectors that the node's id matches, a bit each.
+type answerKey struct {
+	profile uint32
+	ids     uint64
+}
+
+// maxSelectors is how many selectors have a bit. With more, nothing is remembered.
+const maxSelectors = 64
+
 // block is a Block in numbers.
 type block struct {
 	typ, place        uint32
 	metrics, entities []uint32
 }
 
-// each calls visit for what a node has that matches a selector on the days asked for.
-func (s *Selection) each(n *node, visit func(sel *selector, e *entry, metrics, entities []uint32)) {
-	if n.last < s.first || n.first > s.last {
-		return
+// of returns what is selected of a node. Nodes of one profile share it.
+func (s *Selection) of(n nodeRef) *answer {
+	if s.answers != nil {
+		if s.answers[n.profile] == nil {
+			s.answers[n.profile] = s.answer(&s.v.profiles[n.profile], s.selectors)
+		}
+		return s.answers[n.profile]
 	}
-	var id string
-	for _, sel := range s.selectors {
-		if !n.moved && !sel.place(n.entries[0].place) {
-			continue
-		}
-		if len(sel.node) > 0 {
-			if id == "" {
-				id = n.id.String()
-			}
-			if !all(sel.node, id) {
-				continue
-			}
-		}
-		for i := range n.entries {
-			e := &n.entries[i]
-			if e.first > s.last || e.last < s.first || n.moved && !sel.place(e.place) {
-				continue
-			}
-			if metrics, entities, ok := sel.shape(e.shape); ok {
-				visit(sel, e, metrics, entities)
-			}
+	k := answerKey{profile: n.profile}
+	var list []*selector
+	id := n.id.String()
+	for i, sel := range s.selectors {
+		if all(sel.node, id) {
+			k.ids |= 1 << (i % maxSelectors)
+			list = append(list, sel)
 		}
 	}
+	if a := s.byID[k]; a != nil && len(s.selectors) <= maxSelectors {
+		return a
+	}
+	a := s.answer(&s.v.profiles[n.profile], list)
+	s.byID[k] = a
+	return a
+}
+
+// answer computes what selectors select of a profile.
+func (s *Selection) answer(p *profile, selectors []*selector) *answer {
+	a := &answer{}
+	if p.last < s.first || p.first > s.last {
+		return a
+	}
+	s.computed++
+	for _, sel := range selectors {
+		for i := range p.spans {
+			of := &p.spans[i]
+			if of.first > s.last || of.last < s.first || !sel.place(of.place) {
+				continue
+			}
+			if metrics, entities, ok := sel.shape(of.shape); ok {
+				a.blocks = s.add(a.blocks, block{s.v.shapes[of.shape].typ, of.place, metrics, entities})
+			}
+		}
+	}
+	for _, b := range a.blocks {
+		a.series += len(b.metrics) * len(b.entities)
+	}
+	return a
 }
 
 // add appends what of a block is not in blocks yet. That there is nothing to compare with is the rule, and found by the names alone.
-func (s *Selection) add(blocks []block, b block, serial uint32) []block {
+func (s *Selection) add(blocks []block, b block) []block {
 	twice := false
 	for _, m := range b.metrics {
 		name := s.v.ordinals[m]
-		twice = twice || s.seen[name] == serial
-		s.seen[name] = serial
+		twice = twice || s.seen[name] == s.computed
+		s.seen[name] = s.computed
 	}
 	if !twice {
 		return append(blocks, b)
@@ -198,12 +236,10 @@ func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
 
 // Count returns how many series are selected, of how many nodes. Its cost is that of finding them, not of their number.
 func (s *Selection) Count() (series, nodes int) {
-	var last uuid.UUID
-	for b := range s.Blocks() {
-		series += b.Len()
-		if nodes == 0 || b.Node != last {
+	for _, n := range s.nodes {
+		if a := s.of(n); a.series > 0 {
+			series += a.series
 			nodes++
-			last = b.Node
 		}
 	}
 	return series, nodes
@@ -212,9 +248,9 @@ func (s *Selection) Count() (series, nodes int) {
 // Nodes returns the nodes that have any of the series, in the order of Blocks.
 func (s *Selection) Nodes() []uuid.UUID {
 	var list []uuid.UUID
-	for b := range s.Blocks() {
-		if len(list) == 0 || list[len(list)-1] != b.Node {
-			list = append(list, b.Node)
+	for _, n := range s.nodes {
+		if s.of(n).series > 0 {
+			list = append(list, n.id)
 		}
 	}
 	return list

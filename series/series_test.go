@@ -153,6 +153,8 @@ func (w *world) add(x *Index, f fact) {
 	x.Add(f.account, f.id.Node, []window.DictionaryID{f.id}, map[window.Hash]*window.Dictionary{f.id.Hash: f.d})
 }
 
+var everything = [][]*labels.Matcher{nil}
+
 // compare holds an answer against the direct filter's.
 func compare(t *testing.T, x *Index, account string, q Query, want map[string]labels.Labels) {
 	t.Helper()

@@ -6,16 +6,25 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// shapes calls visit for each node's dictionaries that have series which match. fresh says that visit has not been called with these metrics and entities before.
-func (s *Selection) shapes(visit func(n *node, e *entry, metrics, entities []uint32, fresh bool)) {
+// each calls visit with every place and every shape of which something is selected, though not with each place of each shape.
+func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
-		sel.done = make([]bool, len(s.v.shapes))
-	}
-	for _, n := range s.nodes {
-		s.each(n, func(sel *selector, e *entry, metrics, entities []uint32) {
-			visit(n, e, metrics, entities, !sel.done[e.shape])
-			sel.done[e.shape] = true
-		})
+		profiles, shapes, places := make([]bool, len(s.v.profiles)), make([]bool, len(s.v.shapes)), make([]bool, len(s.v.places))
+		for _, n := range s.nodes {
+			if profiles[n.profile] || len(sel.node) > 0 && !all(sel.node, n.id.String()) {
+				continue
+			}
+			profiles[n.profile] = true
+			for _, of := range s.v.profiles[n.profile].spans {
+				if shapes[of.shape] && places[of.place] || of.first > s.last || of.last < s.first || !sel.place(of.place) {
+					continue
+				}
+				if metrics, entities, ok := sel.shape(of.shape); ok {
+					shapes[of.shape], places[of.place] = true, true
+					visit(of.place, metrics, entities)
+				}
+			}
+		}
 	}
 }
 
@@ -23,13 +32,11 @@ func (s *Selection) shapes(visit func(n *node, e *entry, metrics, entities []uin
 func (s *Selection) Names() []string {
 	names := map[string]bool{}
 	places, schemas := make([]bool, len(s.v.places)), make([]bool, len(s.v.schemas))
-	s.shapes(func(_ *node, e *entry, _, entities []uint32, fresh bool) {
+	s.each(func(place uint32, _, entities []uint32) {
 		names[labels.MetricName], names["node"] = true, true
-		places[e.place] = true
-		if fresh {
-			for _, id := range entities {
-				schemas[s.v.entities[id].schema] = true
-			}
+		places[place] = true
+		for _, id := range entities {
+			schemas[s.v.entities[id].schema] = true
 		}
 	})
 	for i, is := range places {
@@ -53,21 +60,13 @@ func (s *Selection) Values(label string) []string {
 	values := map[string]bool{}
 	switch label {
 	case "cluster", "datacenter", "rack":
-		places := make([]bool, len(s.v.places))
-		s.shapes(func(_ *node, e *entry, _, _ []uint32, _ bool) { places[e.place] = true })
-		for i, is := range places {
-			if p := s.v.places[i]; is {
-				values[map[string]string{"cluster": p.cluster, "datacenter": p.datacenter, "rack": p.rack}[label]] = true
-			}
-		}
-	case "node":
-		var last *node
-		s.shapes(func(n *node, _ *entry, _, _ []uint32, _ bool) {
-			if n != last {
-				values[n.id.String()] = true
-				last = n
-			}
+		s.each(func(place uint32, _, _ []uint32) {
+			values[s.v.places[place].label(label)] = true
 		})
+	case "node":
+		for _, id := range s.Nodes() {
+			values[id.String()] = true
+		}
 	default:
 		for i, is := range s.symbols(label) {
 			if is {
@@ -79,29 +78,33 @@ func (s *Selection) Values(label string) []string {
 	return sorted(values)
 }
 
+func (p *place) label(name string) string {
+	switch name {
+	case "cluster":
+		return p.cluster
+	case "datacenter":
+		return p.datacenter
+	}
+	return p.rack
+}
+
 // symbols marks the values of a metric's name or of an entity's label.
 func (s *Selection) symbols(label string) []bool {
 	marks := make([]bool, len(s.v.symbols))
-	if label == labels.MetricName {
-		s.shapes(func(_ *node, _ *entry, metrics, _ []uint32, fresh bool) {
-			if fresh {
-				for _, m := range metrics {
-					marks[s.v.metrics[m].name] = true
-				}
-			}
-		})
-		return marks
-	}
 	columns := make([]int, len(s.v.schemas))
 	for i, names := range s.v.schemas {
 		columns[i] = slices.IndexFunc(names, func(name uint32) bool { return s.v.symbols[name] == label })
 	}
-	s.shapes(func(_ *node, _ *entry, _, entities []uint32, fresh bool) {
-		if fresh {
-			for _, id := range entities {
-				if of := s.v.entities[id]; columns[of.schema] >= 0 {
-					marks[s.v.values[int(of.at)+columns[of.schema]]] = true
-				}
+	s.each(func(_ uint32, metrics, entities []uint32) {
+		if label == labels.MetricName {
+			for _, m := range metrics {
+				marks[s.v.metrics[m].name] = true
+			}
+			return
+		}
+		for _, id := range entities {
+			if of := s.v.entities[id]; columns[of.schema] >= 0 {
+				marks[s.v.values[int(of.at)+columns[of.schema]]] = true
 			}
 		}
 	})
