@@ -21,8 +21,9 @@ var mayImport = map[string][]string{
 	"frame":   {},
 	"account": {},
 	"engines": {},
-	"window":  {"frame"},
-	"rollup":  {"frame", "window"},
+	"blob":    {},
+	"window":  {"frame", "blob"},
+	"rollup":  {"frame", "window", "blob"},
 	"stream":  {"frame"},
 	"ingest":  {"frame", "account", "stream"},
 	"store":   {"frame", "window", "rollup", "ring"},
@@ -81,7 +82,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "api", "account"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "api", "account"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}
