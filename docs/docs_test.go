@@ -21,8 +21,9 @@ var mayImport = map[string][]string{
 	"frame":   {},
 	"account": {},
 	"engines": {},
-	"window":  {"frame"},
-	"rollup":  {"frame", "window"},
+	"blob":    {},
+	"window":  {"frame", "blob"},
+	"rollup":  {"frame", "window", "blob"},
 	"stream":  {"frame"},
 	"front":   {},
 	"limit":   {},
@@ -84,7 +85,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

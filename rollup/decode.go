@@ -35,29 +35,29 @@ const maxCount = window.MaxInstants * 288
 
 // DecodeMeta reads the meta blob of a period. The error wraps ErrVersion or ErrMalformed.
 func DecodeMeta(level Level, start int64, b []byte) (*Meta, error) {
-	r := blob{b: b}
-	r.version(metaVersion)
-	m := &Meta{Level: level, Start: start, Instants: r.number("the instants", maxCount+1)}
-	parts := r.count("parts", len(r.b))
+	r := read(b)
+	r.Version(metaVersion)
+	m := &Meta{Level: level, Start: start, Instants: r.Number("the instants", maxCount+1)}
+	parts := r.Count("parts", len(r.Rest))
 	finer, coarse := level.Finer()
 	if parts > 0 && !coarse {
-		r.fail("parts of the finest level")
+		r.Fail("parts of the finest level")
 	}
-	for next := start; parts > 0 && r.err == nil; parts-- {
-		p := Part{Start: next + int64(r.number("a gap of parts", int(level.Millis/finer.Millis)))*finer.Millis}
-		p.Instants = r.number("the instants of a part", maxCount+1)
+	for next := start; parts > 0 && r.Err == nil; parts-- {
+		p := Part{Start: next + int64(r.Number("a gap of parts", int(level.Millis/finer.Millis)))*finer.Millis}
+		p.Instants = r.Number("the instants of a part", maxCount+1)
 		if next = p.Start + finer.Millis; next > start+level.Millis {
-			r.fail("a part after the period")
+			r.Fail("a part after the period")
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	for range r.count("types", len(r.b)) {
-		t := MetaType{Key: r.text("a type")}
-		copy(t.Hash[:], r.take(len(t.Hash)))
-		t.live = r.take(r.count("bytes of counts", len(r.b)))
-		n := r.number("metrics", math.MaxInt32)
-		packed := r.take((n*stateBits + 7) / 8)
-		if r.err != nil {
+	for range r.Count("types", len(r.Rest)) {
+		t := MetaType{Key: r.Text("a type")}
+		copy(t.Hash[:], r.Take(len(t.Hash)))
+		t.live = r.Take(r.Count("bytes of counts", len(r.Rest)))
+		n := r.Number("metrics", math.MaxInt32)
+		packed := r.Take((n*stateBits + 7) / 8)
+		if r.Err != nil {
 			break
 		}
 		t.states = make([]byte, n)
@@ -66,7 +66,7 @@ func DecodeMeta(level Level, start int64, b []byte) (*Meta, error) {
 		}
 		m.Types = append(m.Types, t)
 	}
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -106,9 +106,9 @@ func (mt *MetaType) open(dictionary window.Dictionaries) (*Type, error) {
 	if len(mt.states) != len(d.Metrics) {
 		return nil, fmt.Errorf("%w: meta knows %d metrics, the dictionary %d", ErrMalformed, len(mt.states), len(d.Metrics))
 	}
-	r := blob{b: mt.live}
+	r := read(mt.live)
 	t := &Type{Dictionary: d, live: r.counts(len(d.Rows)), columns: make([]*column, len(d.Metrics))}
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	var absent *column
@@ -129,13 +129,13 @@ func (mt *MetaType) open(dictionary window.Dictionaries) (*Type, error) {
 
 // take enters a column in its type. If it has another dictionary than meta names, the type takes that one's numbers: a type of its own is made for it.
 func (r *Rollup) take(byKey map[string]*Type, dictionary window.Dictionaries, c window.StoredColumn) error {
-	b := blob{b: c.Blob}
-	b.version(columnVersion)
+	b := read(c.Blob)
+	b.Version(columnVersion)
 	var hash window.Hash
-	copy(hash[:], b.take(len(hash)))
-	metric := b.number("the metric", math.MaxInt32)
-	if b.err != nil {
-		return b.err
+	copy(hash[:], b.Take(len(hash)))
+	metric := b.Number("the metric", math.MaxInt32)
+	if b.Err != nil {
+		return b.Err
 	}
 	d, err := dictionary(c.Key, hash)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Rollup) take(byKey map[string]*Type, dictionary window.Dictionaries, c 
 		return fmt.Errorf("%w: metric %d of %d", ErrMalformed, metric, len(d.Metrics))
 	}
 	col := b.column(d, &d.Metrics[metric])
-	if err := b.done(); err != nil {
+	if err := b.Done(); err != nil {
 		return err
 	}
 	t := byKey[c.Key]
@@ -167,39 +167,39 @@ func (r *Rollup) take(byKey map[string]*Type, dictionary window.Dictionaries, c 
 	return nil
 }
 
-func (r *blob) counts(rows int) []uint32 {
-	usual := uint32(r.number("a count", maxCount+1))
-	others := r.count("counts", rows)
-	if r.err != nil {
+func (r *reader) counts(rows int) []uint32 {
+	usual := uint32(r.Number("a count", maxCount+1))
+	others := r.Count("counts", rows)
+	if r.Err != nil {
 		return nil
 	}
 	list := make([]uint32, rows)
 	for i := range list {
 		list[i] = usual
 	}
-	for row := 0; others > 0 && r.err == nil; others-- {
-		row += r.number("a row", rows-row)
-		list[min(row, rows-1)] = uint32(r.number("a count", maxCount+1))
+	for row := 0; others > 0 && r.Err == nil; others-- {
+		row += r.Number("a row", rows-row)
+		list[min(row, rows-1)] = uint32(r.Number("a count", maxCount+1))
 		row++
 	}
 	return list
 }
 
-func (r *blob) column(d *window.Dictionary, m *window.Metric) *column {
+func (r *reader) column(d *window.Dictionary, m *window.Metric) *column {
 	c := &column{counts: r.counts(len(d.Rows))}
-	n := r.count("cells", len(d.Rows))
+	n := r.Count("cells", len(d.Rows))
 	c.rows, c.cells = make([]int32, 0, n), make([]cell, 0, n)
-	for row := 0; n > 0 && r.err == nil; n-- {
-		v := r.uvarint()
+	for row := 0; n > 0 && r.Err == nil; n-- {
+		v := r.Uvarint()
 		class := byte(v & (1<<cellBits - 1))
 		if v >>= cellBits; v >= uint64(len(d.Rows)-row) {
-			r.fail("a row after the last")
+			r.Fail("a row after the last")
 			break
 		}
 		row += int(v)
 		s := r.cell(m, class, c.counts[row])
 		if c.counts[row] == 0 || s.zero() {
-			r.fail("a cell without a value")
+			r.Fail("a cell without a value")
 		}
 		c.rows, c.cells = append(c.rows, int32(row)), append(c.cells, s)
 		row++
@@ -207,7 +207,7 @@ func (r *blob) column(d *window.Dictionary, m *window.Metric) *column {
 	return c
 }
 
-func (r *blob) cell(m *window.Metric, class byte, n uint32) cell {
+func (r *reader) cell(m *window.Metric, class byte, n uint32) cell {
 	var c cell
 	hist := m.Kind.IsHistogram()
 	var first, last, total sparse
@@ -215,9 +215,9 @@ func (r *blob) cell(m *window.Metric, class byte, n uint32) cell {
 	case hist:
 		c.first, first = r.buckets(m)
 	case m.Kind == frame.GaugeDouble:
-		c.first = r.double()
+		c.first = r.Double()
 	default:
-		c.first = r.svarint()
+		c.first = r.Svarint()
 	}
 	if hist {
 		c.hist = bucketsOf(first, sparse{}, sparse{})
@@ -226,12 +226,12 @@ func (r *blob) cell(m *window.Metric, class byte, n uint32) cell {
 	case class == cellStill:
 		return c.still(m.Kind, n)
 	case class == cellRising && m.Kind == frame.Gauge:
-		c.last = c.first + r.svarint()
-		c.min = c.first - int64(r.uvarint())
-		c.max = c.first + int64(r.uvarint())
+		c.last = c.first + r.Svarint()
+		c.min = c.first - int64(r.Uvarint())
+		c.max = c.first + int64(r.Uvarint())
 		c.total = times(c.first, n).Add(r.wide())
 	case class == cellRising && m.Kind == frame.Counter:
-		c.total.Lo = r.uvarint()
+		c.total.Lo = r.Uvarint()
 		c.last = c.first + int64(c.total.Lo)
 	case class == cellRising && m.Kind == frame.Histogram:
 		var sum int64
@@ -239,11 +239,11 @@ func (r *blob) cell(m *window.Metric, class byte, n uint32) cell {
 		c.last, c.total.Lo = c.first+sum, uint64(sum)
 		c.hist = bucketsOf(first, first.plus(total, 1), total)
 	case class == cellOther && m.Kind == frame.GaugeDouble:
-		c.last, c.min, c.max = c.first^r.double(), c.first^r.double(), c.first^r.double()
-		c.total.Lo = uint64(r.double())
+		c.last, c.min, c.max = c.first^r.Double(), c.first^r.Double(), c.first^r.Double()
+		c.total.Lo = uint64(r.Double())
 	case class == cellOther && m.Kind == frame.Counter:
-		c.last = r.svarint()
-		c.total.Lo = r.uvarint()
+		c.last = r.Svarint()
+		c.total.Lo = r.Uvarint()
 	case class == cellOther && hist:
 		var sum int64
 		c.last, last = r.buckets(m)
@@ -251,26 +251,26 @@ func (r *blob) cell(m *window.Metric, class byte, n uint32) cell {
 		c.total.Lo = uint64(sum)
 		c.hist = bucketsOf(first, last, total)
 	default:
-		r.fail("a cell of class %d in a %s", class, m.Kind)
+		r.Fail("a cell of class %d in a %s", class, m.Kind)
 	}
 	return c
 }
 
-func (r *blob) buckets(m *window.Metric) (sum int64, s sparse) {
+func (r *reader) buckets(m *window.Metric) (sum int64, s sparse) {
 	if m.HasSum {
-		sum = r.svarint()
+		sum = r.Svarint()
 	}
 	size := m.Buckets()
-	n := r.count("buckets", size)
-	if n == 0 || r.err != nil {
+	n := r.Count("buckets", size)
+	if n == 0 || r.Err != nil {
 		return sum, s
 	}
 	s = sparse{make([]uint16, 0, n), make([]int64, 0, n)}
-	for next := 0; n > 0 && r.err == nil; n-- {
-		next += r.number("a bucket", size-next)
-		count := r.svarint()
+	for next := 0; n > 0 && r.Err == nil; n-- {
+		next += r.Number("a bucket", size-next)
+		count := r.Svarint()
 		if count == 0 {
-			r.fail("a bucket without a count")
+			r.Fail("a bucket without a count")
 		}
 		s.index, s.count = append(s.index, uint16(min(next, size-1))), append(s.count, count)
 		next++

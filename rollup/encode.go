@@ -3,6 +3,7 @@ package rollup
 import (
 	"math"
 
+	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -47,27 +48,27 @@ func (t *Type) state(c *column) byte {
 // Encode encodes the rollup. Equal rollups give equal bytes.
 func (r *Rollup) Encode() Encoded {
 	var out Encoded
-	meta := appendUvarint([]byte{metaVersion}, uint64(r.Instants))
-	meta = appendUvarint(meta, uint64(len(r.Parts)))
+	meta := blob.AppendUvarint([]byte{metaVersion}, uint64(r.Instants))
+	meta = blob.AppendUvarint(meta, uint64(len(r.Parts)))
 	if finer, ok := r.Finer(); ok {
 		next := r.Start
 		for _, p := range r.Parts {
-			meta = appendUvarint(meta, uint64((p.Start-next)/finer.Millis))
-			meta = appendUvarint(meta, uint64(p.Instants))
+			meta = blob.AppendUvarint(meta, uint64((p.Start-next)/finer.Millis))
+			meta = blob.AppendUvarint(meta, uint64(p.Instants))
 			next = p.Start + finer.Millis
 		}
 	}
-	meta = appendUvarint(meta, uint64(len(r.Types)))
+	meta = blob.AppendUvarint(meta, uint64(len(r.Types)))
 	var buf []byte
 	for _, t := range r.Types {
 		d := t.Dictionary.Append(nil)
 		hash := window.HashOf(d)
 		out.Dictionaries = append(out.Dictionaries, window.EncodedDictionary{Key: t.Key, Hash: hash, Blob: d})
-		meta = append(appendText(meta, t.Key), hash[:]...)
+		meta = append(blob.AppendText(meta, t.Key), hash[:]...)
 		live := appendCounts(nil, t.live)
-		meta = appendUvarint(meta, uint64(len(live)))
+		meta = blob.AppendUvarint(meta, uint64(len(live)))
 		meta = append(meta, live...)
-		meta = appendUvarint(meta, uint64(len(t.Metrics)))
+		meta = blob.AppendUvarint(meta, uint64(len(t.Metrics)))
 		var packed, n byte
 		for m, c := range t.columns {
 			s := t.state(c)
@@ -80,7 +81,7 @@ func (r *Rollup) Encode() Encoded {
 			}
 			from := len(buf)
 			buf = append(append(buf, columnVersion), hash[:]...)
-			buf = appendUvarint(buf, uint64(m))
+			buf = blob.AppendUvarint(buf, uint64(m))
 			if c.counts == nil {
 				buf = append(buf, live...)
 			} else {
@@ -107,12 +108,12 @@ func appendCounts(dst []byte, counts []uint32) []byte {
 			usual, most = n, f
 		}
 	}
-	dst = appendUvarint(dst, uint64(usual))
-	dst = appendUvarint(dst, uint64(len(counts)-most))
+	dst = blob.AppendUvarint(dst, uint64(usual))
+	dst = blob.AppendUvarint(dst, uint64(len(counts)-most))
 	next := 0
 	for row, n := range counts {
 		if n != usual {
-			dst = appendUvarint(appendUvarint(dst, uint64(row-next)), uint64(n))
+			dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(row-next)), uint64(n))
 			next = row + 1
 		}
 	}
@@ -128,13 +129,13 @@ const (
 )
 
 func (t *Type) appendCells(dst []byte, c *column, m *window.Metric) []byte {
-	dst = appendUvarint(dst, uint64(len(c.rows)))
+	dst = blob.AppendUvarint(dst, uint64(len(c.rows)))
 	counts := t.counts(c)
 	next := int32(0)
 	for i, row := range c.rows {
 		s := &c.cells[i]
 		class := s.class(m.Kind, counts[row])
-		dst = appendUvarint(dst, uint64(row-next)<<cellBits|uint64(class))
+		dst = blob.AppendUvarint(dst, uint64(row-next)<<cellBits|uint64(class))
 		next = row + 1
 		dst = s.append(dst, m, class, counts[row])
 	}
@@ -200,28 +201,28 @@ func (c *cell) equal(o *cell) bool {
 func (c *cell) append(dst []byte, m *window.Metric, class byte, n uint32) []byte {
 	switch m.Kind {
 	case frame.Gauge:
-		dst = appendSvarint(dst, c.first)
+		dst = blob.AppendSvarint(dst, c.first)
 		if class == cellRising {
-			dst = appendSvarint(dst, c.last-c.first)
-			dst = appendUvarint(dst, uint64(c.first-c.min))
-			dst = appendUvarint(dst, uint64(c.max-c.first))
+			dst = blob.AppendSvarint(dst, c.last-c.first)
+			dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
+			dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
 			dst = appendWide(dst, c.total.Sub(times(c.first, n)))
 		}
 	case frame.GaugeDouble:
-		dst = appendDouble(dst, c.first)
+		dst = blob.AppendDouble(dst, c.first)
 		if class == cellOther {
 			for _, w := range []int64{c.last, c.min, c.max} {
-				dst = appendDouble(dst, w^c.first)
+				dst = blob.AppendDouble(dst, w^c.first)
 			}
-			dst = appendDouble(dst, int64(c.total.Lo))
+			dst = blob.AppendDouble(dst, int64(c.total.Lo))
 		}
 	case frame.Counter:
-		dst = appendSvarint(dst, c.first)
+		dst = blob.AppendSvarint(dst, c.first)
 		switch class {
 		case cellRising:
-			dst = appendUvarint(dst, uint64(c.last-c.first))
+			dst = blob.AppendUvarint(dst, uint64(c.last-c.first))
 		case cellOther:
-			dst = appendUvarint(appendSvarint(dst, c.last), c.total.Lo)
+			dst = blob.AppendUvarint(blob.AppendSvarint(dst, c.last), c.total.Lo)
 		}
 	default:
 		dst = appendBuckets(dst, m, c.first, c.firsts())
@@ -238,12 +239,12 @@ func (c *cell) append(dst []byte, m *window.Metric, class byte, n uint32) []byte
 
 func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
 	if m.HasSum {
-		dst = appendSvarint(dst, sum)
+		dst = blob.AppendSvarint(dst, sum)
 	}
-	dst = appendUvarint(dst, uint64(len(s.index)))
+	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
 	next := uint16(0)
 	for i, bucket := range s.index {
-		dst = appendSvarint(appendUvarint(dst, uint64(bucket-next)), s.count[i])
+		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
 		next = bucket + 1
 	}
 	return dst

@@ -83,6 +83,9 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.open[d.windowKey] != d.openWindow { // closed, or another's by now
+		return
+	}
 	if d.err = err; err == nil {
 		d.failed = 0
 		return

@@ -79,6 +79,17 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	if written := number(m.Written); written != 10 {
 		t.Errorf("written %v", written)
 	}
+	// Nor does readiness speak of what waited and is another's now.
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Handle(t.Context(), []Record{{Account: "acme", Offset: 9, Value: records[0].Value}}); err == nil || w.Ready(t.Context()) == nil {
+		t.Errorf("got %v", err)
+	}
+	w.Revoke(0)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestOneWindowThatCannotBeClosed stays open, is named by readiness and tried again, while Run closes the others.

@@ -51,6 +51,10 @@ func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 			done = append(done, step.what)
 		}
 		if err := s.seedCutovers(ctx); err != nil {
+			var unknown *gocql.RequestErrInvalid
+			if asError(err, &unknown) { // it is in the plan's tables, and whoever was asked now does not know it yet
+				err = fmt.Errorf("%w: %w", ErrDisagreement, err)
+			}
 			return err
 		}
 		return s.verify(ctx)

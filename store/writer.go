@@ -193,6 +193,8 @@ func (w *Writer) Revoke(partition int32) {
 			delete(w.open, k)
 		}
 	}
+	w.stuck.gone() // what waited is another's; if more waits here, the next try says so
+	w.expired.Store(false)
 	for p := range w.done { // by the time they come again they may have expired
 		if p.partition == partition {
 			delete(w.done, p)

@@ -3,6 +3,7 @@ package window
 import (
 	"math/bits"
 
+	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -29,7 +30,7 @@ func (e *columnEncoder) append(dst []byte, metric int) []byte {
 	c, m := e.columns[metric], &e.Metrics[metric]
 	dst = append(dst, columnVersion)
 	dst = append(dst, e.hash[:]...)
-	dst = appendUvarint(dst, uint64(metric))
+	dst = blob.AppendUvarint(dst, uint64(metric))
 	dst = append(dst, e.times...)
 	if c.present == nil {
 		dst = append(dst, e.live...)
@@ -37,9 +38,9 @@ func (e *columnEncoder) append(dst []byte, metric int) []byte {
 		dst = appendPresence(dst, c.present)
 	}
 	if m.Kind == frame.String {
-		dst = appendUvarint(dst, uint64(max(len(c.texts), 1)-1))
+		dst = blob.AppendUvarint(dst, uint64(max(len(c.texts), 1)-1))
 		for i := 1; i < len(c.texts); i++ {
-			dst = appendText(dst, c.texts[i])
+			dst = blob.AppendText(dst, c.texts[i])
 		}
 	}
 	p := e.presenceOf(c)
@@ -72,7 +73,7 @@ func (e *columnEncoder) appendFirst(dst []byte, c *column, m *Metric, p *presenc
 		for end < len(c.rows) && c.rows[end] == c.rows[end-1]+1 && c.beginsAtFirst(end, p) {
 			end++
 		}
-		dst = appendUvarint(appendUvarint(dst, uint64(c.rows[i]-next)), uint64(end-i))
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(c.rows[i]-next)), uint64(end-i))
 		next = c.rows[end-1] + 1
 		for ; i < end; i++ {
 			from, _ := c.changes(i)
@@ -80,7 +81,7 @@ func (e *columnEncoder) appendFirst(dst []byte, c *column, m *Metric, p *presenc
 		}
 	}
 	if next < total {
-		dst = appendUvarint(appendUvarint(dst, uint64(total-next)), 0)
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(total-next)), 0)
 	}
 	return dst
 }
@@ -107,14 +108,14 @@ func (e *columnEncoder) appendLater(dst []byte, c *column, m *Metric, p *presenc
 			count++
 		}
 	}
-	dst = appendUvarint(dst, uint64(count))
+	dst = blob.AppendUvarint(dst, uint64(count))
 	previous := int32(-1)
 	for i, row := range c.rows {
 		from, to := later(i)
 		if from == to {
 			continue
 		}
-		dst = appendGap(dst, previous, row)
+		dst = blob.AppendGap(dst, previous, row)
 		previous = row
 		first, _ := p.first(row)
 		dst = appendInstants(dst, c.at[from:to], first, e.instants)
@@ -146,10 +147,10 @@ func appendInstants(dst []byte, at []int32, first, end int32) []byte {
 		}
 		return dst
 	}
-	dst = appendUvarint(dst, uint64(len(at)+changesListed-1))
+	dst = blob.AppendUvarint(dst, uint64(len(at)+changesListed-1))
 	previous := first
 	for _, t := range at {
-		dst = appendGap(dst, previous, t)
+		dst = blob.AppendGap(dst, previous, t)
 		previous = t
 	}
 	return dst
@@ -160,20 +161,20 @@ func (c *column) appendValue(dst []byte, m *Metric, change int, base int64) []by
 	w := c.words[change]
 	switch m.Kind {
 	case frame.Counter, frame.Gauge:
-		return appendSvarint(dst, w-base)
+		return blob.AppendSvarint(dst, w-base)
 	case frame.GaugeDouble:
-		return appendDouble(dst, w^base)
+		return blob.AppendDouble(dst, w^base)
 	case frame.String:
-		return appendUvarint(dst, uint64(w))
+		return blob.AppendUvarint(dst, uint64(w))
 	}
 	if m.HasSum {
-		dst = appendSvarint(dst, w)
+		dst = blob.AppendSvarint(dst, w)
 	}
 	from, to := c.buckets(change)
-	dst = appendUvarint(dst, uint64(to-from))
+	dst = blob.AppendUvarint(dst, uint64(to-from))
 	previous := int32(-1)
 	for i := from; i < to; i++ {
-		dst = appendSvarint(appendGap(dst, previous, int32(c.bucket[i])), c.count[i])
+		dst = blob.AppendSvarint(blob.AppendGap(dst, previous, int32(c.bucket[i])), c.count[i])
 		previous = int32(c.bucket[i])
 	}
 	return dst
@@ -195,7 +196,7 @@ func appendPresence(dst []byte, p *presence) []byte {
 		key = key[:0]
 		previous := int32(-1)
 		for _, e := range p.at(i) {
-			key = appendGap(key, previous, e)
+			key = blob.AppendGap(key, previous, e)
 			previous = e
 		}
 		pat := known[string(key)]
@@ -210,18 +211,18 @@ func appendPresence(dst []byte, p *presence) []byte {
 			pat.runs = append(pat.runs, [2]int32{row, 1})
 		}
 	}
-	dst = appendUvarint(dst, uint64(len(list)))
+	dst = blob.AppendUvarint(dst, uint64(len(list)))
 	for _, pat := range list {
-		dst = appendUvarint(dst, uint64(len(pat.edges)))
+		dst = blob.AppendUvarint(dst, uint64(len(pat.edges)))
 		previous := int32(-1)
 		for _, e := range pat.edges {
-			dst = appendGap(dst, previous, e)
+			dst = blob.AppendGap(dst, previous, e)
 			previous = e
 		}
-		dst = appendUvarint(dst, uint64(len(pat.runs)))
+		dst = blob.AppendUvarint(dst, uint64(len(pat.runs)))
 		next := int32(0)
 		for _, run := range pat.runs {
-			dst = appendUvarint(appendUvarint(dst, uint64(run[0]-next)), uint64(run[1]-1))
+			dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(run[0]-next)), uint64(run[1]-1))
 			next = run[0] + run[1]
 		}
 	}

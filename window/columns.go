@@ -1,6 +1,7 @@
 package window
 
 import (
+	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -34,15 +35,15 @@ func (w *Window) Columns(rep Report) Encoded {
 	var out Encoded
 	times := appendTimes(nil, w.Start, w.Times)
 	meta := w.metaHead(rep, times)
-	meta = appendUvarint(meta, uint64(len(w.Types)))
+	meta = blob.AppendUvarint(meta, uint64(len(w.Types)))
 	var buf []byte
 	for _, t := range w.Types {
 		d := t.Dictionary.Append(nil)
 		e := columnEncoder{Type: t, hash: HashOf(d), times: times, instants: int32(len(w.Times)), live: appendPresence(nil, t.live)}
 		out.Dictionaries = append(out.Dictionaries, EncodedDictionary{t.Key, e.hash, d})
-		meta = append(appendText(meta, t.Key), e.hash[:]...)
+		meta = append(blob.AppendText(meta, t.Key), e.hash[:]...)
 		meta = append(meta, e.live...)
-		meta = appendUvarint(meta, uint64(len(t.Metrics)))
+		meta = blob.AppendUvarint(meta, uint64(len(t.Metrics)))
 		states := make([]uint64, len(t.Metrics))
 		for m, c := range t.columns {
 			states[m] = uint64(t.state(c))
@@ -82,11 +83,11 @@ const metaVersion = 1
 func (w *Window) metaHead(rep Report, times []byte) []byte {
 	dst := []byte{metaVersion}
 	for _, s := range []string{w.Node.Cluster, w.Node.Datacenter, w.Node.Rack} {
-		dst = appendText(dst, s)
+		dst = blob.AppendText(dst, s)
 	}
-	dst = appendUvarint(dst, uint64(w.Node.Interval))
+	dst = blob.AppendUvarint(dst, uint64(w.Node.Interval))
 	for _, n := range []int{rep.Frames, rep.Duplicates, rep.Corrupt, rep.MissingKey, rep.Excess} {
-		dst = appendUvarint(dst, uint64(n))
+		dst = blob.AppendUvarint(dst, uint64(n))
 	}
 	return append(dst, times...)
 }
@@ -115,26 +116,26 @@ func (t *MetaType) Stored(i int) bool {
 
 // DecodeMeta reads the meta blob of the window that begins at start. The error wraps ErrVersion or ErrMalformed.
 func DecodeMeta(start int64, b []byte) (*Meta, error) {
-	r := blob{b: b}
-	r.version(metaVersion)
+	r := read(b)
+	r.Version(metaVersion)
 	m := &Meta{Start: start}
 	for _, s := range []*string{&m.Node.Cluster, &m.Node.Datacenter, &m.Node.Rack} {
-		*s = r.text("a name")
+		*s = r.Text("a name")
 	}
-	m.Node.Interval = int64(r.number("the interval", 3_600_001))
+	m.Node.Interval = int64(r.Number("the interval", 3_600_001))
 	for _, n := range []*int{&m.Report.Frames, &m.Report.Duplicates, &m.Report.Corrupt, &m.Report.MissingKey, &m.Report.Excess} {
-		*n = r.number("a count of frames", 1<<31)
+		*n = r.Number("a count of frames", 1<<31)
 	}
 	m.Times = r.times(start)
-	for range r.count("types", 2*frame.MaxTemplates) {
-		t := MetaType{Key: r.text("a type")}
-		copy(t.Hash[:], r.take(len(t.Hash)))
-		from := r.b
+	for range r.Count("types", 2*frame.MaxTemplates) {
+		t := MetaType{Key: r.Text("a type")}
+		copy(t.Hash[:], r.Take(len(t.Hash)))
+		from := r.Rest
 		r.skipPresence(int32(len(m.Times)))
-		t.blob = from[:len(from)-len(r.b)]
-		n := r.number("metrics", 2*frame.MaxMetrics+1)
-		packed := r.take((n*stateBits + 7) / 8)
-		if r.err != nil {
+		t.blob = from[:len(from)-len(r.Rest)]
+		n := r.Number("metrics", 2*frame.MaxMetrics+1)
+		packed := r.Take((n*stateBits + 7) / 8)
+		if r.Err != nil {
 			break
 		}
 		t.states = make([]byte, n)
@@ -143,23 +144,23 @@ func DecodeMeta(start int64, b []byte) (*Meta, error) {
 		}
 		m.Types = append(m.Types, t)
 	}
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // skipPresence reads over a presence whose dictionary is not at hand.
-func (r *blob) skipPresence(instants int32) {
-	for range r.count("patterns", len(r.b)) {
-		for range r.count("edges", int(instants)) {
-			r.uvarint()
+func (r *reader) skipPresence(instants int32) {
+	for range r.Count("patterns", len(r.Rest)) {
+		for range r.Count("edges", int(instants)) {
+			r.Uvarint()
 		}
-		for range r.count("runs", len(r.b)) {
-			r.uvarint()
-			r.uvarint()
+		for range r.Count("runs", len(r.Rest)) {
+			r.Uvarint()
+			r.Uvarint()
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -27,11 +28,11 @@ func (d *Dictionary) Append(dst []byte) []byte {
 	dst = append(dst, dictionaryVersion)
 	dst = append(dst, d.Node[:]...)
 	for _, s := range []string{d.Cluster, d.Datacenter, d.Rack, d.Key, d.Type} {
-		dst = appendText(dst, s)
+		dst = blob.AppendText(dst, s)
 	}
-	dst = appendUvarint(dst, uint64(len(d.Labels)))
+	dst = blob.AppendUvarint(dst, uint64(len(d.Labels)))
 	for _, l := range d.Labels {
-		dst = appendText(dst, l)
+		dst = blob.AppendText(dst, l)
 	}
 	var bounds []*frame.Bounds
 	for i := range d.Metrics {
@@ -39,35 +40,35 @@ func (d *Dictionary) Append(dst []byte) []byte {
 			bounds = append(bounds, b)
 		}
 	}
-	dst = appendUvarint(dst, uint64(len(bounds)))
+	dst = blob.AppendUvarint(dst, uint64(len(bounds)))
 	for _, b := range bounds {
-		dst = appendSvarint(dst, int64(b.Exponent))
-		dst = appendUvarint(dst, uint64(len(b.Upper)))
+		dst = blob.AppendSvarint(dst, int64(b.Exponent))
+		dst = blob.AppendUvarint(dst, uint64(len(b.Upper)))
 		last := int64(0)
 		for _, u := range b.Upper {
-			dst = appendSvarint(dst, u-last)
+			dst = blob.AppendSvarint(dst, u-last)
 			last = u
 		}
 	}
-	dst = appendUvarint(dst, uint64(len(d.Metrics)))
+	dst = blob.AppendUvarint(dst, uint64(len(d.Metrics)))
 	for i := range d.Metrics {
 		m := &d.Metrics[i]
-		dst = append(appendText(dst, m.Name), byte(m.Kind))
-		dst = appendSvarint(appendText(dst, m.Unit), int64(m.Exponent))
+		dst = append(blob.AppendText(dst, m.Name), byte(m.Kind))
+		dst = blob.AppendSvarint(blob.AppendText(dst, m.Unit), int64(m.Exponent))
 		if m.Kind.IsHistogram() {
 			set := uint64(boundsIndex(bounds, m.Bounds)) << 1
 			if m.HasSum {
 				set |= 1
 			}
-			dst = appendUvarint(dst, set)
+			dst = blob.AppendUvarint(dst, set)
 		}
 	}
-	dst = appendUvarint(dst, uint64(len(d.Rows)))
+	dst = blob.AppendUvarint(dst, uint64(len(d.Rows)))
 	last := make([]string, len(d.Labels))
 	for _, row := range d.Rows {
 		for i, v := range row {
 			n := shared(last[i], v)
-			dst = appendText(appendUvarint(dst, uint64(n)), v[n:])
+			dst = blob.AppendText(blob.AppendUvarint(dst, uint64(n)), v[n:])
 		}
 		last = row
 	}
@@ -94,68 +95,68 @@ const maxRows = frame.MaxCells
 
 // DecodeDictionary reads a dictionary's blob. The error wraps ErrVersion or ErrMalformed.
 func DecodeDictionary(b []byte) (*Dictionary, error) {
-	r := blob{b: b}
-	r.version(dictionaryVersion)
+	r := read(b)
+	r.Version(dictionaryVersion)
 	d := &Dictionary{}
-	copy(d.Node[:], r.take(len(d.Node)))
+	copy(d.Node[:], r.Take(len(d.Node)))
 	for _, s := range []*string{&d.Cluster, &d.Datacenter, &d.Rack, &d.Key, &d.Type} {
-		*s = r.text("a name")
+		*s = r.Text("a name")
 	}
-	for range r.count("labels", frame.MaxLabels) {
-		d.Labels = append(d.Labels, r.text("a label"))
+	for range r.Count("labels", frame.MaxLabels) {
+		d.Labels = append(d.Labels, r.Text("a label"))
 	}
-	bounds := make([]*frame.Bounds, r.count("bounds sets", frame.MaxBoundsSets))
+	bounds := make([]*frame.Bounds, r.Count("bounds sets", frame.MaxBoundsSets))
 	for i := range bounds {
 		bounds[i] = r.bounds()
 	}
-	for range r.count("metrics", 2*frame.MaxMetrics) {
-		m := Metric{Type: d.Type, Name: r.text("a name"), Kind: frame.Kind(r.u8()), Unit: r.text("a unit"), Exponent: int(r.svarint())}
+	for range r.Count("metrics", 2*frame.MaxMetrics) {
+		m := Metric{Type: d.Type, Name: r.Text("a name"), Kind: frame.Kind(r.Byte()), Unit: r.Text("a unit"), Exponent: int(r.Svarint())}
 		if m.Kind > frame.String || m.Exponent < -18 || m.Exponent > 18 {
-			r.fail("metric %q has kind %d and exponent %d", m.Name, m.Kind, m.Exponent)
+			r.Fail("metric %q has kind %d and exponent %d", m.Name, m.Kind, m.Exponent)
 		}
 		if m.Kind.IsHistogram() {
-			set := r.number("a bounds set", 2*len(bounds))
-			if r.err == nil {
+			set := r.Number("a bounds set", 2*len(bounds))
+			if r.Err == nil {
 				m.Bounds, m.HasSum = bounds[set/2], set%2 == 1
 			}
 		}
 		d.Metrics = append(d.Metrics, m)
 	}
 	d.rows(&r)
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func (r *blob) bounds() *frame.Bounds {
-	b := &frame.Bounds{Exponent: int(r.svarint())}
+func (r *reader) bounds() *frame.Bounds {
+	b := &frame.Bounds{Exponent: int(r.Svarint())}
 	last := int64(0)
-	for i := range r.count("bounds", frame.MaxBounds) {
-		u := last + r.svarint()
+	for i := range r.Count("bounds", frame.MaxBounds) {
+		u := last + r.Svarint()
 		if i > 0 && u <= last {
-			r.fail("bounds do not rise")
+			r.Fail("bounds do not rise")
 		}
 		b.Upper = append(b.Upper, u)
 		last = u
 	}
 	if len(b.Upper) == 0 || b.Exponent < -18 || b.Exponent > 18 {
-		r.fail("a bounds set is empty or of exponent %d", b.Exponent)
+		r.Fail("a bounds set is empty or of exponent %d", b.Exponent)
 	}
 	return b
 }
 
 // rows reads the entities. A value that repeats its predecessor's costs two bytes and may be long, so what all values take together is bounded, too.
-func (d *Dictionary) rows(r *blob) {
-	n := r.uvarint()
+func (d *Dictionary) rows(r *reader) {
+	n := r.Uvarint()
 	limit := uint64(1)
 	if len(d.Labels) > 0 {
-		limit = uint64(min(maxRows, len(r.b)/(2*len(d.Labels))))
+		limit = uint64(min(maxRows, len(r.Rest)/(2*len(d.Labels))))
 	}
 	if n > limit {
-		r.fail("%d entities, at most %d can be", n, limit)
+		r.Fail("%d entities, at most %d can be", n, limit)
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return
 	}
 	d.Rows = make([][]string, n)
@@ -165,9 +166,9 @@ func (d *Dictionary) rows(r *blob) {
 	for i := range d.Rows {
 		row := values[i*len(d.Labels) : (i+1)*len(d.Labels) : (i+1)*len(d.Labels)]
 		for j := range row {
-			keep := r.number("a shared beginning", len(last[j])+1)
-			tail := string(r.take(r.count("bytes of a label value", frame.MaxLabelBytes)))
-			if r.err != nil {
+			keep := r.Number("a shared beginning", len(last[j])+1)
+			tail := string(r.Take(r.Count("bytes of a label value", frame.MaxLabelBytes)))
+			if r.Err != nil {
 				return
 			}
 			switch {
@@ -179,11 +180,11 @@ func (d *Dictionary) rows(r *blob) {
 			}
 		}
 		if total > frame.MaxRawBytes {
-			r.fail("label values take more than %d bytes", frame.MaxRawBytes)
+			r.Fail("label values take more than %d bytes", frame.MaxRawBytes)
 			return
 		}
 		if i > 0 && slices.Compare(last, row) >= 0 {
-			r.fail("entities are not in order")
+			r.Fail("entities are not in order")
 			return
 		}
 		d.Rows[i] = row

@@ -38,10 +38,10 @@ func FromColumns(account string, meta *Meta, dictionary Dictionaries, columns []
 	slices.SortFunc(w.Types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
 	var others []*Window
 	for _, c := range columns {
-		r := blob{b: c.Blob}
+		r := read(c.Blob)
 		h := r.columnHead(meta.Start)
-		if r.err != nil {
-			damage = append(damage, fmt.Errorf("a column of type %s: %w", c.Key, r.err))
+		if r.Err != nil {
+			damage = append(damage, fmt.Errorf("a column of type %s: %w", c.Key, r.Err))
 			continue
 		}
 		t := byHash[h.hash]
@@ -53,7 +53,7 @@ func FromColumns(account string, meta *Meta, dictionary Dictionaries, columns []
 			}
 		}
 		col := r.column(t.Dictionary, h.metric, int32(len(h.times)))
-		if err := r.done(); err != nil {
+		if err := r.Done(); err != nil {
 			damage = append(damage, fmt.Errorf("a column of type %s: %w", c.Key, err))
 			continue
 		}
@@ -79,9 +79,9 @@ func (mt *MetaType) open(dictionary Dictionaries, instants int32) (*Type, error)
 		return nil, fmt.Errorf("%w: meta knows %d metrics of type %s, the dictionary %d", ErrMalformed, len(mt.states), mt.Key, len(d.Metrics))
 	}
 	t := &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}
-	r := blob{b: mt.blob}
+	r := read(mt.blob)
 	t.live = r.presence(len(d.Rows), instants)
-	if err := r.done(); err != nil {
+	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("type %s: %w", mt.Key, err)
 	}
 	var absent *column

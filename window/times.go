@@ -4,13 +4,14 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 // appendTimes appends ascending instants of one window: a grid, and by how much each instant is off it.
 func appendTimes(dst []byte, start int64, times []int64) []byte {
 	n := int64(len(times))
-	dst = appendUvarint(dst, uint64(n))
+	dst = blob.AppendUvarint(dst, uint64(n))
 	if n == 0 {
 		return dst
 	}
@@ -24,7 +25,7 @@ func appendTimes(dst []byte, start int64, times []int64) []byte {
 		slices.Sort(gaps)
 		step = gaps[len(gaps)/2]
 	}
-	dst = appendUvarint(appendUvarint(dst, uint64(first)), uint64(step))
+	dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(first)), uint64(step))
 	// Each instant is where the step after its predecessor leads, plus an offset.
 	offsets, width := make([]uint64, 0, n), 0
 	for i := int64(1); i < n; i++ {
@@ -40,7 +41,7 @@ func appendTimes(dst []byte, start int64, times []int64) []byte {
 	if packed := (len(offsets)*width + 7) / 8; packed > varints {
 		dst = append(dst, timesVarint)
 		for _, z := range offsets {
-			dst = appendUvarint(dst, z)
+			dst = blob.AppendUvarint(dst, z)
 		}
 		return dst
 	}
@@ -55,30 +56,30 @@ const timesVarint = 255
 const maxOffsetBits = 21
 
 // times reads the instants of the window that begins at start.
-func (r *blob) times(start int64) []int64 {
-	n := r.uvarint()
-	if n == 0 || r.err != nil {
+func (r *reader) times(start int64) []int64 {
+	n := r.Uvarint()
+	if n == 0 || r.Err != nil {
 		return nil
 	}
 	if n > MaxInstants {
-		r.fail("%d instants, %d are allowed", n, MaxInstants)
+		r.Fail("%d instants, %d are allowed", n, MaxInstants)
 		return nil
 	}
-	first := r.number("the first instant", frame.WindowMillis)
-	step := int64(r.number("the step", frame.WindowMillis+1))
-	width := int(r.u8())
+	first := r.Number("the first instant", frame.WindowMillis)
+	step := int64(r.Number("the step", frame.WindowMillis+1))
+	width := int(r.Byte())
 	var packed []byte
 	switch {
 	case width == timesVarint:
-		if int(n)-1 > len(r.b) {
-			r.fail("offsets are missing")
+		if int(n)-1 > len(r.Rest) {
+			r.Fail("offsets are missing")
 		}
 	case width > maxOffsetBits:
-		r.fail("offsets of %d bits", width)
+		r.Fail("offsets of %d bits", width)
 	default:
-		packed = r.take(((int(n)-1)*width + 7) / 8)
+		packed = r.Take(((int(n)-1)*width + 7) / 8)
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return nil
 	}
 	times := make([]int64, n)
@@ -86,14 +87,14 @@ func (r *blob) times(start int64) []int64 {
 	for i := 1; i < len(times); i++ {
 		var z uint64
 		if width == timesVarint {
-			z = r.uvarint()
+			z = r.Uvarint()
 		} else {
 			z = packedAt(packed, i-1, width)
 		}
 		d := step + (int64(z>>1) ^ -int64(z&1))
 		times[i] = times[i-1] + d
 		if d < 1 || d > frame.WindowMillis || times[i]-start >= frame.WindowMillis {
-			r.fail("instants do not rise or leave the window")
+			r.Fail("instants do not rise or leave the window")
 			return nil
 		}
 	}

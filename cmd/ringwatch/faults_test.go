@@ -79,7 +79,7 @@ func startFaults(t *testing.T) *faults {
 	}
 	dir, ctx := t.TempDir(), t.Context()
 	extra := map[string]any{
-		"write_request_timeout": "500ms", "read_request_timeout": "1s", // so that it is overloaded soon
+		"write_request_timeout": "1s", "read_request_timeout": "3s", // so that it is overloaded soon
 		"phi_convict_threshold": 16,                                      // so that a frozen one counts as up for a while
 		"disk_failure_policy":   "stop", "commit_failure_policy": "stop", // as in the file that Cassandra ships
 		"commitlog_segment_size": "1MiB", // so that its disk is full soon
@@ -101,7 +101,7 @@ func startFaults(t *testing.T) *faults {
 	f.base = fmt.Sprintf("http://127.0.0.1:%d", port)
 	text := fmt.Sprintf(`accounts: [{name: default}]
 kafka: {brokers: [%q], partitions: 1}
-cassandra: {hosts: [%q, %q], replication_factor: 2, datacenter: dc1, timeout: 2s, grace: 2s}
+cassandra: {hosts: [%q, %q], replication_factor: 2, datacenter: dc1, timeout: 4s, grace: 2s}
 store: {listen: "127.0.0.1:%d"}
 `, kafka.Addr(), f.one.Addr(), f.two.Addr(), port)
 	if err := os.WriteFile(f.config, []byte(text), 0o600); err != nil {
@@ -176,6 +176,7 @@ func (f *faults) fault(t *testing.T, name string, begin, end func() error, says 
 		half := perFault / 3
 		f.send(t, half) // some windows close before, while and after
 		before, low := f.retries(t), f.published
+		began := time.Now()
 		if err := begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -187,12 +188,14 @@ func (f *faults) fault(t *testing.T, name string, begin, end func() error, says 
 			}
 			return nil
 		})
+		t.Logf("tried again after %s", time.Since(began).Round(100*time.Millisecond))
 		if at := f.committed(t); at > low {
 			t.Errorf("offset %d is committed, and %d and later are in the air", at, low)
 		}
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
+		t.Logf("it is over after %s", time.Since(began).Round(100*time.Millisecond))
 		f.send(t, perFault-2*half)
 		f.awaitReady(t)
 		eventually(t, "all frames to be written", func(ctx context.Context) error {
