@@ -77,5 +77,5 @@ bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
 	@go run ./bench/rollup
 
-bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-nodes 200 -hours 6' for all of it, hours
+bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones
 	@go run ./bench/store $(ARGS)

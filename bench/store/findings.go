@@ -107,7 +107,7 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 		if err != nil {
 			return err
 		}
-		if err := g.disk(m.row); err != nil {
+		if err := g.disk(ctx, m.row); err != nil {
 			return err
 		}
 		f.say(m.row)

@@ -88,7 +88,10 @@ func (g *generation) settle(ctx context.Context, d *dataset) error {
 }
 
 // disk finds what the raw layer takes, with its dictionaries and lists of nodes and buckets. What lives for an hour and what rollups take are apart.
-func (g *generation) disk(r *row) error {
+func (g *generation) disk(ctx context.Context, r *row) error {
+	if err := settled(ctx, g.cassandra, g.keyspace); err != nil {
+		return err
+	}
 	fresh := func(table string) bool { return table == "fresh" }
 	rollups := func(table string) bool { return strings.HasPrefix(table, "rollup_") }
 	of := func(want func(string) bool) (data, index int64, err error) {
