@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/engines"
 )
 
@@ -52,6 +54,31 @@ func nodetool(ctx context.Context, c *engines.Cassandra, args ...string) error {
 		return fmt.Errorf("nodetool %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
+}
+
+// settled waits until compactions have ended and what they replaced is off the disk, which is after nodetool returns: their logs are there until then.
+func settled(ctx context.Context, c *engines.Cassandra, keyspace string) error {
+	root, err := findKeyspace(c.Dir, keyspace)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	quiet := 0
+	return line.Until(ctx, "Cassandra to compact", func(context.Context) error {
+		logs, err := filepath.Glob(filepath.Join(root, "*", "*_txn_*.log"))
+		if err != nil {
+			return err
+		}
+		if quiet++; len(logs) > 0 {
+			quiet = 0
+			return fmt.Errorf("%s is there", logs[0])
+		}
+		if quiet < 100 { // a compaction that begins a moment later
+			return fmt.Errorf("it may still begin to compact")
+		}
+		return nil
+	})
 }
 
 // tableBytes sums up the SSTables of a keyspace's tables that want picks: data, and everything else (index, filter, summary, statistics).

@@ -11,20 +11,12 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 )
 
-// reads are the three that are timed.
-var reads = [3]string{"all latest of a node", "one metric of all nodes", "a node at 5 min"}
-
-// readKeys are their names in the result.
-var readKeys = [3]string{"latest", "metric", "coarse"}
-
-// metricNodes is of how many nodes one metric is read.
-const metricNodes = 50
-
 // row is what was found of one side.
 type row struct {
 	name         string
 	data, index  int64
-	fresh        int64 // v3: frames, which live for an hour
+	fresh        int64 // generations: frames, which live for an hour
+	rollups      int64 // generations: of 5 minutes and hours
 	engineCPU    time.Duration
 	ownCPU       time.Duration // of this process: what the store role does, or a sender
 	writeSeconds float64
@@ -51,88 +43,102 @@ func (f *findings) find(name string) *row {
 	return nil
 }
 
-// generations measures what is wanted of v1, v2 and v3 in one Cassandra.
-func (f *findings) generations(ctx context.Context, dir string, wanted []string) error {
-	var sides []*generation
-	var labels []string
-	for _, name := range wanted {
+// measured is a side that is loaded.
+type measured struct {
+	side
+	row *row
+}
+
+// measure loads all sides and reads them by turns: with big SSTables the generations and the peers, with bti the generations.
+func (f *findings) measure(ctx context.Context, dir string) error {
+	var generations, peers []string
+	for _, name := range strings.Split(f.sides, ",") {
 		if peerModules[name] == "" {
-			labels = append(labels, name)
+			generations = append(generations, name)
+		} else {
+			peers = append(peers, name)
 		}
 	}
-	if len(labels) == 0 {
-		return nil
+	var sides []measured
+	for _, name := range peers {
+		p, m, err := f.peer(ctx, name, dir)
+		if err != nil {
+			return err
+		}
+		defer p.stop()
+		sides = append(sides, m)
+		defer func() { f.rows = append(f.rows, m.row) }() // the table begins with ours
+	}
+	if len(generations) == 0 {
+		return f.read(ctx, sides)
 	}
 	for _, kind := range []format{big, bti} {
-		progress("starting Cassandra with %s SSTables", kind)
-		cassandra, err := startCassandra(ctx, dir, kind, progress)
-		if err != nil {
+		if err := f.generations(ctx, dir, kind, generations, sides); err != nil {
 			return err
 		}
-		defer cassandra.Kill()
-		sides = sides[:0]
-		for _, label := range labels {
-			g, err := openGeneration(ctx, label, cassandra)
-			if err != nil {
-				return err
-			}
-			defer g.db.Close()
-			sides = append(sides, g)
-		}
-		for _, g := range sides {
-			r := &row{name: g.label + " " + string(kind)}
-			if kind == big {
-				err = f.load(ctx, g, r)
-			} else {
-				g.now = f.data.end + 1000
-				progress("%s: rewriting as bti", g.label)
-				err = nodetool(ctx, cassandra, "upgradesstables", "-a", g.keyspace)
-			}
-			if err != nil {
-				return err
-			}
-			if r.data, r.index, err = g.disk(); err != nil {
-				return err
-			}
-			if r.fresh, err = g.fresh(); err != nil {
-				return err
-			}
-			f.say(r)
-			f.rows = append(f.rows, r)
-		}
-		for _, g := range sides {
-			if err := f.read(ctx, g, f.find(g.label+" "+string(kind))); err != nil {
-				return err
-			}
-		}
-		stopping, cancel := context.WithTimeout(ctx, time.Minute)
-		err = cassandra.Stop(stopping)
-		cancel()
-		if err != nil {
-			return err
-		}
+		sides = nil
 	}
 	return nil
 }
 
-// peer measures one of the peers.
-func (f *findings) peer(ctx context.Context, name, dir string) error {
-	p, err := startPeer(ctx, name, dir, progress)
+// generations measures generations in one Cassandra, and reads the others by turns with them.
+func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string, others []measured) error {
+	progress("starting Cassandra with %s SSTables", kind)
+	cassandra, err := startCassandra(ctx, dir, kind, progress)
 	if err != nil {
 		return err
 	}
-	defer func() { p.stop() }()
+	defer cassandra.Kill()
+	var sides []measured
+	for _, label := range labels {
+		g, err := openGeneration(ctx, label, cassandra)
+		if err != nil {
+			return err
+		}
+		defer g.db.Close()
+		m := measured{g, &row{name: g.label + " " + string(kind)}}
+		if kind == big {
+			err = f.load(ctx, g, m.row)
+		} else {
+			g.now = f.data.end + 1000
+			progress("%s: rewriting as bti", g.label)
+			err = nodetool(ctx, cassandra, "upgradesstables", "-a", g.keyspace)
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.disk(ctx, m.row); err != nil {
+			return err
+		}
+		f.say(m.row)
+		f.rows = append(f.rows, m.row)
+		sides = append(sides, m)
+	}
+	if err := f.read(ctx, append(sides, others...)); err != nil {
+		return err
+	}
+	stopping, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return cassandra.Stop(stopping)
+}
+
+// peer loads one of the peers, which goes on running.
+func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured, error) {
+	p, err := startPeer(ctx, name, dir, progress)
+	if err != nil {
+		return nil, measured{}, err
+	}
+	m := measured{p, &row{name: name}}
 	f.versions = append(f.versions, name+" "+p.version)
-	r := &row{name: name}
-	if err := f.load(ctx, p, r); err != nil {
-		return err
+	if err = f.load(ctx, p, m.row); err == nil {
+		m.row.data, m.row.index, err = p.disk()
 	}
-	if r.data, r.index, err = p.disk(); err != nil {
-		return err
+	if err != nil {
+		p.stop()
+		return nil, measured{}, err
 	}
-	f.say(r)
-	f.rows = append(f.rows, r)
-	return f.read(ctx, p, r)
+	f.say(m.row)
+	return p, m, nil
 }
 
 func (f *findings) say(r *row) {
@@ -141,7 +147,7 @@ func (f *findings) say(r *row) {
 
 // table prints what docs/STORE.md shows.
 func (f *findings) table(w io.Writer) {
-	fmt.Fprintf(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + ours | %s |\n|---|---|---|---|---|---|---|---|\n", strings.Join(reads[:], " ms | ")+" ms")
+	fmt.Fprintf(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + ours | %s ms | %s ms | %s ms |\n|---|---|---|---|---|---|---|---|\n", reads[0].title, reads[1].title, reads[2].title)
 	for _, r := range f.rows {
 		cpu := "as above"
 		if r.writeSeconds > 0 {
@@ -157,6 +163,9 @@ func (f *findings) table(w io.Writer) {
 // result is the RESULT line. Ratios that lack a side are left out.
 func (f *findings) result() *bench.Result {
 	r := &bench.Result{Name: "store"}
+	if f.find("v2 big") == nil {
+		r.Name = "store-peers"
+	}
 	ratio := func(key, a, b string) {
 		if x, y := f.find(a), f.find(b); x != nil && y != nil {
 			r.Add(key, x.bytes()/y.bytes())
@@ -184,7 +193,9 @@ func (f *findings) result() *bench.Result {
 		}
 		slowest := 0.0
 		for i := range reads {
-			slowest = math.Max(slowest, mine.readMillis[i]/v2.readMillis[i])
+			over := mine.readMillis[i] / v2.readMillis[i]
+			slowest = math.Max(slowest, over)
+			r.Add(strings.Replace(pair[0], "slowest_read", reads[i].key, 1), over)
 		}
 		r.Add(pair[0], slowest)
 	}
@@ -204,13 +215,14 @@ func (f *findings) result() *bench.Result {
 		}
 		if side.fresh > 0 {
 			r.Add(key+"_fresh_bytes_per_sample", float64(side.fresh)/float64(f.data.samples))
+			r.Add(key+"_rollup_bytes_per_sample", float64(side.rollups)/float64(f.data.samples))
 		}
 		for i := range reads {
-			r.Add(key+"_"+readKeys[i]+"_ms", side.readMillis[i])
+			r.Add(key+"_"+reads[i].key+"_ms", side.readMillis[i])
 		}
 	}
 	r.Notes = fmt.Sprintf("%d nodes × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/store/fleet.go says how); nothing is extrapolated. A sample is a series at a tick, a histogram is one. "+
-		"Flushed and compacted, with index; fresh, which lives an hour, apart. CPU until compacted: the engine's and this process's. Reads: medians of %d, of other nodes each time; one metric is %s of %d nodes, raw; "+
-		"at 5 min is everything of a node. %s.", f.nodes, f.hours, f.tables, f.rounds, f.metric, min(metricNodes, f.nodes), strings.Join(f.versions, ", "))
+		"Flushed and compacted, with index; fresh, which lives an hour, and rollups are apart. CPU until compacted: the engine's and this process's, rollups included. Reads: sides by turns, medians of %d, five times as "+
+		"many of the latest, at least 3 of what takes long, of other nodes each time; one metric is %s of %d nodes, raw; at 5 min is everything of a node: v3 from its rollups, v1 and v2 from their rows. %s.", f.nodes, f.hours, f.tables, f.rounds, f.metric, min(metricNodes, f.nodes), strings.Join(f.versions, ", "))
 	return r
 }
