@@ -314,7 +314,7 @@ func TestOtherAccount(t *testing.T) {
 		}
 		walked++
 		for _, n := range f.nodes {
-			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster).Replace(path)
+			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster, "{datacenter}", n.Identity.Datacenter).Replace(path)
 			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {
 				t.Errorf("%s: its own key gets %d %.100s", target, r.status, r.body)
 			}
