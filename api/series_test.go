@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
@@ -69,6 +70,10 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.restart(f.source())
 	f.start(engines.SharedRedis(t).Addr(), api.Deps{
 		Store: realStore{f.db}, LastSeen: f.db.LastSeen, StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
+		Rollups: func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+			list, report, err := f.db.ReadRollup(ctx, account, node, level, from, to, matchers...)
+			return list, report.Missing(), err
+		},
 		Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f

@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ringwatch/ringwatch/frame/frametest"
+)
+
+// TestOpenAPI drives the server by api/openapi.yaml as that describes it, with good and hostile values: every answer must be one that is described.
+func TestOpenAPI(t *testing.T) {
+	f := newSeriesFixture(t)
+	now := f.now.Load()
+	a, b := frametest.New("fleet-0", 1, 2), frametest.New("fleet-1", 2, 1)
+	for at := now - 60_000; at <= now; at += 20_000 {
+		a.Step()
+		b.Step()
+		f.say("acme", at, a, b)
+	}
+	f.refresh()
+	f.now.Store(now + 1000) // the nodes are up
+
+	doc, err := openapi3.NewLoader().LoadFromData(f.ask("", "/v1/openapi.yaml", nil).body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context(), openapi3.DisableExamplesValidation()); err != nil {
+		t.Fatal(err)
+	}
+	var described []string
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, strings.TrimSuffix(method+" "+path, " /"))
+		}
+	}
+	served := f.server.Patterns()
+	for i := range served {
+		served[i] = strings.TrimSuffix(served[i], " /{$}")
+	}
+	slices.Sort(described)
+	slices.Sort(served)
+	if !slices.Equal(described, served) {
+		t.Fatalf("described are %v, served are %v", described, served)
+	}
+
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	g := &caller{fixture: f.fixture, Rand: rand.New(rand.NewPCG(seed, 0)), good: map[string][]string{
+		"id": {a.ID.String(), b.ID.String()}, "cluster": {"fleet-0", "fleet-1"}, "datacenter": {"dc1"}, "name": {"table", "cluster", "__name__"},
+		"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`, `{__name__=~"cassandra_table_.+"}`},
+		"match[]": {`{cluster="fleet-0"}`, "cassandra_compaction_pending_tasks"},
+		"from":    {fmt.Sprint(now - 50_000), time.UnixMilli(now - 3600_000).UTC().Format(time.RFC3339)}, "to": {fmt.Sprint(now)},
+		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"},
+	}}
+	for _, path := range slices.Sorted(func(yield func(string) bool) {
+		for path := range doc.Paths.Map() {
+			if !yield(path) {
+				return
+			}
+		}
+	}) {
+		op := doc.Paths.Find(path).Get
+		t.Run(op.OperationID, func(t *testing.T) {
+			g.T = t
+			ok := 0
+			for range 60 {
+				if g.call(path, op, 0) == http.StatusOK {
+					ok++
+				}
+				g.call(path, op, 0.4)
+			}
+			if ok == 0 {
+				t.Error("no good request succeeds")
+			}
+			g.parametersAreDescribed(path, op)
+		})
+	}
+}
+
+// caller makes requests.
+type caller struct {
+	*fixture
+	*rand.Rand
+	good map[string][]string // values by parameter
+}
+
+var hostile = []string{"", " ", "%", "nowhere", "../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999", "1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}", strings.Repeat("x", 3000)}
+
+func (g *caller) value(p *openapi3.Parameter, bad float64) string {
+	if g.Float64() < bad {
+		return hostile[g.IntN(len(hostile))]
+	}
+	if list := g.good[p.Name]; list != nil {
+		return list[g.IntN(len(list))]
+	}
+	if enum := p.Schema.Value.Enum; len(enum) > 0 {
+		return enum[g.IntN(len(enum))].(string)
+	}
+	g.Fatalf("%s has no good values", p.Name)
+	return ""
+}
+
+// call makes one request with values that are bad by chance, and checks its answer.
+func (g *caller) call(path string, op *openapi3.Operation, bad float64) int {
+	g.Helper()
+	query := url.Values{}
+	for _, ref := range op.Parameters {
+		p := ref.Value
+		switch {
+		case p.In == "path":
+			v := g.value(p, bad/4)
+			if v == "" || v == "../.." || v == " " {
+				v = "." + v + "." // an empty part is another path
+			}
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(v))
+		case p.Required || g.IntN(3) == 0:
+			query.Add(p.Name, g.value(p, bad))
+			if g.Float64() < bad/2 {
+				query.Add(p.Name, g.value(p, bad))
+			}
+		}
+	}
+	if g.Float64() < bad/4 {
+		query.Set("nosuch", "1")
+	}
+	r := g.ask(acmeKey, path, query)
+	what := fmt.Sprintf("%s?%s: %d %.300s", path, query.Encode(), r.status, r.body)
+	if r.status >= 500 {
+		g.Errorf("failed: %s", what)
+	}
+	answer := op.Responses.Status(r.status)
+	if answer == nil {
+		answer = op.Responses.Default()
+	}
+	if answer == nil {
+		g.Fatalf("not described: %s", what)
+	}
+	kind, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
+	if err != nil {
+		g.Fatal(what, err)
+	}
+	media := answer.Value.Content.Get(kind)
+	if media == nil {
+		g.Fatalf("%s is not described: %s", kind, what)
+	}
+	if kind == "application/json" {
+		var v any
+		if err := json.Unmarshal(r.body, &v); err != nil {
+			g.Fatal(what, err)
+		}
+		if err := media.Schema.Value.VisitJSON(v); err != nil {
+			g.Fatalf("%v: %s", err, what)
+		}
+	}
+	return r.status
+}
+
+// parametersAreDescribed: the refusal of an unknown parameter lists those that there are.
+func (g *caller) parametersAreDescribed(path string, op *openapi3.Operation) {
+	if op.Security != nil {
+		return // open to everybody, without parameters
+	}
+	var described []string
+	for _, ref := range op.Parameters {
+		if p := ref.Value; p.In == "path" {
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", g.good[p.Name][0])
+		} else {
+			described = append(described, p.Name)
+		}
+	}
+	r := g.ask(acmeKey, path, url.Values{"nosuch": {"1"}})
+	_, list, _ := strings.Cut(string(r.body), "there are ")
+	list, _, _ = strings.Cut(list, `"`)
+	var served []string
+	if list != "no parameters here" {
+		served = strings.Split(list, ", ")
+	}
+	slices.Sort(described)
+	slices.Sort(served)
+	if r.status != http.StatusBadRequest || !slices.Equal(described, served) {
+		g.Errorf("described are %v, served are %v: %s", described, served, r.body)
+	}
+}
