@@ -54,6 +54,8 @@ type Report struct {
 	File    string `json:"file,omitempty"`
 	Present bool   `json:"present"`
 	Remove  string `json:"remove,omitempty"` // how to take it out again
+
+	redis bool // of a Redis, which has no line
 }
 
 // node is what the checks learn and tell each other.
@@ -104,6 +106,9 @@ func (r *Report) Write(w io.Writer) error {
 		if c.Remedy != "" {
 			fmt.Fprintf(w, "%18s → %s\n", "", c.Remedy)
 		}
+	}
+	if r.redis {
+		return nil
 	}
 	if r.Line == "" {
 		_, err := fmt.Fprintln(w, "\nThe line to add is known when the jar is found.")

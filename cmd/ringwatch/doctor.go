@@ -16,13 +16,14 @@ type doctorCmd struct {
 	CassandraConf string `help:"The directory of cassandra.yaml; without it, that of the Cassandra that runs here, else where packages put it." type:"path"`
 	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib; found like --cassandra-conf." type:"path"`
 	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME, the running Cassandra's, or the PATH's." type:"path"`
+	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
 	JSON          bool   `name:"json" help:"Print JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
 	return "Checks a node before it is restarted with the agent, prints the one line to add to Cassandra's options and how to remove it again. " +
-		"It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+		"With --redis it checks a Redis against docs/REDIS.md. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
 		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml"
 }
 
@@ -33,7 +34,13 @@ var errUnwell = errors.New("put right what failed above")
 func (c *doctorCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
 
 func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
-	report := doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome})
+	if c.Redis != "" {
+		return c.print(out, doctor.ExamineRedis(ctx, c.Redis, os.Getenv("RINGWATCH_REDIS_USERNAME"), os.Getenv("RINGWATCH_REDIS_PASSWORD")))
+	}
+	return c.print(out, doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome}))
+}
+
+func (c *doctorCmd) print(out io.Writer, report *doctor.Report) error {
 	var err error
 	if c.JSON {
 		encoder := json.NewEncoder(out)
