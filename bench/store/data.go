@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
+
+// tickMillis is the fleet's interval.
+const tickMillis = 20_000
 
 // account owns the bench's fleet.
 const account = "bench"
@@ -26,7 +29,7 @@ type dataset struct {
 }
 
 // makeData plays the recordings: every second node idle, the others busy.
-func makeData(idle, busy *shape, nodes int, hours float64, seed uint64, progress func(string, ...any)) (*dataset, error) {
+func makeData(idle, busy *fleet.Shape, nodes int, hours float64, seed uint64, progress func(string, ...any)) (*dataset, error) {
 	// Prometheus makes blocks of the past only when something newer arrives (see peers), and 6 hours aligned are one block there and one partition here.
 	const six = 6 * 3600_000
 	length := int64(hours*3600_000) / frame.WindowMillis * frame.WindowMillis
@@ -38,21 +41,21 @@ func makeData(idle, busy *shape, nodes int, hours float64, seed uint64, progress
 		if i%2 == 1 {
 			shape = busy
 		}
-		n := newNode(shape, seed, i)
-		d.nodes = append(d.nodes, n.id)
+		n := fleet.NewNode(shape, seed, i)
+		d.nodes = append(d.nodes, n.ID)
 		// Ticks of a fleet are spread over the interval.
 		var frames [][]byte
-		for at := d.start + int64(n.random.IntN(tickMillis-1000)); at < d.end; at += tickMillis {
-			b, err := n.frame(at + int64(n.random.IntN(8))) // a timer is a few milliseconds late
+		for at := d.start + int64(n.Random.IntN(tickMillis-1000)); at < d.end; at += tickMillis {
+			b, err := n.Frame(at + int64(n.Random.IntN(8))) // a timer is a few milliseconds late
 			if err != nil {
 				return nil, err
 			}
 			frames = append(frames, b)
 			d.bytes += int64(len(b))
-			n.step()
+			n.Step()
 		}
-		d.frames = append(d.frames, byWindow(frames))
-		d.series += shape.series
+		d.frames = append(d.frames, fleet.ByWindow(frames))
+		d.series += shape.Series
 		counts := map[int64]int64{}
 		for at := d.start; at < d.end; at += frame.WindowMillis {
 			w, err := d.window(i, at)
@@ -77,17 +80,4 @@ func (d *dataset) window(node int, start int64) (*window.Window, error) {
 		err = fmt.Errorf("the generator's frames do not read back: %+v", rep)
 	}
 	return w, err
-}
-
-// byWindow sorts frames into windows.
-func byWindow(frames [][]byte) map[int64][][]byte {
-	m := map[int64][][]byte{}
-	for _, b := range frames {
-		h, _, err := frame.Parse(b)
-		if err != nil {
-			panic(err) // made a moment ago
-		}
-		m[h.Window()] = append(m[h.Window()], slices.Clip(b))
-	}
-	return m
 }

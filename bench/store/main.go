@@ -1,6 +1,6 @@
 // Command store measures what the store's generations and two peers need for one and the same fleet: disk, CPU of writing, time of three reads.
 //
-// A fleet is made from the recordings (fleet.go says how nodes differ), written whole into each side one after another, flushed and compacted. v1, v2 and v3 live in one
+// A fleet is made from the recordings (bench/fleet says how nodes differ), written whole into each side one after another, flushed and compacted. v1, v2 and v3 live in one
 // real Cassandra as keyspaces of their own, first with big SSTables, then all rewritten as bti. Then all sides are read by turns. 200 nodes of 2,000 series for 6 hours are
 // 430 million samples, which as rows take hours to write: the flags say how much is measured, and the RESULT line repeats it. Nothing is extrapolated.
 // A run without v1 and v2, which take most of the time, can be larger, and its result is kept beside the other, as store-peers.
@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -55,11 +56,11 @@ func progress(format string, args ...any) {
 }
 
 func run(ctx context.Context, o options) error {
-	idle, err := readShape(o.recordings+"/idle.rwf", "idle", o.tables)
+	idle, err := fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
-	busy, err := readShape(o.recordings+"/busy.rwf", "busy", o.tables)
+	busy, err := fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, tickMillis)
 	if err != nil {
 		return err
 	}

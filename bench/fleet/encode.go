@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 )
 
 // fill writes into a frame what differs from the window's key frame; everything if there is none yet.
-func (n *fleetNode) fill(f *frame.Frame) {
+func (n *Node) fill(f *frame.Frame) {
 	key := n.key
 	if key == nil {
 		f.Identity = frame.Identity{Datacenter: "dc1", Rack: n.rack}

@@ -1,4 +1,5 @@
-package main
+// Package fleet makes frames of as many nodes as a benchmark wants from the recordings of one, so that they are like a real fleet's and yet all different.
+package fleet
 
 import (
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// A fleet's node plays its recording forwards and backwards, again and again, beginning somewhere of its own, and nothing is repeated as it was:
+// Node plays its recording forwards and backwards, again and again, beginning somewhere of its own, and nothing is repeated as it was:
 //
 //   - what came to a counter or a bucket in a tick is drawn anew from a Poisson distribution around what the recording says, times the node's own level (0.5 to 1.5) and
 //     a slow wave, in the units that the recorded steps have in common (a clock that counts in 10 ms goes on doing so). What stepped evenly goes on stepping evenly.
@@ -19,13 +20,13 @@ import (
 //   - a gauge moves when its recording moved, with normal noise of half its recorded steps' deviation and within the range it had; large gauges differ by node by up to a
 //     third; doubles that move are scaled by a factor of the node's own;
 //   - what stood still stands still.
-type fleetNode struct {
-	shape *shape
-	id    uuid.UUID
-	name  string // cluster
+type Node struct {
+	shape *Shape
+	ID    uuid.UUID // its own
+	name  string    // cluster
 	rack  string
 
-	random *rand.Rand
+	Random *rand.Rand // its own noise, to be drawn from for what the caller varies
 	level  float64
 	phase  int
 	tick   int
@@ -46,16 +47,16 @@ type cell struct {
 // nodesPerCluster is how many of the fleet's nodes share a cluster.
 const nodesPerCluster = 50
 
-// newNode makes node number i of the fleet; the same seed and number give the same frames.
-func newNode(s *shape, seed uint64, i int) *fleetNode {
-	n := &fleetNode{shape: s, random: rand.New(rand.NewPCG(seed, uint64(i)))}
-	for b := range n.id {
-		n.id[b] = byte(n.random.Uint32())
+// NewNode makes node number i of the fleet; the same seed and number give the same frames.
+func NewNode(s *Shape, seed uint64, i int) *Node {
+	n := &Node{shape: s, Random: rand.New(rand.NewPCG(seed, uint64(i)))}
+	for b := range n.ID {
+		n.ID[b] = byte(n.Random.Uint32())
 	}
-	n.id[6], n.id[8] = n.id[6]&0x0f|0x40, n.id[8]&0x3f|0x80
+	n.ID[6], n.ID[8] = n.ID[6]&0x0f|0x40, n.ID[8]&0x3f|0x80
 	n.name, n.rack = fmt.Sprintf("fleet%d", i/nodesPerCluster), fmt.Sprintf("rack%d", i%3+1)
-	n.level = 0.5 + n.random.Float64()
-	n.phase = n.random.IntN(2 * s.ticks)
+	n.level = 0.5 + n.Random.Float64()
+	n.phase = n.Random.IntN(2 * s.ticks)
 	for _, t := range s.types {
 		cells := make([]cell, 0, len(t.Metrics)*len(t.rows))
 		for m := range t.Metrics {
@@ -69,13 +70,13 @@ func newNode(s *shape, seed uint64, i int) *fleetNode {
 }
 
 // position returns the recording's tick that the node plays now.
-func (n *fleetNode) position(tick int) int {
+func (n *Node) position(tick int) int {
 	last := n.shape.ticks - 1
 	p := (tick + n.phase) % (2 * last)
 	return min(p, 2*last-p)
 }
 
-func (n *fleetNode) first(t *track) cell {
+func (n *Node) first(t *track) cell {
 	c := cell{factor: 1}
 	if t.present == nil {
 		c.absent = true
@@ -83,7 +84,7 @@ func (n *fleetNode) first(t *track) cell {
 	}
 	p := n.position(0)
 	c.absent = !t.present[p]
-	scale := 0.5 + 9.5*n.random.Float64()*n.random.Float64()
+	scale := 0.5 + 9.5*n.Random.Float64()*n.Random.Float64()
 	switch {
 	case t.kind == frame.Counter:
 		if c.word = t.ints[p]; !t.even {
@@ -91,12 +92,12 @@ func (n *fleetNode) first(t *track) cell {
 		}
 	case t.ints != nil:
 		if t.high > 1000 {
-			c.factor = 0.67 + 0.66*n.random.Float64()
+			c.factor = 0.67 + 0.66*n.Random.Float64()
 		}
 		c.word = n.gauge(t, p, c.factor)
 	case t.doubles != nil:
 		if !t.still {
-			c.factor = 0.9 + 0.1*n.random.Float64()
+			c.factor = 0.9 + 0.1*n.Random.Float64()
 		}
 		c.double = t.doubles[p] * c.factor
 	case t.texts != nil:
@@ -114,21 +115,21 @@ func (n *fleetNode) first(t *track) cell {
 	return c
 }
 
-func (n *fleetNode) gauge(t *track, p int, factor float64) int64 {
+func (n *Node) gauge(t *track, p int, factor float64) int64 {
 	v := float64(t.ints[p])
 	if !t.still && t.high-t.low > t.unit {
-		v = min(max(v+n.random.NormFloat64()*t.sigma/2, float64(t.low)), float64(t.high))
+		v = min(max(v+n.Random.NormFloat64()*t.sigma/2, float64(t.low)), float64(t.high))
 	}
 	return int64(math.Round(v*factor/float64(t.unit))) * t.unit
 }
 
-// step lets 20 s pass.
-func (n *fleetNode) step() {
+// Step lets an interval pass.
+func (n *Node) Step() {
 	before := n.position(n.tick)
 	n.tick++
 	p := n.position(n.tick)
 	segment := min(before, p)
-	wave := n.level * (1 + 0.3*math.Sin(2*math.Pi*float64(n.tick+40*n.phase)*tickMillis/86_400_000))
+	wave := n.level * (1 + 0.3*math.Sin(2*math.Pi*float64(n.tick+40*n.phase)*float64(n.shape.Interval)/86_400_000))
 	for ti, t := range n.shape.types {
 		i := -1
 		for m := range t.Metrics {
@@ -142,7 +143,7 @@ func (n *fleetNode) step() {
 	}
 }
 
-func (n *fleetNode) move(c *cell, t *track, before, p, segment int, wave float64) {
+func (n *Node) move(c *cell, t *track, before, p, segment int, wave float64) {
 	c.absent = !t.present[p]
 	switch {
 	case t.kind == frame.Counter:
@@ -167,7 +168,7 @@ func (n *fleetNode) move(c *cell, t *track, before, p, segment int, wave float64
 }
 
 // observe adds a tick's observations to a histogram.
-func (n *fleetNode) observe(c *cell, s *histogramStep, wave float64) {
+func (n *Node) observe(c *cell, s *histogramStep, wave float64) {
 	if s.total == 0 {
 		return
 	}
@@ -179,25 +180,25 @@ func (n *fleetNode) observe(c *cell, s *histogramStep, wave float64) {
 		total += d
 	}
 	c.counts = counts
-	c.word += int64(float64(s.sum) / float64(s.total) * float64(total) * (1 + 0.02*n.random.NormFloat64()))
+	c.word += int64(float64(s.sum) / float64(s.total) * float64(total) * (1 + 0.02*n.Random.NormFloat64()))
 }
 
 // poisson draws from the distribution with that mean; from the normal one where that is as good.
-func (n *fleetNode) poisson(mean float64) int64 {
+func (n *Node) poisson(mean float64) int64 {
 	if mean > 50 {
-		return max(0, int64(math.Round(mean+math.Sqrt(mean)*n.random.NormFloat64())))
+		return max(0, int64(math.Round(mean+math.Sqrt(mean)*n.Random.NormFloat64())))
 	}
-	k, p, limit := int64(0), n.random.Float64(), math.Exp(-mean)
+	k, p, limit := int64(0), n.Random.Float64(), math.Exp(-mean)
 	for p > limit {
 		k++
-		p *= n.random.Float64()
+		p *= n.Random.Float64()
 	}
 	return k
 }
 
-// frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
-func (n *fleetNode) frame(at int64) ([]byte, error) {
-	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.id, Cluster: n.name, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: tickMillis}}
+// Frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
+func (n *Node) Frame(at int64) ([]byte, error) {
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.name, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: n.shape.Interval}}
 	if n.keyed == nil || n.keyed.Window() != f.Window() {
 		n.key = nil
 	} else {

@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"fmt"
@@ -14,16 +14,17 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// tickMillis is the fleet's interval. The recordings have a frame every 5 s; every fourth is taken.
-const tickMillis = 20_000
+// recordedMillis is the interval of the recordings.
+const recordedMillis = 5000
 
-// shape is what a recording says a node is like: its templates, entities and the course of every cell over the recording's ticks.
-type shape struct {
-	name   string
-	bounds []frame.Bounds
-	types  []shapeType
-	ticks  int
-	series int
+// Shape is what a recording says a node is like: its templates, entities and the course of every cell over the recording's ticks.
+type Shape struct {
+	Interval int64 // ms between frames
+	name     string
+	bounds   []frame.Bounds
+	types    []shapeType
+	ticks    int
+	Series   int // of one node
 }
 
 type shapeType struct {
@@ -57,9 +58,13 @@ type histogramStep struct {
 	sum    int64
 }
 
-// readShape reads a recording, takes a frame each 20 s and keeps the given number of tables: evenly spaced in their order by activity, so that busy
+// Read reads a recording, takes a frame each interval, in ms, and keeps the given number of tables: evenly spaced in their order by activity, so that busy
 // and quiet ones are kept in the proportion that they are there.
-func readShape(file, name string, tables int) (*shape, error) {
+func Read(file, name string, tables int, interval int64) (*Shape, error) {
+	every := int(interval / recordedMillis)
+	if every < 1 || interval%recordedMillis != 0 {
+		return nil, fmt.Errorf("an interval of %d ms is not a multiple of the recordings' %d", interval, recordedMillis)
+	}
 	frames, err := bench.Recording(file)
 	if err != nil {
 		return nil, err
@@ -90,10 +95,10 @@ func readShape(file, name string, tables int) (*shape, error) {
 		last = w
 	}
 	var taken []int64
-	for i := 0; i < len(times); i += 4 {
+	for i := 0; i < len(times); i += every {
 		taken = append(taken, times[i])
 	}
-	s := &shape{name: name, ticks: len(taken)}
+	s := &Shape{Interval: interval, name: name, ticks: len(taken)}
 	if s.ticks < 3 {
 		return nil, fmt.Errorf("%s: %d frames are too few", file, len(frames))
 	}
@@ -134,7 +139,7 @@ func labelsOf(s *window.Series) []string {
 	return list
 }
 
-func (s *shape) readType(d *window.Dictionary, found map[string]*window.Series, taken []int64, tables int) shapeType {
+func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, taken []int64, tables int) shapeType {
 	t := shapeType{Template: frame.Template{Type: d.Type, Labels: d.Labels}, rows: d.Rows}
 	for _, m := range d.Metrics {
 		metric := frame.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit, Exponent: m.Exponent, HasSum: m.HasSum}
@@ -161,7 +166,7 @@ func (s *shape) readType(d *window.Dictionary, found map[string]*window.Series, 
 	for _, tracks := range t.cells {
 		for i := range tracks {
 			if tracks[i].present != nil {
-				s.series++
+				s.Series++
 			}
 		}
 	}
@@ -201,7 +206,7 @@ func (t *shapeType) thin(n int) {
 	}
 }
 
-func (s *shape) boundsOf(b *frame.Bounds) int {
+func (s *Shape) boundsOf(b *frame.Bounds) int {
 	for i := range s.bounds {
 		if s.bounds[i].Exponent == b.Exponent && slices.Equal(s.bounds[i].Upper, b.Upper) {
 			return i
