@@ -222,7 +222,7 @@ func (f *findings) result() *bench.Result {
 		}
 	}
 	r.Notes = fmt.Sprintf("%d nodes × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. A sample is a series at a tick, a histogram is one. "+
-		"Flushed and compacted, with index; fresh, which lives an hour, and rollups are apart. CPU until compacted: the engine's and this process's, rollups included. Reads: sides by turns, medians of %d, five times as "+
-		"many of the latest, at least 3 of what takes long, of other nodes each time; one metric is %s of %d nodes, raw; at 5 min is everything of a node: v3 from its rollups, v1 and v2 from their rows. %s.", f.nodes, f.hours, f.tables, f.rounds, f.metric, min(metricNodes, f.nodes), strings.Join(f.versions, ", "))
+		"Flushed and compacted, with index; fresh, which lives an hour, and rollups are apart. CPU until compacted: the engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, "+
+		"at least 3 of what takes long, of other nodes each time; one metric is %s of %d nodes, raw; at 5 min is everything of a node: v3 from its rollups, v1 and v2 from their rows. %s.", f.nodes, f.hours, f.tables, f.rounds, f.rounds*reads[0].times, f.metric, min(metricNodes, f.nodes), strings.Join(f.versions, ", "))
 	return r
 }

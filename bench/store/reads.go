@@ -14,7 +14,7 @@ var reads = [3]struct {
 	times      int
 	call       func(ctx context.Context, s side, d *dataset, round int, metric string) (series, points int, err error)
 }{
-	{"all latest of a node", "latest", 5, func(ctx context.Context, s side, d *dataset, round int, _ string) (int, int, error) {
+	{"all latest of a node", "latest", 30, func(ctx context.Context, s side, d *dataset, round int, _ string) (int, int, error) {
 		return s.latest(ctx, d, round%len(d.nodes))
 	}},
 	{"one metric of all nodes", "metric", 1, func(ctx context.Context, s side, d *dataset, _ int, metric string) (int, int, error) {
