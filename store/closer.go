@@ -57,8 +57,10 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		for _, d := range w.due(w.store.config.Now(), false) {
-			if d.fresh { // one that fails does not hold Handle up: waiting would not help it
+			if d.fresh {
 				w.overdue.Store(d.at.UnixNano())
+			} else { // one that fails does not hold Handle up: waiting would not help it
+				w.overdue.Store(0)
 			}
 			select {
 			case jobs <- d:
