@@ -57,10 +57,11 @@ type Keyring struct {
 	current atomic.Pointer[Registry]
 	known   atomic.Int64 // when what is known was read, ns since the Unix epoch; 0: never
 
+	failed atomic.Bool // the last reading
+
 	mu     sync.Mutex // one reading at a time
 	began  time.Time  // the last one
-	failed bool
-	wrong  string // complained of
+	wrong  string     // complained of
 	stored map[string]StoredKey
 }
 
@@ -92,7 +93,7 @@ func (k *Keyring) Run(ctx context.Context) error {
 	tick := time.NewTicker(k.config.Refresh)
 	defer tick.Stop()
 	for {
-		k.refresh(ctx, k.now())
+		k.refresh(ctx, k.now(), false)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -101,32 +102,30 @@ func (k *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// Authenticate is Registry.Authenticate with the stored keys. The error may also be ErrKeysAway. It waits for the store at most once, three seconds, and only for a key that
-// nobody knows.
+// Authenticate is Registry.Authenticate with the stored keys. The error may also be ErrKeysAway. It waits for the store only for a key that nobody knows, and not while the store is
+// known to be away.
 func (k *Keyring) Authenticate(key string) (Principal, error) {
 	p, err := k.current.Load().Authenticate(key)
 	if !k.config.Stored || !errors.Is(err, ErrUnknownKey) || KeyID(key) == "" || errors.As(err, new(wrongSecret)) {
 		return p, err
 	}
-	if k.misses.AllowN(k.now(), 1) {
-		k.refresh(context.Background(), k.now())
+	if !k.failed.Load() && k.misses.AllowN(k.now(), 1) {
+		k.refresh(context.Background(), k.now(), true)
 		if p, err = k.current.Load().Authenticate(key); !errors.Is(err, ErrUnknownKey) {
 			return p, err
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.failed || k.began.IsZero() {
+	if k.failed.Load() || k.known.Load() == 0 {
 		return Principal{}, ErrKeysAway
 	}
 	return p, err
 }
 
-// refresh reads the stored keys, unless that was begun after since by another.
-func (k *Keyring) refresh(ctx context.Context, since time.Time) {
+// refresh reads the stored keys, unless another has begun that after since. For a missed key it does not try what has just failed for another one.
+func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.began.After(since) {
+	if k.began.After(since) || missed && k.failed.Load() {
 		return
 	}
 	k.began = k.now()
@@ -138,17 +137,15 @@ func (k *Keyring) refresh(ctx context.Context, since time.Time) {
 			return
 		}
 		k.reads.WithLabelValues("error").Inc()
-		if !k.failed {
+		if !k.failed.Swap(true) {
 			k.log.Warn("the stored API keys cannot be read; going on with what is known of them", "error", err)
 		}
-		k.failed = true
 		return
 	}
 	k.reads.WithLabelValues("ok").Inc()
-	if k.failed {
+	if k.failed.Swap(false) {
 		k.log.Info("the stored API keys can be read again")
 	}
-	k.failed = false
 	registry, errs := k.configured.With(stored)
 	if wrong := sentence(errs); wrong != k.wrong {
 		if k.wrong = wrong; wrong != "" {

@@ -59,7 +59,7 @@ func TestKeyring(t *testing.T) {
 	ring.now = func() time.Time { return now }
 	registry.now = ring.now
 	later := func(d time.Duration) { now = now.Add(d) }
-	refresh := func() { later(time.Millisecond); ring.refresh(t.Context(), now) }
+	refresh := func() { later(time.Millisecond); ring.refresh(t.Context(), now, false) }
 
 	first, second := NewKey(), NewKey()
 	s.put(first, "acme")
@@ -69,9 +69,13 @@ func TestKeyring(t *testing.T) {
 	if _, err := ring.Authenticate(first); !errors.Is(err, ErrKeysAway) {
 		t.Errorf("a stored key while the store was never read: %v", err)
 	}
+	reads := s.reads
+	if _, err := ring.Authenticate(first); !errors.Is(err, ErrKeysAway) || s.reads != reads {
+		t.Errorf("while the store is known to be away: %v, it was read %d times", err, s.reads-reads)
+	}
 	s.with(func() { s.away = false })
-	later(time.Second)
-	p, err := ring.Authenticate(first) // known at once, no refresh has come
+	refresh()
+	p, err := ring.Authenticate(first)
 	if err != nil || p.Account != "acme" || p.KeyID != KeyID(first) || !p.Can(Read) || !p.Owns("prod-1") || p.Owns("x") {
 		t.Fatalf("%+v, %v", p, err)
 	}

@@ -191,6 +191,9 @@ func TestTLS(t *testing.T) {
 		{TLS{CertFile: "none", KeyFile: "none", ClientCAFile: c.KeyFile}, []string{"cert_file none", "no certificate in PEM"}},
 	} {
 		err := c.tls.Validate()
+		if err == nil {
+			_, err = c.tls.Listener(plain, nil)
+		}
 		if (err != nil) != (c.want != nil) {
 			t.Error(c.tls, err)
 		}

@@ -23,16 +23,12 @@ type TLS struct {
 // On reports whether there is a certificate.
 func (c TLS) On() bool { return c.CertFile != "" }
 
-// Validate reports what is wrong with the files, all of it.
+// Validate reports what is wrong, but does not read the files: a role that does not listen may share a configuration with one that does, on a machine that has them.
 func (c TLS) Validate() error {
-	switch {
-	case c == TLS{}:
-		return nil
-	case c.CertFile == "" || c.KeyFile == "":
+	if c != (TLS{}) && (c.CertFile == "" || c.KeyFile == "") {
 		return errors.New("tls: set both cert_file and key_file, or neither")
 	}
-	_, err := c.load()
-	return err
+	return nil
 }
 
 func (c TLS) load() (*tls.Config, error) {
@@ -71,7 +67,7 @@ type files struct {
 	checked time.Time
 }
 
-// Listener returns l, with TLS before it if there is a certificate. The files are read again when they change; files that cannot be read, or do not belong together, as in the middle of
+// Listener returns l, with TLS before it if there is a certificate. The error names every file that cannot be used. The files are read again when they change; files that cannot be read, or do not belong together, as in the middle of
 // being replaced, leave what there was, and are logged.
 func (c TLS) Listener(l net.Listener, log *slog.Logger) (net.Listener, error) {
 	if !c.On() {

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+type keyCreateCmd struct {
+	keyFlags
+	Name      string          `arg:"" help:"The key's name, for lists and logs."`
+	Account   string          `help:"Whose key it is. Not needed where there is one account."`
+	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), admin." default:"read" enum:"read,write,admin"`
+	Expires   string          `help:"Until when it is good: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: until it is revoked."`
+	Networks  []string        `name:"network" help:"Where it may be used from, such as 10.1.0.0/16; may be repeated. Without it: anywhere."`
+	ForConfig bool            `name:"for-config" help:"Write nothing into Cassandra, print what goes into the configuration instead."`
+}
+
+// Help implements kong.HelpProvider.
+func (*keyCreateCmd) Help() string {
+	return "The key stands alone on standard output; only its hash is kept, so it is not shown again. It works within a second.\n\nExample: ringwatch key create grafana --expires 90d"
+}
+
+// Run implements the command.
+func (c *keyCreateCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
+
+func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
+	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
+	var errs [3]error
+	errs[0] = account.CheckName(c.Name)
+	k.Expires, errs[1] = parseExpiry(c.Expires, k.Created)
+	networks, err := account.ParseNetworks(c.Networks)
+	errs[2] = err
+	if err := errors.Join(errs[:]...); err != nil {
+		return usageError{err}
+	}
+	for _, n := range networks {
+		k.Networks = append(k.Networks, n.String())
+	}
+	text := account.NewKey()
+	k.ID, k.SHA256 = account.KeyID(text), account.Hash(text)
+	if c.ForConfig {
+		fmt.Fprintln(out, text)
+		fmt.Fprintf(notes, "Keep the line above, it is not shown again. Into the configuration, below accounts → keys:\n%s\n", configLine(&k))
+		return nil
+	}
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.db.Close()
+	if k.Account, err = s.account(c.Account); err != nil {
+		return err
+	}
+	for i := range s.keys {
+		if other := &s.keys[i]; other.Account == k.Account && other.Name == k.Name && other.State(k.Created) == account.StateActive {
+			return fmt.Errorf("account %s has an active key named %s (%s): choose another name, or revoke that key first", k.Account, k.Name, other.ID)
+		}
+	}
+	row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256, Networks: k.Networks, Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
+	for _, scope := range k.Scopes {
+		row.Scopes = append(row.Scopes, string(scope))
+	}
+	if !k.Expires.IsZero() {
+		row.Expires = k.Expires.UnixMilli()
+	}
+	if err := s.db.CreateKey(ctx, row); err != nil {
+		return err
+	}
+	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name, "scopes", k.Scopes, "networks", k.Networks, "expires", k.Expires, "by", k.CreatedBy)
+	if c.JSON {
+		info := newKeyInfo(&k)
+		info.Key = text
+		return printKeyJSON(out, info)
+	}
+	fmt.Fprintln(out, text)
+	fmt.Fprintln(notes, "Keep the line above, it is not shown again.")
+	return nil
+}
+
+// account returns the account that is meant.
+func (s *keyStore) account(name string) (string, error) {
+	names := s.accounts.Accounts()
+	switch {
+	case len(names) == 0:
+		return "", usageError{errors.New("the configuration has no account: add one below accounts")}
+	case name == "" && len(names) > 1:
+		return "", usageError{fmt.Errorf("name the account with --account: there are %s", strings.Join(names, ", "))}
+	case name == "":
+		return names[0], nil
+	case !slices.Contains(names, name):
+		return "", usageError{fmt.Errorf("there is no account %q in the configuration: there are %s", name, strings.Join(names, ", "))}
+	}
+	return name, nil
+}
+
+// configLine is the key as the configuration has it.
+func configLine(k *account.StoredKey) string {
+	var scopes []string
+	for _, s := range k.Scopes {
+		scopes = append(scopes, string(s))
+	}
+	line := fmt.Sprintf("  - {name: %s, sha256: %s, scopes: [%s]", k.Name, k.SHA256, strings.Join(scopes, ", "))
+	if len(k.Networks) > 0 {
+		line += `, networks: ["` + strings.Join(k.Networks, `", "`) + `"]`
+	}
+	if !k.Expires.IsZero() {
+		line += ", expires: " + k.Expires.Format(time.RFC3339)
+	}
+	return line + "}"
+}
+
+// parseExpiry reads a span from now, a day or a time, which must lie ahead; empty is the zero time.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = time.Parse(time.DateOnly, text)
+	}
+	if d, notSpan := model.ParseDuration(text); notSpan == nil {
+		at, err = now.Add(time.Duration(d)), nil
+	}
+	switch {
+	case err != nil:
+		return at, fmt.Errorf("--expires: %q is no time: write 90d, 2027-06-30 or 2027-06-30T12:00:00Z", text)
+	case !at.After(now):
+		return at, fmt.Errorf("--expires: %s has passed: name a time that lies ahead", text)
+	}
+	return at.UTC().Truncate(time.Millisecond), nil
+}
