@@ -121,6 +121,7 @@ kafka: {brokers: [%q], topic: %s, partitions: %d}
 cassandra: {hosts: [%q], keyspace: cutover_os, generation: v2, grace: 2s}
 redis: {addresses: [%q]}
 api: {listen: "127.0.0.1:%d"}
+limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
 `, account.Hash(f.key), c.Brokers[0], c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(), ports[2])
 	for i, role := range []string{"store", "store", "api"} {
 		config := f.config

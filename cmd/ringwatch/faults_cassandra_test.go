@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,7 +64,7 @@ func (f *faults) applySchema() error {
 	return nil
 }
 
-// fillDisk leaves node two no room for another file, and writes until it needs one.
+// fillDisk leaves node two no room for another file, and writes until it has needed one.
 func (f *faults) fillDisk() error {
 	for _, statement := range []string{
 		"CREATE KEYSPACE ballast WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 2}",
@@ -76,12 +77,16 @@ func (f *faults) fillDisk() error {
 	if err := f.two.LimitFiles(0); err != nil {
 		return err
 	}
-	for i := range 64 {
-		if err := f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", i, make([]byte, 64<<10)).Consistency(gocql.One).Exec(); err != nil {
-			return err
+	// ALL, so that node two has each in its commit log before the next one comes. One that fails may be slow; several in a row are a node that has stopped its ports.
+	failed := 0
+	for i := range 4096 {
+		if err := f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", i, make([]byte, 64<<10)).Consistency(gocql.All).Exec(); err == nil {
+			failed = 0
+		} else if failed++; failed == 5 {
+			return nil
 		}
 	}
-	return nil
+	return errors.New("node two takes 256 MiB without a new file")
 }
 
 // limitMutations lets node two refuse what node one, as coordinator, has let pass: from now on frames have a text that does not become smaller.
