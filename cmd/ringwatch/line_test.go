@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -378,32 +377,6 @@ func (w *whole) testRedisStops(t *testing.T) {
 	if after := read(); after != before {
 		t.Errorf("after Redis is back the answer is another one:\n%.500s\n%.500s", before, after)
 	}
-	// It came back empty. Because the cluster is read, the role recent reads its last minutes from Kafka again, those before the outage, too.
-	eventually(t, "the range from before the outage to be answered from Redis again", func(ctx context.Context) error {
-		was, err := w.rangesFromRedis(ctx)
-		if err != nil {
-			return err
-		}
-		if after := read(); after != before {
-			t.Errorf("from Kafka by way of Redis the answer is another one:\n%.500s\n%.500s", before, after)
-		}
-		is, err := w.rangesFromRedis(ctx)
-		if err == nil && is == was {
-			err = errors.New("it came from Cassandra")
-		}
-		return err
-	})
-}
-
-// rangesFromRedis returns how many ranges the API has answered from Redis.
-func (w *whole) rangesFromRedis(ctx context.Context) (string, error) {
-	text, err := w.Text(ctx, "/metrics")
-	_, after, found := strings.Cut(text, `ringwatch_api_reads_total{call="range",source="recent"} `)
-	if err == nil && !found {
-		err = errors.New("the API does not count what it reads")
-	}
-	number, _, _ := strings.Cut(after, "\n")
-	return number, err
 }
 
 // kafkaAway is how long Kafka is stopped: longer than publishing waits, many times the agent's interval.
