@@ -95,7 +95,9 @@ func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node)
 		ids := make([]uuid.UUID, len(nodes))
 		for i := range nodes {
 			ids[i] = nodes[i].ID
-			s.deps.Recent.Touch(accountName, nodes[i].Cluster)
+			if i == 0 || nodes[i].Cluster != nodes[i-1].Cluster { // they come by cluster
+				s.deps.Recent.Touch(accountName, nodes[i].Cluster)
+			}
 		}
 		recent, err := s.deps.Recent.LastSeen(ctx, accountName, ids)
 		if err != nil {
