@@ -145,7 +145,10 @@ func (l *loading) claim(list []int, join bool) claimed {
 		}
 		mine.keys = append(mine.keys, i)
 		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began, at: at, mark: mark})
-		part.of[key] = &mine.flights[len(mine.flights)-1] // in the place of one that must not be joined, and which is not kept then
+		// Others may join it, unless there is one already that this load may not join, its reads having failed; one that nobody may join any more is replaced, and its answer not kept.
+		if f := part.of[key]; f == nil || f.mark != mark || l.fresh {
+			part.of[key] = &mine.flights[len(mine.flights)-1]
+		}
 		part.Unlock()
 	}
 	l.counts.kept.Add(float64(kept))
