@@ -4,37 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"strings"
-	"time"
 	"unsafe"
 )
-
-// newAnswer copies rows, so that a small answer does not hold on to the large one it came in.
-func newAnswer(rows []Row, expires time.Time, at, mark uint32) *answer {
-	a := &answer{expires: expires.UnixNano(), at: at, mark: mark}
-	if len(rows) == 0 {
-		return a // there is no such partition
-	}
-	values, size := 0, 0
-	for _, r := range rows {
-		values += len(r.values)
-		for _, v := range r.values {
-			size += len(v)
-		}
-	}
-	a.rows = make([]Row, len(rows))
-	slots, bytes := make([][]byte, values), make([]byte, size)
-	for k, r := range rows {
-		a.rows[k] = Row{columns: r.columns, values: slots[:len(r.values):len(r.values)]}
-		for i, v := range r.values {
-			if v != nil { // else null, which an empty value is not
-				slots[i] = bytes[:copy(bytes, v):len(v)]
-				bytes = bytes[len(v):]
-			}
-		}
-		slots = slots[len(r.values):]
-	}
-	return a
-}
 
 // keep puts an answer into the cache. The key is copied: it may be part of something larger.
 func (c *rowCache) keep(key cacheKey, a *answer) {
@@ -51,18 +22,18 @@ func (c *rowCache) keep(key cacheKey, a *answer) {
 // frequency sketch (8 to 16 B), and what we keep. TestBytes holds it against the heap.
 const perAnswer = 64 + 26 + 12 + int(unsafe.Sizeof(answer{}))
 
-// weigh is what an answer takes of the heap, in bytes. The columns of its rows and the text of its shape are shared.
+// weigh is what an answer takes of the heap, in bytes, each row having memory of its own. The columns of its rows and the text of its shape are shared.
 func weigh(key cacheKey, a *answer) uint32 {
 	n := perAnswer + allocated(len(key.key))
-	if len(a.rows) > 0 {
-		values, size := 0, 0
-		for _, r := range a.rows {
-			values += len(r.values)
-			for _, v := range r.values {
-				size += len(v)
-			}
+	if cap(a.rows) > 0 {
+		n += allocated(cap(a.rows) * int(unsafe.Sizeof(Row{})))
+	}
+	for _, r := range a.rows {
+		size := 0
+		for _, v := range r.values {
+			size += len(v)
 		}
-		n += allocated(len(a.rows)*int(unsafe.Sizeof(Row{}))) + allocated(values*int(unsafe.Sizeof([]byte{}))) + allocated(size)
+		n += allocated(len(r.values)*int(unsafe.Sizeof([]byte{}))) + allocated(size)
 	}
 	return uint32(min(n, math.MaxUint32))
 }

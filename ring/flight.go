@@ -205,7 +205,7 @@ func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	c := l.cache
 	var a *answer
 	if result.Err == nil {
-		a = newAnswer(result.Rows, f.began.Add(l.ttl), f.at, f.mark)
+		a = &answer{rows: result.Rows, expires: f.began.Add(l.ttl).UnixNano(), mark: f.mark, at: f.at}
 	}
 	part := c.flightsOf(f.hash)
 	part.Lock()

@@ -26,7 +26,8 @@ import (
 //     and no load waits for another before its own keys are being read, so two can wait for each other.
 //   - That there is no such partition is an answer, and kept; a failure never is.
 //
-// What it costs: a hit some 100 ns and no allocation; a miss a lock of one of many, and a copy of the answer, so that what is kept holds on to nothing else.
+// What it costs: a hit some 100 ns and no allocation; a miss about 1 µs and a lock of one of many. What it keeps must not hold on to more than itself, as a row does
+// that lies in the buffer of a whole page.
 //
 // forget does not look for what is kept, since the same partition may be kept in many shapes: each answer carries the mark it was read under, one of many counters that keys are spread over
 // by hash, and forget raises the counter. An answer whose mark is not the counter's any more is none. It goes when it is read anew or evicted. The price: other answers on the same counter are
@@ -120,7 +121,7 @@ func tableOf(shape string) string {
 // load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. shape is shapeOf's, keys are routing keys.
 //
 // fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine, once for each, and returns when it has called it for the last time, soon after its context has ended. What it leaves out
-// has failed. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called one at a time, from any goroutine, the last call before load returns.
+// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called one at a time, from any goroutine, the last call before load returns.
 func (c *rowCache) load(ctx context.Context, shape string, keys []string, ttl time.Duration,
 	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
 	handle := unique.Make(shape)

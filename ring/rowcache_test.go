@@ -163,29 +163,6 @@ func TestCacheKeeps(t *testing.T) {
 	}
 }
 
-// What is kept does not change with the memory the answer came in, and null stays null.
-func TestCacheCopies(t *testing.T) {
-	c := mustCache(t, 1<<20)
-	frame := []byte("onetwo")
-	rows := []Row{{cacheColumns, [][]byte{frame[:3], nil, {}}}, {cacheColumns, [][]byte{frame[3:], frame[:0], nil}}}
-	loadAll(t, c, cacheShape, time.Minute, func(string) Result { return Result{Rows: rows} }, "k")
-	copy(frame, "xxxxxx")
-	got, _ := loadAll(t, c, cacheShape, time.Minute, nil, "k")
-	var texts []string
-	for _, r := range got[0].Rows {
-		for i := range r.values {
-			if r.Raw(i) == nil {
-				texts = append(texts, "null")
-			} else {
-				texts = append(texts, strconv.Quote(string(r.Raw(i))))
-			}
-		}
-	}
-	if want := []string{`"one"`, "null", `""`, `"two"`, `""`, "null"}; !slices.Equal(texts, want) {
-		t.Errorf("kept %q, want %q", texts, want)
-	}
-}
-
 // Shapes of different reads differ, whatever their parts are made of.
 func TestShapes(t *testing.T) {
 	seen := map[string]string{}

@@ -25,21 +25,25 @@ func heap() int64 {
 // What the cache says it takes is what it takes, for answers of all sizes: none, small, many rows, large.
 func TestBytes(t *testing.T) {
 	for _, test := range []struct{ answers, rows, columns, bytes int }{
-		{200_000, 0, 0, 0}, {200_000, 1, 1, 8}, {100_000, 1, 10, 12}, {50_000, 1, 3, 200}, {5_000, 60, 4, 20}, {500, 1, 2, 30_000},
+		{100_000, 0, 0, 0}, {100_000, 1, 1, 8}, {50_000, 1, 10, 12}, {25_000, 1, 3, 200}, {3_000, 60, 4, 20}, {300, 1, 2, 30_000},
 	} {
 		name := fmt.Sprintf("%d answers of %d rows of %d columns of %d bytes", test.answers, test.rows, test.columns, test.bytes)
 		before := heap()
 		c := mustCache(t, 1<<30)
 		c.marks = make([]atomic.Uint32, minMarks) // they are made by the limit, not by what is kept
-		one := make([]Row, test.rows)
-		for i := range one {
-			one[i].values = make([][]byte, test.columns)
-			for k := range one[i].values {
-				one[i].values[k] = make([]byte, test.bytes)
+		read := func(string) Result {
+			rows := make([]Row, test.rows)
+			for i := range rows {
+				block := make([]byte, test.columns*test.bytes)
+				rows[i].values = make([][]byte, test.columns)
+				for k := range rows[i].values {
+					rows[i].values[k] = block[k*test.bytes : (k+1)*test.bytes]
+				}
 			}
+			return Result{Rows: rows}
 		}
 		for i := range test.answers {
-			loadAll(t, c, cacheShape, time.Hour, func(string) Result { return Result{Rows: one} }, strconv.Itoa(1_000_000_000+i))
+			loadAll(t, c, cacheShape, time.Hour, read, strconv.Itoa(1_000_000_000+i))
 		}
 		c.entries.CleanUp()
 		said, took := int64(c.entries.WeightedSize()), heap()-before
