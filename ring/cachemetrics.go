@@ -15,6 +15,7 @@ type cacheMetrics struct {
 	evicted   prometheus.Counter
 	forgotten prometheus.Counter
 	tooLarge  prometheus.Counter
+	gauges    []prometheus.Collector
 
 	adding sync.Mutex
 	tables atomic.Pointer[map[string]*tableCounts] // replaced whole, as each table comes once and each load asks
@@ -23,7 +24,7 @@ type cacheMetrics struct {
 // tableCounts are the keys of a table that were answered from what is kept, that waited for another's read, and that were read.
 type tableCounts struct{ kept, joined, read prometheus.Counter }
 
-func newCacheMetrics(c *rowCache, limit int64, reg prometheus.Registerer) *cacheMetrics {
+func newCacheMetrics(c *rowCache, limit int64) *cacheMetrics {
 	m := &cacheMetrics{
 		keys: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_ring_cache_keys_total",
 			Help: "Keys asked of the row cache, by table and by what answered: kept rows, another's read that was joined, or a read. A key whose joined read failed is counted again."}, []string{"table", "by"}),
@@ -32,16 +33,19 @@ func newCacheMetrics(c *rowCache, limit int64, reg prometheus.Registerer) *cache
 		tooLarge:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ring_cache_too_large_total", Help: "Answers not kept because they take more than a sixteenth of the cache."}),
 	}
 	m.tables.Store(&map[string]*tableCounts{})
-	if reg == nil {
-		return m
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ring_cache_" + name, Help: help}, value)
 	}
-	reg.MustRegister(m.keys, m.evicted, m.forgotten, m.tooLarge,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ring_cache_bytes", Help: "What the kept answers take of the heap, estimated. What has expired or was forgotten counts until it goes."},
-			func() float64 { return float64(c.entries.WeightedSize()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ring_cache_answers", Help: "Kept answers."}, func() float64 { return float64(c.entries.EstimatedSize()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ring_cache_limit_bytes", Help: "What the kept answers may take."}, func() float64 { return float64(limit) }),
-	)
+	m.gauges = []prometheus.Collector{
+		gauge("bytes", "What the kept answers take of the heap, estimated. What has expired or was forgotten counts until it goes.", func() float64 { return float64(c.entries.WeightedSize()) }),
+		gauge("answers", "Kept answers.", func() float64 { return float64(c.entries.EstimatedSize()) }),
+		gauge("limit_bytes", "What the kept answers may take.", func() float64 { return float64(limit) }),
+	}
 	return m
+}
+
+func (m *cacheMetrics) all() []prometheus.Collector {
+	return append([]prometheus.Collector{m.keys, m.evicted, m.forgotten, m.tooLarge}, m.gauges...)
 }
 
 // of returns a table's counters.

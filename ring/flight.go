@@ -92,7 +92,7 @@ func (l *loading) run(ctx context.Context, missing []int) {
 		case <-l.woken:
 		case <-ended:
 			ended = nil
-			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w", ctx.Err()))
+			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w", context.Cause(ctx)))
 		}
 		join, alone := l.take()
 		l.readBeside(ctx, l.claim(join, true))
@@ -175,7 +175,7 @@ func (l *loading) read(ctx context.Context, mine claimed) {
 		}
 		err := errNotRead
 		if ctx.Err() != nil {
-			err = fmt.Errorf("ring: %w", ctx.Err())
+			err = fmt.Errorf("ring: %w", context.Cause(ctx))
 		}
 		for at := range mine.keys {
 			end(at, Result{Err: err})

@@ -14,7 +14,6 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/maypok86/otter/v2"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // rowCache keeps answers, bounded in bytes. Who asks for a key that is being read waits for that read.
@@ -64,8 +63,8 @@ const (
 	leastAnswers = 16
 )
 
-// newRowCache returns a cache of so many bytes; reg may be nil. It runs no goroutine but those of evictions, which end by themselves.
-func newRowCache(bytes int64, reg prometheus.Registerer) (*rowCache, error) {
+// newRowCache returns a cache of so many bytes. It runs no goroutine but those of evictions, which end by themselves.
+func newRowCache(bytes int64) (*rowCache, error) {
 	n := uint64(min(max(bytes/bytesPerMark, minMarks), maxMarks))
 	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(), most: bytes / leastAnswers, now: time.Now}
 	for i := range c.flights {
@@ -80,34 +79,28 @@ func newRowCache(bytes int64, reg prometheus.Registerer) (*rowCache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ring: a row cache of %d bytes: %w", bytes, err)
 	}
-	c.metrics = newCacheMetrics(c, bytes, reg)
+	c.metrics = newCacheMetrics(c, bytes)
 	return c, nil
 }
 
-// shapeOf is the shape of a read: the table, then all else that its answer depends on. Columns must be those that are read, by name; args are encoded as they are sent.
-func shapeOf(keyspace, table string, columns []string, where string, args [][]byte, limit int, consistency gocql.Consistency) string {
-	n := len(keyspace) + 1 + len(table) + 1 + len(where) + 16
-	for _, c := range columns {
-		n += len(c) + 2
-	}
-	for _, a := range args {
-		n += len(a) + 3
-	}
-	b := make([]byte, 0, n)
-	b = append(append(append(append(b, keyspace...), '.'), table...), 0)
-	b = binary.AppendUvarint(b, uint64(consistency))
-	b = binary.AppendVarint(b, int64(limit))
+// shapePrefix is what the shapes of a plan begin with: the table, then its id, so that a table made anew under the old name is another, then what is read of it.
+func shapePrefix(keyspace, table, id string, columns []Column, where string) string {
+	b := append(append(append(append([]byte(nil), keyspace...), '.'), table...), 0)
+	b = append(append(b, id...), 0)
 	b = binary.AppendUvarint(b, uint64(len(columns)))
 	for _, c := range columns {
-		b = append(binary.AppendUvarint(b, uint64(len(c))), c...)
+		b = append(binary.AppendUvarint(b, uint64(len(c.Name))), c.Name...)
 	}
-	b = append(binary.AppendUvarint(b, uint64(len(where))), where...)
+	return string(append(binary.AppendUvarint(b, uint64(len(where))), where...))
+}
+
+// shapeOf is the shape of a read: all that its answer depends on but the key. args are what plan.bind returns.
+func shapeOf(prefix string, level gocql.Consistency, args []any) string {
+	var scratch [256]byte
+	b := append(append(scratch[:0], prefix...), byte(level), byte(level>>8))
 	for _, a := range args {
-		if a == nil {
-			b = append(b, 0)
-			continue
-		}
-		b = append(binary.AppendUvarint(b, uint64(len(a))+1), a...)
+		data := a.(encoded)
+		b = append(binary.AppendUvarint(b, uint64(len(data))), data...)
 	}
 	return string(b)
 }

@@ -38,7 +38,7 @@ func valueOf(r Result) string {
 
 func mustCache(tb testing.TB, bytes int64) *rowCache {
 	tb.Helper()
-	c, err := newRowCache(bytes, nil)
+	c, err := newRowCache(bytes)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func counted(c prometheus.Counter) float64 {
 
 const cacheTable = "shop.items"
 
-var cacheShape = shapeOf("shop", "items", []string{"value"}, "", nil, 0, gocql.LocalOne)
+var cacheShape = shapeOf(shapePrefix("shop", "items", "id", cacheColumns, ""), gocql.LocalOne, nil)
 
 // answers collects what a load delivers, and fails the test when a key gets two.
 type answers struct {
@@ -96,11 +96,12 @@ func answering(value string) func(string) Result {
 
 func TestCacheKeeps(t *testing.T) {
 	now := time.Unix(1000, 0)
-	reg := prometheus.NewRegistry()
-	c, err := newRowCache(1<<20, reg)
+	c, err := newRowCache(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(c.metrics.all()...)
 	c.now = func() time.Time { return now }
 	failed := errors.New("no replica")
 	read := func(key string) Result {
@@ -127,7 +128,7 @@ func TestCacheKeeps(t *testing.T) {
 	if got[2].Err != failed || got[2].Cached {
 		t.Errorf("the one that fails: %+v", got[2])
 	}
-	other := shapeOf("shop", "items", []string{"value", "price"}, "", nil, 0, gocql.LocalOne)
+	other := shapeOf(shapePrefix("shop", "items", "id", []Column{{Name: "value"}, {Name: "price"}}, ""), gocql.LocalOne, nil)
 	if _, asked := loadAll(t, c, other, time.Minute, read, "a"); len(asked) != 1 {
 		t.Error("what was read of other columns was answered")
 	}
@@ -166,20 +167,31 @@ func TestCacheKeeps(t *testing.T) {
 // Shapes of different reads differ, whatever their parts are made of.
 func TestShapes(t *testing.T) {
 	seen := map[string]string{}
-	for _, columns := range [][]string{nil, {"a"}, {"b"}, {"a", "b"}, {"ab"}, {"a\x01b"}} {
-		for _, where := range []string{"", "w = ?", "\x01w = ?"} {
-			for _, args := range [][][]byte{nil, {nil}, {{}}, {[]byte("x")}, {[]byte("x"), nil}, {nil, []byte("x")}, {[]byte("x\x01")}} {
-				for _, limit := range []int{0, 1, -1} {
-					for _, consistency := range []gocql.Consistency{gocql.LocalOne, gocql.Quorum} {
-						s := shapeOf("k", "t", columns, where, args, limit, consistency)
-						name := fmt.Sprintf("%q %q %q %d %v", columns, where, args, limit, consistency)
-						if other, ok := seen[s]; ok {
-							t.Fatalf("%s and %s have one shape", name, other)
+	name := func(names ...string) (list []Column) {
+		for _, n := range names {
+			list = append(list, Column{Name: n})
+		}
+		return list
+	}
+	for _, id := range []string{"1", "2"} {
+		for _, columns := range [][]Column{nil, name("a"), name("b"), name("a", "b"), name("ab"), name("a\x01b")} {
+			for where, markers := range map[string]int{"": 0, "w = ?": 1, "\x01w = ?": 1, "w = ? AND v = ?": 2} {
+				for _, limit := range []int{0, 1} { // a marker more
+					for _, args := range [][]any{{}, {encoded{}}, {encoded("x")}, {encoded("x"), encoded{}}, {encoded{}, encoded("x")}, {encoded("x\x01")}, {encoded("x"), encoded("y"), encoded("z")}} {
+						if len(args) != markers+limit {
+							continue
 						}
-						if tableOf(s) != "k.t" {
-							t.Fatalf("the table of %s is %q", name, tableOf(s))
+						for _, level := range []gocql.Consistency{gocql.LocalOne, gocql.Quorum} {
+							s := shapeOf(shapePrefix("k", "t", id, columns, where), level, args)
+							what := fmt.Sprintf("%s %v %q %d %q %v", id, columns, where, limit, args, level)
+							if other, ok := seen[s]; ok {
+								t.Fatalf("%s and %s have one shape", what, other)
+							}
+							if tableOf(s) != "k.t" {
+								t.Fatalf("the table of %s is %q", what, tableOf(s))
+							}
+							seen[s] = what
 						}
-						seen[s] = name
 					}
 				}
 			}
