@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/ringwatch/ringwatch/api"
 )
 
-// Tables is a Lookup that lives in memory: by account, by keyspace.table, by the key's JSON, a JSON list of rows. Its tables have the columns id and name.
+// Tables is a Lookup that lives in memory: by account, by keyspace.table, by the key's JSON, a JSON list of rows, or ! and why it cannot be read. Its tables have the columns id and
+// name.
 type Tables map[string]map[string]map[string]string
 
 // Read is an api.Lookup. It answers the last key first.
@@ -34,7 +36,11 @@ func (t Tables) Read(_ context.Context, q *api.LookupQuery, take func(i int, a a
 		}
 		a := api.LookupAnswer{}
 		if rows, found := table[compact.String()]; found {
-			a.Rows = []byte(rows)
+			if why, failed := strings.CutPrefix(rows, "!"); failed {
+				a.Err = &api.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: why, RetryAfter: 1}
+			} else {
+				a.Rows = []byte(rows)
+			}
 		}
 		take(i, a)
 	}
