@@ -52,8 +52,9 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, l
 		l.ring.CacheTTL = map[string]time.Duration{}
 	}
 	for i := range c.Tables {
-		t := &c.Tables[i]
-		l.tables[t.Table] = t
+		t := c.Tables[i]
+		t.Class, t.MaxKeys, t.MaxRows = or(t.Class, r.Class), or(t.MaxKeys, c.MaxKeys), or(t.MaxRows, c.MaxRows)
+		l.tables[t.Table] = &t
 		l.ring.CacheTTL[t.Table] = t.CacheTTL
 	}
 	return l, nil
@@ -141,12 +142,12 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	if t == nil || !t.allows(q.Account) {
 		return notThere(nil)
 	}
-	limit, keyLimit := or(t.MaxRows, l.config.MaxRows), or(t.MaxKeys, l.config.MaxKeys)
+	limit := t.MaxRows
 	switch {
 	case len(q.Keys) == 0:
 		return wrong("no_keys", "keys", "there are no keys: keys is a list of partition keys")
-	case len(q.Keys) > keyLimit:
-		return wrong("too_many_keys", "keys", "there are %d keys where %d are allowed: ask in several requests", len(q.Keys), keyLimit)
+	case len(q.Keys) > t.MaxKeys:
+		return wrong("too_many_keys", "keys", "there are %d keys where %d are allowed: ask in several requests", len(q.Keys), t.MaxKeys)
 	case q.Rows < 0 || q.Rows > limit:
 		return wrong("bad_rows", "rows", "rows is 1 to %d for this table, not %d", limit, q.Rows)
 	case q.Class != "" && q.Class != Bulk && q.Class != t.Class:
@@ -174,13 +175,10 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 			return err
 		}
 	}
-	if q.Rows > 0 {
-		limit = q.Rows
-	}
-	class := or(q.Class, t.Class)
+	limit = or(q.Rows, limit)
 	taken := false
 	err = reader.Stream(ctx, ring.Query{
-		Keyspace: q.Keyspace, Table: q.Table, Columns: columns, Limit: limit + 1, Work: ring.Work{Class: class, Client: q.Client},
+		Keyspace: q.Keyspace, Table: q.Table, Columns: columns, Limit: limit + 1, Work: ring.Work{Class: or(q.Class, t.Class), Client: q.Client},
 	}, keys, func(i int, result ring.Result) {
 		taken = true
 		take(i, answerOf(result, limit))

@@ -28,8 +28,8 @@ import (
 
 const otherKey = "rw_other000000000000000"
 
-// tables is an API whose tables are a keyspace of the test's own on a real Cassandra.
-type tables struct {
+// lookedUp is an API whose tables are a keyspace of the test's own on a real Cassandra.
+type lookedUp struct {
 	*testing.T
 	keyspace, base string
 	exec           func(statement string, args ...any)
@@ -40,11 +40,11 @@ type tables struct {
 }
 
 // newTables makes the tables and serves those of the configuration, whose names lack the keyspace.
-func newTables(t *testing.T, name string, schema []string, c lookup.Config) *tables {
+func newTables(t *testing.T, name string, schema []string, c lookup.Config) *lookedUp {
 	t.Helper()
 	node := engines.SharedCassandra(t)
 	session := mustCQL(t, node.Addr())
-	f := &tables{T: t, keyspace: fmt.Sprintf("%s_%d", name, os.Getpid())}
+	f := &lookedUp{T: t, keyspace: fmt.Sprintf("%s_%d", name, os.Getpid())}
 	f.exec = func(statement string, args ...any) {
 		t.Helper()
 		if err := session.Query(strings.ReplaceAll(statement, "KS.", f.keyspace+"."), args...).ExecContext(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func newTables(t *testing.T, name string, schema []string, c lookup.Config) *tab
 	}
 }
 
-func (f *tables) admitting(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
+func (f *lookedUp) admitting(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
 	f.mu.Lock()
 	f.work = append(f.work, w)
 	admit := f.admit
@@ -110,7 +110,7 @@ func (f *tables) admitting(ctx context.Context, w ring.Work, keyspace, table str
 }
 
 // hold sets what admits, and forgets what was admitted.
-func (f *tables) hold(admit ring.Admit) {
+func (f *lookedUp) hold(admit ring.Admit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.admit, f.work = admit, nil
@@ -134,7 +134,7 @@ type lookupReply struct {
 	}
 }
 
-func (f *tables) ask(key, table, body string, header ...string) lookupReply {
+func (f *lookedUp) ask(key, table, body string, header ...string) lookupReply {
 	f.Helper()
 	q, err := http.NewRequest(http.MethodPost, f.base+"/v1/lookup/"+f.keyspace+"/"+table, strings.NewReader(body))
 	if err != nil {
@@ -260,7 +260,7 @@ func TestLookupValues(t *testing.T) {
 }
 
 // refusals: what is wrong, or another's, is refused with a status and a field.
-func (f *tables) refusals() {
+func (f *lookedUp) refusals() {
 	f.Helper()
 	many := strings.TrimSuffix(strings.Repeat("1,", 1001), ",")
 	for _, q := range []struct {
@@ -285,7 +285,7 @@ func (f *tables) refusals() {
 		{testKey, "orders", `{"keys":[["a","2026-11-20"],["a","20 November"]]}`, 400, "bad_key", "keys[1].day"},
 		{testKey, "orders", `{"keys":["a"]}`, 400, "bad_key", "keys[0]"},
 		{testKey, "items", `{"keys":[1],"rows":101}`, 400, "bad_rows", "rows"},
-		{testKey, "items", `{"keys":[1],"class":"serving"}`, 400, "bad_class", "class"},
+		{testKey, "items", `{"keys":[1],"class":"mine"}`, 400, "bad_class", "class"},
 	} {
 		r := f.ask(q.key, q.table, q.body)
 		e := r.answer.Error
@@ -299,7 +299,7 @@ func (f *tables) refusals() {
 }
 
 // throttling: the throttle is told who asks, and what it holds back is 429 or, at the deadline, 504.
-func (f *tables) throttling() {
+func (f *lookedUp) throttling() {
 	f.Helper()
 	f.hold(nil)
 	f.ask(testKey, "items", `{"keys":[1]}`)
