@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"stream":  {"frame"},
 	"front":   {},
 	"limit":   {},
+	"ring":    {},
 	"ingest":  {"frame", "account", "front", "stream"},
 	"store":   {"frame", "window", "rollup", "ring"},
 	"recent":  {"frame", "window"},
@@ -85,7 +86,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}
