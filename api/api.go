@@ -162,6 +162,9 @@ type Deps struct {
 	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
 	SeriesState func() string
 
+	// Lookup reads rows by key; nil: there is no endpoint for it.
+	Lookup Lookup
+
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.
 	Miss error

@@ -56,7 +56,7 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 	t.Helper()
 	f := &fixture{T: t, store: store, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(redis, api.Deps{Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
+	f.start(redis, api.Deps{Lookup: lookupTables(f.account("acme")), Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }
@@ -150,11 +150,16 @@ type reply struct {
 
 func (f *fixture) ask(key, path string, query url.Values, header ...string) reply {
 	f.Helper()
+	return f.send(http.MethodGet, key, path, query, nil, header...)
+}
+
+func (f *fixture) send(method, key, path string, query url.Values, content io.Reader, header ...string) reply {
+	f.Helper()
 	address := "http://" + f.server.Addr() + path
 	if query != nil {
 		address += "?" + query.Encode()
 	}
-	r, err := http.NewRequest(http.MethodGet, address, nil)
+	r, err := http.NewRequest(method, address, content)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -309,10 +314,14 @@ func TestOtherAccount(t *testing.T) {
 	walked := 0
 	for _, pattern := range f.server.Patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
-		if !strings.HasPrefix(path, "/v1/") || method != http.MethodGet || path == "/v1/openapi.yaml" { // the last is documentation, for everybody
+		if !strings.HasPrefix(path, "/v1/") || path == "/v1/openapi.yaml" { // the last is documentation, for everybody
 			continue
 		}
 		walked++
+		if method == http.MethodPost {
+			f.walkLookup(path)
+			continue
+		}
 		for _, n := range f.nodes {
 			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster, "{datacenter}", n.Identity.Datacenter).Replace(path)
 			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {

@@ -25,7 +25,7 @@ type route struct {
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return append(s.seriesRoutes(), []route{
+	return append(append(s.seriesRoutes(), s.lookupRoutes()...), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},
@@ -77,7 +77,7 @@ func (s *Server) admit(h scopedHandler) http.HandlerFunc {
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.cause)
+			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
 		}
 		writeError(w, e)
 	}
@@ -112,7 +112,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (account.Principa
 		if whose != "account" {
 			field, message = "id", fmt.Sprintf("account %s asks too often for this node: ask again in %s", p.Account, wait(after))
 		}
-		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, RetryAfter: int(math.Ceil(after.Seconds()))}
 	}
 	return p, nil
 }
@@ -122,15 +122,17 @@ func wait(d time.Duration) time.Duration {
 	return max(d.Round(100*time.Millisecond), 100*time.Millisecond)
 }
 
-// missing answers where no route is: 405 if there is one for GET, else 404.
+// missing answers where no route is: 405 if there is one for another method, else 404.
 func missing(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		get := r.Clone(r.Context())
-		get.Method = http.MethodGet
-		if _, pattern := mux.Handler(get); pattern != "" && r.Method != http.MethodGet {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use GET"})
-			return
+		for _, other := range []struct{ method, allow string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
+			try := r.Clone(r.Context())
+			try.Method = other.method
+			if _, pattern := mux.Handler(try); pattern != "" && r.Method != other.method {
+				w.Header().Set("Allow", other.allow)
+				writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use " + other.method})
+				return
+			}
 		}
 		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "there is nothing here: / lists what there is"})
 	})

@@ -3,74 +3,194 @@ package ring
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Config is how a Reader reads.
-type Config struct {
-	// Datacenter is the local one; its replicas are asked, others never. Empty: any.
-	Datacenter string `yaml:"datacenter"`
-	// Consistency of queries that name none.
-	Consistency string `yaml:"consistency"`
-	// Class of queries that name none.
-	Class string `yaml:"class"`
-	// GroupKeys is how many keys one request to a replica asks for at most.
-	GroupKeys int `yaml:"group_keys"`
-	// Speculation is when a late group is raced by another replica: "15ms" (a delay), "p95" (a percentile of the table's own recent answers), "always" or "never".
-	Speculation string `yaml:"speculation"`
-	// SpeculationFloor is the least delay that a percentile gives.
-	SpeculationFloor time.Duration `yaml:"speculation_floor"`
-	// SpeculationShare bounds the extra load: at most this share of all requests to replicas are races.
-	SpeculationShare float64 `yaml:"speculation_share"`
-	// Timeout bounds a read whose context has no deadline.
-	Timeout time.Duration `yaml:"timeout"`
-	// CacheBytes bounds the row cache; 0: none.
-	CacheBytes int64 `yaml:"cache_bytes"`
-	// CacheTTL is how long a row may be answered from memory, by "keyspace.table"; "*" for all others. 0 or absent: not at all.
-	CacheTTL map[string]time.Duration `yaml:"cache_ttl"`
-}
-
-// DefaultConfig races after 15 ms and keeps no rows.
-func DefaultConfig() Config {
-	return Config{
-		Consistency: "LOCAL_ONE", Class: "serving", GroupKeys: 100, Speculation: "15ms", SpeculationFloor: 2 * time.Millisecond, SpeculationShare: 0.1, Timeout: 10 * time.Second,
-	}
-}
-
-// Validate returns everything that is wrong with the configuration, at once.
-func (c *Config) Validate() error { return nil }
-
 // Reader reads by key. Its methods may be called from many goroutines.
 type Reader struct {
-	session *gocql.Session
-	config  Config
-	admit   Admit
+	session     *gocql.Session
+	config      Config
+	level       gocql.Consistency
+	speculation speculation
+	admit       Admit
+	registerer  prometheus.Registerer
+	metrics     *metrics
+
+	hosts    hosts
+	topology atomic.Pointer[topology]
+	tables   tables
+	plans    struct {
+		mu    sync.RWMutex
+		known map[string]*plan
+	}
+	budget   *budget
+	rotation atomic.Uint32
+	began    time.Time
+
+	seen  seen // of follow's alone
+	asked atomic.Pointer[string]
+	poked chan struct{}
+
+	living   context.Context
+	die      context.CancelFunc
+	followed chan struct{}
 }
 
-// New returns a reader on a session, which stays the caller's; admit may be nil. It follows the cluster's topology until Close.
+// New returns a reader on a session, which stays the caller's; admit may be nil, and so may reg. It looks at the cluster once, no longer than Config.Timeout, and follows its
+// topology until Close. A cluster that does not answer yet is no error: reads go through the driver's own policy until it does.
 func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registerer) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Reader{session: session, config: c, admit: admit}, nil
+	r := &Reader{session: session, config: c, admit: admit, registerer: reg, budget: newBudget(c.SpeculationShare), began: time.Now(), poked: make(chan struct{}, 1), followed: make(chan struct{})}
+	r.level, _ = gocql.ParseConsistencyWrapper(c.Consistency)
+	r.speculation, _ = parseSpeculation(c.Speculation, c.SpeculationFloor)
+	r.hosts.byID, r.tables.known, r.plans.known = map[string]*host{}, map[string]*knownTable{}, map[string]*plan{}
+	r.topology.Store(&topology{placements: map[string]*placement{}})
+	r.asked.Store(new(string))
+	r.metrics = newMetrics(&r.hosts)
+	if reg != nil {
+		for i, m := range r.metrics.all() {
+			if err := reg.Register(m); err != nil {
+				for _, done := range r.metrics.all()[:i] {
+					reg.Unregister(done)
+				}
+				return nil, fmt.Errorf("cannot register the reader's metrics: %w: give each reader a registerer of its own", err)
+			}
+		}
+	}
+	r.living, r.die = context.WithCancel(context.Background())
+	once, cancel := context.WithTimeout(r.living, c.Timeout)
+	r.look(once)
+	cancel()
+	go r.follow()
+	return r, nil
 }
 
-// Close ends what New has begun. Reads under way end with errors.
-func (r *Reader) Close() {}
+// Close ends what New has begun. Reads under way end with ErrClosed.
+func (r *Reader) Close() {
+	r.die()
+	<-r.followed
+	if r.registerer != nil {
+		for _, m := range r.metrics.all() {
+			r.registerer.Unregister(m)
+		}
+	}
+}
 
-// Read answers all keys, in their order. Its error is about the query as a whole (a table or column that is not there, a Where that does not parse); what is wrong with one key is in its Result.
+// now is the reader's clock, in nanoseconds; never 0.
+func (r *Reader) now() int64 { return int64(time.Since(r.began)) + 1 }
+
+// Read answers all keys, in their order. Its error is about the query as a whole (a table or column that is not there, a Where that does not parse, a cluster that cannot be
+// asked); then there are no results. What is wrong with one key is in its Result.
 func (r *Reader) Read(ctx context.Context, q Query, keys []Key) ([]Result, error) {
 	results := make([]Result, len(keys))
-	err := r.Stream(ctx, q, keys, func(i int, result Result) { results[i] = result })
-	return results, err
+	if err := r.Stream(ctx, q, keys, func(i int, result Result) { results[i] = result }); err != nil {
+		return nil, err
+	}
+	return results, nil
 }
 
-// Stream calls take once for each key, with its index, as answers come; one call at a time, the last before Stream returns.
+// Stream calls take once for each key, with its index, as answers come; one call at a time, the last before Stream returns. Other answers wait while take runs. When Stream
+// returns an error, it has not called take.
 func (r *Reader) Stream(ctx context.Context, q Query, keys []Key, take func(i int, result Result)) error {
-	return errors.New("ring: not built yet")
+	if r.living.Err() != nil {
+		return ErrClosed
+	}
+	level := q.Consistency
+	if level == gocql.Any {
+		level = r.level
+	} else if err := readable(level); err != nil {
+		return fmt.Errorf("consistency %s: %w", level, err)
+	}
+	if q.Work.Class == "" {
+		q.Work.Class = r.config.Class
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.config.Timeout)
+		defer cancel()
+	}
+	begun := time.Now()
+	err := r.stream(ctx, &q, level, keys, take, true)
+	r.metrics.reads.Observe(time.Since(begun).Seconds())
+	return err
+}
+
+// stream asks for keys; once more, unless mayRepeat is false, for those whose table was made anew meanwhile.
+func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, keys []Key, take func(i int, result Result), mayRepeat bool) error {
+	p, err := r.plan(ctx, q)
+	if err != nil {
+		return err
+	}
+	args, err := p.bind(q)
+	if err != nil {
+		return err
+	}
+	set := p.table.encode(keys, func(i int, err error) {
+		r.metrics.failed.Inc()
+		take(i, Result{Err: err})
+	})
+	var repeat []int
+	deliver := func(key int, result Result) {
+		if mayRepeat && result.Err != nil && errors.Is(result.Err, errChanged) {
+			for i := set.first[key]; i >= 0; i = set.next[i] {
+				repeat = append(repeat, int(i))
+			}
+			return
+		}
+		for i := set.first[key]; i >= 0; i = set.next[i] {
+			take(int(i), result)
+		}
+	}
+	if len(set.routing) > 0 {
+		all := make([]int, len(set.routing))
+		for i := range all {
+			all[i] = i
+		}
+		r.newFetch(ctx, p, args, level, q.Work, set, all, deliver).run()
+	}
+	if len(repeat) == 0 {
+		return nil
+	}
+	some := make([]Key, len(repeat))
+	for i, at := range repeat {
+		some[i] = keys[at]
+	}
+	err = r.stream(ctx, q, level, some, func(i int, result Result) {
+		var wrong *KeyError
+		if errors.As(result.Err, &wrong) {
+			wrong.Index = repeat[i]
+		}
+		take(repeat[i], result)
+	}, false)
+	if err != nil {
+		for _, at := range repeat {
+			take(at, Result{Err: err})
+		}
+	}
+	return nil
+}
+
+// somebody is a node of the datacenter that is up, each in turn; nil leaves it to the driver.
+func (r *Reader) somebody() *host {
+	if r.config.Datacenter == "" {
+		return nil
+	}
+	nodes := r.topology.Load().nodes
+	turn := int(r.rotation.Add(1))
+	for i := range nodes {
+		if n := nodes[(turn+i)%len(nodes)]; n.datacenter == r.config.Datacenter && n.host.up() && n.host.well() {
+			return n.host
+		}
+	}
+	return nil
 }
 
 // Forget takes partitions out of the row cache, so that the next read sees what was just written. Only this process's.
@@ -78,36 +198,16 @@ func (r *Reader) Forget(keyspace, table string, keys ...Key) error { return nil 
 
 // Table tells of a table's columns.
 func (r *Reader) Table(ctx context.Context, keyspace, table string) (*Table, error) {
-	return nil, errors.New("ring: not built yet")
+	if r.living.Err() != nil {
+		return nil, ErrClosed
+	}
+	if keyspace == "" || table == "" {
+		return nil, errors.New("a table has a keyspace and a name: give both")
+	}
+	t, err := r.table(ctx, keyspace, table)
+	if err != nil {
+		return nil, err
+	}
+	copied := t.Table
+	return &copied, nil
 }
-
-// ErrNoTable is what errors.Is finds when keyspace, table or column are not there.
-var ErrNoTable = errors.New("not there")
-
-// Table is what a table looks like.
-type Table struct {
-	Keyspace, Name string
-	Key            []Column // the partition key
-	Columns        []Column // all, partition key first, then clustering columns
-}
-
-// Column is a column of a table.
-type Column struct {
-	Name string
-	Type gocql.TypeInfo
-}
-
-// Row is one row of an answer. It is shared with others and must not be changed.
-type Row struct {
-	columns []Column
-	values  [][]byte
-}
-
-// Columns are the row's columns in order.
-func (r Row) Columns() []Column { return r.columns }
-
-// Raw is column i as Cassandra sent it; nil: null.
-func (r Row) Raw(i int) []byte { return r.values[i] }
-
-// Scan converts the columns into what into points to, as gocql does; nil skips one.
-func (r Row) Scan(into ...any) error { return nil }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -18,6 +19,8 @@ import (
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
 //	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
 //	reader ──GET──► api.Server ──► recent.Reader ──(miss, or Redis away)──► store.Store
+//
+//	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
 //	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
@@ -33,6 +36,7 @@ type process struct {
 	database    *store.Store                // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
+	throttle    *throttle.Throttle // once a role has asked for it
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.

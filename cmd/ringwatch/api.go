@@ -32,7 +32,7 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → Redis, else Cassandra; and HTTP → the index of series ← Cassandra.
+// apiParts wires HTTP → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	db, err := p.openStore(ctx)
 	if err != nil {
@@ -42,6 +42,15 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	throttle, parts, err := p.throttled()
+	if err != nil {
+		return nil, err
+	}
+	lookup, more, err := p.lookupParts(throttle)
+	if err != nil {
+		return nil, err
+	}
+	parts = append(parts, more...)
 	reader, err := recent.NewReader(p.Redis, p.metrics)
 	if err != nil {
 		return nil, err
@@ -61,6 +70,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
+		Lookup:      lookup,
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
@@ -72,10 +82,10 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.log.Info("api listens", "address", server.Addr())
-	return []part{func(ctx context.Context) error {
+	return append(parts, loader.Run, func(ctx context.Context) error {
 		defer reader.Close()
 		return server.Run(ctx)
-	}, loader.Run}, nil
+	}), nil
 }
 
 // apiStore is store.Store in the words of api.

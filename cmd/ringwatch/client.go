@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,13 +114,28 @@ func nearestFile(dir string) (clientFile, error) {
 
 // get asks the API and returns the answer's JSON. Errors are one sentence for people.
 func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	address := c.base + path
 	if len(query) > 0 {
-		address += "?" + query.Encode()
+		path += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	return c.send(ctx, http.MethodGet, path, nil)
+}
+
+// post is get for what is asked in a body of JSON.
+func (c *client) post(ctx context.Context, path string, body any) ([]byte, error) {
+	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
+	}
+	return c.send(ctx, http.MethodPost, path, bytes.NewReader(text))
+}
+
+func (c *client) send(ctx context.Context, method, path string, content io.Reader) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	response, err := c.http.Do(request)
@@ -139,7 +155,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte
 	case err != nil:
 		return nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
 	case len(body) > maxAnswerBytes:
-		return nil, fmt.Errorf("the answer is larger than %d MB: ask for fewer metrics or a wider --step", maxAnswerBytes>>20)
+		return nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
 		var refusal struct {
 			Error struct{ Message, Field string }
