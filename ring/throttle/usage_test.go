@@ -46,6 +46,20 @@ func TestUsage(t *testing.T) {
 	if r, err := a.Usage(t.Context()); err != nil || r.Processes != 2 || len(r.Classes) != 4 || r.Classes[3].Class != "x" || r.Classes[3].OperationsPerSecond != 1e5 || r.Classes[3].Concurrency != 60 {
 		t.Errorf("%+v %v", r, err)
 	}
+	r, err := b.Usage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := Group(r.Usage, func(w Work) Work { return Work{Class: w.Class} })
+	sums := map[string]float64{}
+	for _, u := range r.Usage {
+		sums[u.Class] += u.OperationsPerSecond
+	}
+	for _, u := range by {
+		if u.Client != "" || math.Abs(u.OperationsPerSecond-sums[u.Class]) > 1e-6 || u.P99 < 800*time.Microsecond {
+			t.Errorf("%+v of %v", u, sums)
+		}
+	}
 	begun, _ := first.end()
 	second.end()
 	total := 0.0
