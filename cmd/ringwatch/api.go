@@ -71,6 +71,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
 		Lookup:      lookup,
+		Work:        apiWork(throttle),
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,

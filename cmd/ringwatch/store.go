@@ -84,6 +84,10 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, parts, err := p.throttled() // for what it reads
+	if err != nil {
+		return nil, err
+	}
 	writer := store.NewWriter(db)
 	p.storeState.writer.Store(writer)
 	config := stream.DefaultConsumerConfig(p.Kafka, "ringwatch-store")
@@ -92,7 +96,7 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []part{consumer.Run, writer.Run}, nil
+	return append(parts, consumer.Run, writer.Run), nil
 }
 
 // openStore connects once per process and sees to the tables.
