@@ -58,6 +58,9 @@ type Config struct {
 	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
 	DiscoverySpan time.Duration `yaml:"discovery_span"`
 
+	// Operators are accounts whose admin keys see in /v1/qps what all accounts ask for, and the roles themselves. Without it each account sees its own clients.
+	Operators []string `yaml:"operators"`
+
 	// RequestTimeout bounds the work for one request. It ends before the server's own write timeout.
 	RequestTimeout time.Duration `yaml:"request_timeout"`
 	// ShutdownTimeout bounds the wait for requests under way when the server ends.
@@ -164,6 +167,8 @@ type Deps struct {
 
 	// Lookup reads rows by key; nil: there is no endpoint for it.
 	Lookup Lookup
+	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
+	Work Work
 
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.

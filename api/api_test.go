@@ -85,8 +85,8 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 	t.Cleanup(reader.Close)
 
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
-		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read}}}},
+		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read, account.Admin}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +98,9 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 	}
 	deps.Admit = account.NewDoor(registry.Authenticate).Admit
 	deps.Recent, deps.Miss, deps.RecentReady = reader, recent.ErrMiss, reader.Ping
+	if deps.Work == nil {
+		deps.Work = f.work
+	}
 	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
 	f.server, err = api.New(c, deps)
 	if err != nil {

@@ -48,7 +48,7 @@ const rollingPatience = time.Second
 
 // rolling marks calls under ctx as rolling up.
 func rolling(ctx context.Context) context.Context {
-	return as(ctx, throttle.Bulk, "store/rollups", rollingPatience)
+	return as(ctx, throttle.Bulk, "Ringwatch/rollups", rollingPatience)
 }
 
 // admit asks Config.Admit for one call if it is marked, and returns what is to be called when it has ended.

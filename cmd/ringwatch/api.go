@@ -75,6 +75,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
 		Lookup:      lookup,
+		Work:        apiWork(held),
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,

@@ -130,9 +130,15 @@ func (c *client) post(ctx context.Context, path string, body any) ([]byte, error
 }
 
 func (c *client) send(ctx context.Context, method, path string, content io.Reader) ([]byte, error) {
+	body, _, err := c.exchange(ctx, method, path, content)
+	return body, err
+}
+
+// exchange is send with the answer's header.
+func (c *client) exchange(ctx context.Context, method, path string, content io.Reader) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if content != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -141,31 +147,31 @@ func (c *client) send(ctx context.Context, method, path string, content io.Reade
 	response, err := c.http.Do(request)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
+		return nil, nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
+		return nil, nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
 	case len(body) > maxAnswerBytes:
-		return nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
+		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
 		var refusal struct {
 			Error struct{ Message, Field string }
 		}
 		if json.Unmarshal(body, &refusal) != nil || refusal.Error.Message == "" {
-			return nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
+			return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
 		}
-		return nil, errors.New(plain(refusal.Error.Message))
+		return nil, nil, errors.New(plain(refusal.Error.Message))
 	}
-	return body, nil
+	return body, response.Header, nil
 }
 
 // ask is get with the answer decoded.

@@ -67,8 +67,11 @@ func (b *budget) tick(now time.Time) {
 		b.at = end
 	}
 	gained += b.localRate() * now.Sub(b.at).Seconds()
-	b.level = max(b.level, min(b.level+gained, b.localBurst()))
-	b.at = now
+	more := min(b.level+gained, b.localBurst())
+	if b.leased(now) {
+		more = max(b.level, more) // what the lease has given is not taken away
+	}
+	b.level, b.at = more, now
 }
 
 // slots returns how many operations may be under way.

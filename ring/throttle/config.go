@@ -171,7 +171,7 @@ func (c *Config) Validate() error {
 	if c.Refresh < 20*time.Millisecond {
 		say("refresh is %v, use at least 20ms", c.Refresh)
 	}
-	if c.Lease < 3*c.Refresh {
+	if c.Lease <= 0 || c.Lease < 3*c.Refresh {
 		say("lease is %v, use at least three times refresh (%v), so that one lost answer costs no share", c.Lease, c.Refresh)
 	}
 	for _, d := range []struct {

@@ -16,10 +16,14 @@ import (
 type Usage struct {
 	Work
 	OperationsPerSecond float64
+	RequestsPerSecond   float64       // that ended
 	RefusedPerSecond    float64       // operations
 	Waiting             float64       // operations
 	Running             float64       // operations
 	Mean, P50, P99      time.Duration // of requests that ended; 0: none did. Quantiles are right to some 20 %
+
+	requests, seconds float64
+	times             [buckets]float64
 }
 
 // ClassUsage is how a class stands.
@@ -159,45 +163,58 @@ func (t *Throttle) others(ctx context.Context) (list []published, err error) {
 
 // sum adds what processes say.
 func sum(all []published) []Usage {
-	type merged struct {
-		Usage
-		requests, seconds float64
-		times             [buckets]float64
-	}
-	found := map[Work]*merged{}
+	var list []Usage
 	for _, p := range all {
 		for _, r := range p.Rows {
-			m := found[r.Work]
-			if m == nil {
-				m = &merged{Usage: Usage{Work: r.Work}}
-				found[r.Work] = m
-			}
-			m.OperationsPerSecond += r.Operations / p.Seconds
-			m.RefusedPerSecond += r.Refused / p.Seconds
-			m.Waiting += r.Waiting
-			m.Running += r.Running
-			m.requests += r.Requests
-			m.seconds += r.Seconds
+			u := Usage{Work: r.Work, OperationsPerSecond: r.Operations / p.Seconds, RequestsPerSecond: r.Requests / p.Seconds, RefusedPerSecond: r.Refused / p.Seconds,
+				Waiting: r.Waiting, Running: r.Running, requests: r.Requests, seconds: r.Seconds}
 			for _, b := range r.Times {
 				if i := int(b[0]); i >= 0 && i < buckets {
-					m.times[i] += b[1]
+					u.times[i] += b[1]
 				}
 			}
+			list = append(list, u)
 		}
 	}
-	var list []Usage
-	for _, m := range found {
-		if m.requests > 0 {
-			m.Mean = time.Duration(m.seconds / m.requests * float64(time.Second))
-			m.P50, m.P99 = quantile(&m.times, 0.5), quantile(&m.times, 0.99)
+	return Group(list, func(w Work) Work { return w })
+}
+
+// Group adds those whose work is the same by what by makes of it. The most operations come first.
+func Group(list []Usage, by func(Work) Work) []Usage {
+	found := map[Work]*Usage{}
+	var groups []*Usage
+	for i := range list {
+		u := &list[i]
+		w := by(u.Work)
+		g := found[w]
+		if g == nil {
+			g = &Usage{Work: w}
+			found[w] = g
+			groups = append(groups, g)
 		}
-		list = append(list, m.Usage)
+		g.OperationsPerSecond += u.OperationsPerSecond
+		g.RequestsPerSecond += u.RequestsPerSecond
+		g.RefusedPerSecond += u.RefusedPerSecond
+		g.Waiting += u.Waiting
+		g.Running += u.Running
+		g.requests += u.requests
+		g.seconds += u.seconds
+		for j, n := range u.times {
+			g.times[j] += n
+		}
 	}
-	slices.SortFunc(list, func(a, b Usage) int {
+	sums := make([]Usage, len(groups))
+	for i, g := range groups {
+		if sums[i] = *g; g.requests > 0 {
+			sums[i].Mean = time.Duration(g.seconds / g.requests * float64(time.Second))
+			sums[i].P50, sums[i].P99 = quantile(&g.times, 0.5), quantile(&g.times, 0.99)
+		}
+	}
+	slices.SortFunc(sums, func(a, b Usage) int {
 		return cmp.Or(cmp.Compare(b.OperationsPerSecond, a.OperationsPerSecond), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Client, b.Client),
 			cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Datacenter, b.Datacenter))
 	})
-	return list
+	return sums
 }
 
 // quantile returns the geometric middle of the bucket in which it lies.
