@@ -155,8 +155,8 @@ type Deps struct {
 	Store Store
 	// Rollups is the store's; nil: rollup= is refused.
 	Rollups Rollups
-	// LastSeen returns the time of a node's newest frame in the store, 0 if there is none.
-	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
+	// LastSeen is Recent's of the store; with an error it has those nodes that could be read.
+	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
 

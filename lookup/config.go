@@ -44,7 +44,7 @@ type Table struct {
 	Columns  []string      `yaml:"columns"`   // which may be read; none: all that the table has
 	Accounts []string      `yaml:"accounts"`  // who may read it; "*": everybody
 	Class    string        `yaml:"class"`     // of these reads for the throttle; empty: the ring's
-	CacheTTL time.Duration `yaml:"cache_ttl"` // how old a row from memory may be; 0: none is from memory
+	CacheTTL time.Duration `yaml:"cache_ttl"` // how old a row from memory may be, in ring.cache_bytes; 0: what ring.cache_ttl says
 	MaxKeys  int           `yaml:"max_keys"`  // 0: Config.MaxKeys
 	MaxRows  int           `yaml:"max_rows"`  // 0: Config.MaxRows
 }

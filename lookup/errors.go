@@ -8,6 +8,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
@@ -53,13 +54,18 @@ func failed(err error) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	if held, ok := errors.AsType[*throttle.Error](err); ok {
+	if held, ok := errors.AsType[*throttle.Error](err); ok && held.RetryAfter == 0 {
+		return &Error{Kind: Wrong, Reason: "too_many_keys", Field: "keys", Message: "these are more keys at once than class " + held.Class + " may ever read: ask in several requests", cause: err}
+	} else if ok {
 		return &Error{Kind: Busy, Reason: "throttled", Message: "there is no room for more reads of class " + held.Class + " just now: ask again in a moment, or for fewer keys", After: max(held.RetryAfter, time.Second), cause: err}
+	}
+	if errors.As(err, new(*ring.KeyError)) {
+		return &Error{Kind: Wrong, Reason: "bad_key", Message: "it is no key that the table can have", cause: err}
 	}
 	e := &Error{Kind: Away, Reason: "unavailable", Message: "no replica that has it answers just now: ask again in a moment", cause: err}
 	var request gocql.RequestError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, gocql.ErrTimeoutNoResponse):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, gocql.ErrTimeoutNoResponse), errors.Is(err, ring.ErrLate):
 		e.Kind = Late
 	case errors.As(err, &request):
 		switch request.Code() {

@@ -40,7 +40,7 @@ type Lookup struct {
 
 // New checks the configuration. It starts nothing: call Run. The ring's own settings are r; admit may be nil.
 func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, log *slog.Logger) (*Lookup, error) {
-	if err := errors.Join(c.Validate(), r.Validate()); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	l := &Lookup{config: c, ring: r, admit: admit, reg: reg, log: log, tables: map[string]*Table{}}
@@ -55,7 +55,12 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, l
 		t := c.Tables[i]
 		t.Class, t.MaxKeys, t.MaxRows = or(t.Class, r.Class), or(t.MaxKeys, c.MaxKeys), or(t.MaxRows, c.MaxRows)
 		l.tables[t.Table] = &t
-		l.ring.CacheTTL[t.Table] = t.CacheTTL
+		if t.CacheTTL > 0 {
+			l.ring.CacheTTL[t.Table] = t.CacheTTL
+		}
+	}
+	if err := l.ring.Validate(); err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	return l, nil
 }

@@ -93,6 +93,17 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// keptFor is how long rows of a table may be answered from memory; 0: not at all.
+func (c *Config) keptFor(keyspace, table string) time.Duration {
+	if c.CacheBytes == 0 {
+		return 0
+	}
+	if ttl, named := c.CacheTTL[keyspace+"."+table]; named {
+		return ttl
+	}
+	return c.CacheTTL["*"]
+}
+
 // readable refuses what no read can have.
 func readable(level gocql.Consistency) error {
 	switch level {

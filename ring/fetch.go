@@ -453,6 +453,8 @@ func (f *fetch) lost(a *attempt, err error) {
 		it.by[1] = nil
 		if it.by[0] == nil {
 			items = append(items, i)
+		} else {
+			it.by[0].raced = false // and may be raced again
 		}
 	}
 	if len(items) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
@@ -18,7 +19,9 @@ type plan struct {
 	single  string   // one key
 	in      []string // by key column: keys that differ in it alone; empty where they cannot be asked for together
 	args    []gocql.TypeInfo
-	shape   string // for the row cache; the arguments come on top
+	shape   string // of the query
+	kept    string // what its shapes in the row cache begin with
+	keptFor time.Duration
 }
 
 // inable are the types of which two different values are never equal to Cassandra, and each value has one form, so that every row of an answer tells whose it is. (1.0 and 1.00 are
@@ -81,7 +84,7 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 	if err := checkWhere(q.Where, len(q.Args)); err != nil {
 		return nil, err
 	}
-	p := &plan{table: t, shape: shape, columns: t.Columns}
+	p := &plan{table: t, shape: shape, columns: t.Columns, keptFor: r.config.keptFor(t.Keyspace, t.Name)}
 	if len(q.Columns) > 0 {
 		p.columns = make([]Column, len(q.Columns))
 		var errs []error
@@ -96,6 +99,7 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 			return nil, err
 		}
 	}
+	p.kept = shapePrefix(t.Keyspace, t.Name, t.id, p.columns, q.Where)
 	names := make([]string, 0, len(p.columns)+len(t.Key))
 	for _, c := range p.columns {
 		names = append(names, quoted(c.Name))

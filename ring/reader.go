@@ -21,6 +21,7 @@ type Reader struct {
 	admit       Admit
 	registerer  prometheus.Registerer
 	metrics     *metrics
+	cache       *rowCache // nil: rows are not kept
 
 	hosts    hosts
 	topology atomic.Pointer[topology]
@@ -55,10 +56,16 @@ func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registere
 	r.topology.Store(&topology{placements: map[string]*placement{}})
 	r.asked.Store(new(string))
 	r.metrics = newMetrics(&r.hosts)
+	if c.CacheBytes > 0 {
+		var err error
+		if r.cache, err = newRowCache(c.CacheBytes); err != nil {
+			return nil, err
+		}
+	}
 	if reg != nil {
-		for i, m := range r.metrics.all() {
+		for i, m := range r.collectors() {
 			if err := reg.Register(m); err != nil {
-				for _, done := range r.metrics.all()[:i] {
+				for _, done := range r.collectors()[:i] {
 					reg.Unregister(done)
 				}
 				return nil, fmt.Errorf("cannot register the reader's metrics: %w: give each reader a registerer of its own", err)
@@ -78,10 +85,17 @@ func (r *Reader) Close() {
 	r.die()
 	<-r.followed
 	if r.registerer != nil {
-		for _, m := range r.metrics.all() {
+		for _, m := range r.collectors() {
 			r.registerer.Unregister(m)
 		}
 	}
+}
+
+func (r *Reader) collectors() []prometheus.Collector {
+	if r.cache == nil {
+		return r.metrics.all()
+	}
+	return append(r.metrics.all(), r.cache.metrics.all()...)
 }
 
 // now is the reader's clock, in nanoseconds; never 0.
@@ -149,7 +163,17 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 			take(int(i), result)
 		}
 	}
-	if len(set.routing) > 0 {
+	switch {
+	case len(set.routing) == 0:
+	case r.cache != nil && p.keptFor > 0:
+		load := r.cache.load
+		if q.Fresh {
+			load = r.cache.loadFresh
+		}
+		load(ctx, shapeOf(p.kept, level, args), set.routing, p.keptFor, func(ctx context.Context, missing []int, deliver func(int, Result)) {
+			r.newFetch(ctx, p, args, level, q.Work, set, missing, deliver).run()
+		}, deliver)
+	default:
 		all := make([]int, len(set.routing))
 		for i := range all {
 			all[i] = i
@@ -193,8 +217,23 @@ func (r *Reader) somebody() *host {
 	return nil
 }
 
-// Forget takes partitions out of the row cache, so that the next read sees what was just written. Only this process's.
-func (r *Reader) Forget(keyspace, table string, keys ...Key) error { return nil }
+// Forget takes partitions out of the row cache, so that the next read sees what was just written; call it when the write has ended, well or not. Only this process's. An error
+// tells which keys could not be: their rows may be answered from memory until their time is over.
+func (r *Reader) Forget(keyspace, table string, keys ...Key) error {
+	if r.config.keptFor(keyspace, table) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.living, r.config.Timeout)
+	defer cancel()
+	t, err := r.table(ctx, keyspace, table)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	set := t.encode(keys, func(_ int, err error) { errs = append(errs, err) })
+	r.cache.forget(t.Keyspace+"."+t.Name, set.routing...)
+	return errors.Join(errs...)
+}
 
 // Table tells of a table's columns.
 func (r *Reader) Table(ctx context.Context, keyspace, table string) (*Table, error) {

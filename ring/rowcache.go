@@ -2,21 +2,179 @@ package ring
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+	"unique"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/maypok86/otter/v2"
 )
 
 // rowCache keeps answers, bounded in bytes. Who asks for a key that is being read waits for that read.
+//
+// What it promises:
+//   - An answer is given out for its time to live, counted from before it was read, and never after forget named its partition: neither one that is kept, nor one whose reading began
+//     before. Who joined that reading before forget still gets it.
+//   - Of the concurrent loads of one answer one reads and the others wait for it. If it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond its own context,
+//     and no load waits for another before its own keys are being read, so two can wait for each other.
+//   - That there is no such partition is an answer, and kept; a failure never is.
+//
+// What it costs: a hit some 100 ns and no allocation; a miss about 1 µs and a lock of one of many. What it keeps must not hold on to more than itself, as a row does
+// that lies in the buffer of a whole page.
+//
+// forget does not look for what is kept, since the same partition may be kept in many shapes: each answer carries the mark it was read under, one of many counters that keys are spread over
+// by hash, and forget raises the counter. An answer whose mark is not the counter's any more is none. It goes when it is read anew or evicted. The price: other answers on the same counter are
+// forgotten, too, a few of them as the counters are made in proportion to the bytes.
 type rowCache struct {
-	entries *otter.Cache[cacheKey, []Row]
+	entries *otter.Cache[cacheKey, *answer]
+	marks   []atomic.Uint32 // a power of two of them
+	seed    maphash.Seed
+	flights [1 << 6]flights // by the highest bits of the key's hash; marks are by the lowest
+	most    int64           // bytes; a larger answer is not kept
+	metrics *cacheMetrics
+	now     func() time.Time
 }
 
-// cacheKey is one answer: shape says what is read (keyspace, table, columns, where, args, limit), key is the partition's routing key.
-type cacheKey struct{ shape, key string }
+// cacheKey is one answer: shape says what is read of a partition, key is its routing key. A handle is as good as its text, takes a word and is compared as one.
+type cacheKey struct {
+	shape unique.Handle[string]
+	key   string
+}
 
-// load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. fetch gets indices of keys and may
-// call its deliver from any goroutine, once for each; load's own deliver is called one at a time, the last call before load returns.
+// answer is what is kept of one read. Nobody changes it.
+type answer struct {
+	rows    []Row
+	expires int64  // Unix nanoseconds
+	mark    uint32 // what marks[at] was before the read began
+	at      uint32
+}
+
+const (
+	bytesPerMark = 1024    // so the marks take 0.4 % of the bytes
+	maxMarks     = 1 << 20 // 4 MiB
+	minMarks     = 1 << 8
+	// A cache of so many answers at least: one that is larger than its part would push out too many others.
+	leastAnswers = 16
+)
+
+// newRowCache returns a cache of so many bytes. It runs no goroutine but those of evictions, which end by themselves.
+func newRowCache(bytes int64) (*rowCache, error) {
+	n := uint64(min(max(bytes/bytesPerMark, minMarks), maxMarks))
+	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(), most: bytes / leastAnswers, now: time.Now}
+	for i := range c.flights {
+		c.flights[i].of = map[cacheKey]*flight{}
+	}
+	var err error
+	c.entries, err = otter.New(&otter.Options[cacheKey, *answer]{
+		MaximumWeight:    uint64(bytes),
+		Weigher:          func(k cacheKey, a *answer) uint32 { return weigh(k, a) },
+		OnAtomicDeletion: func(e otter.DeletionEvent[cacheKey, *answer]) { c.metrics.left(e.Cause) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ring: a row cache of %d bytes: %w", bytes, err)
+	}
+	c.metrics = newCacheMetrics(c, bytes)
+	return c, nil
+}
+
+// shapePrefix is what the shapes of a plan begin with: the table, then its id, so that a table made anew under the old name is another, then what is read of it.
+func shapePrefix(keyspace, table, id string, columns []Column, where string) string {
+	b := append(append(append(append([]byte(nil), keyspace...), '.'), table...), 0)
+	b = append(append(b, id...), 0)
+	b = binary.AppendUvarint(b, uint64(len(columns)))
+	for _, c := range columns {
+		b = append(binary.AppendUvarint(b, uint64(len(c.Name))), c.Name...)
+	}
+	return string(append(binary.AppendUvarint(b, uint64(len(where))), where...))
+}
+
+// shapeOf is the shape of a read: all that its answer depends on but the key. args are what plan.bind returns.
+func shapeOf(prefix string, level gocql.Consistency, args []any) string {
+	var scratch [256]byte
+	b := append(append(scratch[:0], prefix...), byte(level), byte(level>>8))
+	for _, a := range args {
+		data := a.(encoded)
+		b = append(binary.AppendUvarint(b, uint64(len(data))), data...)
+	}
+	return string(b)
+}
+
+// tableOf is the table of a shape, "keyspace.table".
+func tableOf(shape string) string {
+	table, _, _ := strings.Cut(shape, "\x00")
+	return table
+}
+
+// load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. shape is shapeOf's, keys are routing keys.
+//
+// fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine, once for each, and returns when it has called it for the last time, soon after its context has ended. What it leaves out
+// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called one at a time, from any goroutine, the last call before load returns.
 func (c *rowCache) load(ctx context.Context, shape string, keys []string, ttl time.Duration,
 	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
+	handle := unique.Make(shape)
+	now := c.now().UnixNano()
+	var missing []int
+	for i, key := range keys {
+		if a, ok := c.entries.GetIfPresent(cacheKey{handle, key}); ok && c.current(a, now) {
+			deliver(i, Result{Rows: a.rows, Cached: true})
+			continue
+		}
+		if missing == nil {
+			missing = make([]int, 0, len(keys)-i)
+		}
+		missing = append(missing, i)
+	}
+	counts := c.metrics.of(tableOf(shape))
+	counts.kept.Add(float64(len(keys) - len(missing)))
+	if len(missing) > 0 {
+		l := &loading{cache: c, shape: handle, table: c.hashOf(tableOf(shape)), ttl: ttl, keys: keys, fetch: fetch, deliver: deliver, counts: counts}
+		l.run(ctx, missing)
+	}
 }
+
+// loadFresh is load without looking at what is kept or being read already; what it reads is kept.
+func (c *rowCache) loadFresh(ctx context.Context, shape string, keys []string, ttl time.Duration,
+	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
+	all := make([]int, len(keys))
+	for i := range all {
+		all[i] = i
+	}
+	table := tableOf(shape)
+	l := &loading{cache: c, shape: unique.Make(shape), table: c.hashOf(table), fresh: true, ttl: ttl, keys: keys, fetch: fetch, deliver: deliver, counts: c.metrics.of(table)}
+	l.run(ctx, all)
+}
+
+// forget makes partitions of a table, "keyspace.table", be read anew, whatever is read of them. Call it when the write has been acknowledged, or has failed, since it may have happened all the same.
+func (c *rowCache) forget(table string, keys ...string) {
+	h := c.hashOf(table)
+	for _, key := range keys {
+		c.marks[c.markOf(h, c.hashOf(key))].Add(1)
+	}
+	c.metrics.forgotten.Add(float64(len(keys)))
+}
+
+// current says whether a may be given out.
+func (c *rowCache) current(a *answer, now int64) bool {
+	return now < a.expires && c.marks[a.at].Load() == a.mark
+}
+
+func (c *rowCache) hashOf(text string) uint64 { return maphash.String(c.seed, text) }
+
+func (c *rowCache) markOf(table, key uint64) uint32 {
+	return uint32(key^bits.RotateLeft64(table, 7)) & uint32(len(c.marks)-1)
+}
+
+// flights are the reads under way of a part of the keys.
+type flights struct {
+	sync.Mutex
+	of map[cacheKey]*flight
+	_  [48]byte // no two locks on one cache line
+}
+
+func (c *rowCache) flightsOf(key uint64) *flights { return &c.flights[key>>58] }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
 )
 
 // row is what was found of one side.
@@ -102,7 +103,7 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 		} else {
 			g.now = f.data.end + 1000
 			progress("%s: rewriting as bti", g.label)
-			err = nodetool(ctx, cassandra, "upgradesstables", "-a", g.keyspace)
+			err = node.Tool(ctx, cassandra, "upgradesstables", "-a", g.keyspace)
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
@@ -81,10 +82,10 @@ func (g *generation) write(ctx context.Context, d *dataset, node int, w *window.
 
 func (g *generation) settle(ctx context.Context, d *dataset) error {
 	g.now = d.end + 1000
-	if err := nodetool(ctx, g.cassandra, "flush", g.keyspace); err != nil {
+	if err := node.Tool(ctx, g.cassandra, "flush", g.keyspace); err != nil {
 		return err
 	}
-	return nodetool(ctx, g.cassandra, "compact", g.keyspace)
+	return node.Tool(ctx, g.cassandra, "compact", g.keyspace)
 }
 
 // disk finds what the raw layer takes, with its dictionaries and lists of nodes and buckets. What lives for an hour and what rollups take are apart.

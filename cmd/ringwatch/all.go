@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -72,6 +73,16 @@ func together(ctx context.Context, parts ...part) error {
 		g.Go(func() error { return run(ctx) })
 	}
 	return g.Wait()
+}
+
+// beside runs f while the parts run, and returns what it returns.
+func beside(ctx context.Context, parts []part, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- together(ctx, parts...) }()
+	err := f(ctx)
+	cancel()
+	return errors.Join(err, <-ended)
 }
 
 type allCmd struct{ roleFlags }

@@ -44,6 +44,12 @@ func (c *config) lookupConfig() lookup.Config {
 func (c *config) validateLookup() error {
 	errs := []error{c.Lookup.Validate()}
 	for _, t := range c.Lookup.Tables {
+		if t.CacheTTL > 0 && c.Ring.CacheBytes == 0 {
+			errs = append(errs, fmt.Errorf("tables %s.cache_ttl: set ring.cache_bytes, which is how much memory rows may take", t.Table))
+		}
+		if _, own := c.Throttle.Classes[t.Class]; !own && !slices.Contains([]string{"", throttle.Serving, throttle.Dashboard, throttle.Bulk}, t.Class) && c.Throttle.DefaultClass == "" {
+			errs = append(errs, fmt.Errorf("tables %s.class: throttle.classes has no class %q", t.Table, t.Class))
+		}
 		for _, name := range t.Accounts {
 			known := slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name })
 			if !known && name != lookup.Everybody {

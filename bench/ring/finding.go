@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+)
+
+// finding is what was found at one replication factor.
+type finding struct {
+	replicas string
+	rate     float64 // of the rounds at one rate
+	sides    []*found
+}
+
+// found is what was found of one side.
+type found struct {
+	*side
+	searches []*search
+	searched []*round
+	healthy  []*round // at the one rate, all being well
+	paused   []*round // at that rate, with a replica paused
+}
+
+func (f *finding) side(name string) *found {
+	for _, s := range f.sides {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// plain is the better of the ways without ring, by capacity.
+func (f *finding) plain(limit time.Duration) *found {
+	var best *found
+	for _, name := range []string{"plain", "in"} {
+		if s := f.side(name); s != nil && (best == nil || capacity(s.searched, limit) > capacity(best.searched, limit)) {
+			best = s
+		}
+	}
+	return best
+}
+
+func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(string, ...any)) error {
+	keyspace := "bench_" + f.replicas
+	if err := c.fill(ctx, o, keyspace, f.replicas, say); err != nil {
+		return err
+	}
+	list, err := c.newSides(o, keyspace)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		defer s.close()
+		f.sides = append(f.sides, &found{side: s})
+	}
+	u := newRunner(c, o)
+	if err := f.warm(ctx, u, o, say); err != nil {
+		return err
+	}
+	if file, name, ok := strings.Cut(o.profile, "="); ok && f.side(name) != nil {
+		if err := profile(ctx, u, f.side(name).side, file); err != nil {
+			return err
+		}
+	}
+	if err := f.search(ctx, u, o, say); err != nil {
+		return err
+	}
+	base := f.plain(o.limit)
+	if base == nil {
+		base = f.sides[0]
+	}
+	f.rate = capacity(base.searched, o.limit) * o.share
+	for n := range o.rounds {
+		for _, s := range f.sides {
+			if err := f.compare(ctx, u, o, s, n); err != nil {
+				return err
+			}
+		}
+		say("replication %s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f.replicas, n+1, o.rounds, f.rate)
+	}
+	return nil
+}
+
+const warmClients = 8
+
+// warm runs each side for a while: compilers, caches and connections of both ends. It says where to search, too.
+func (f *finding) warm(ctx context.Context, u *runner, o options, say func(string, ...any)) error {
+	var text []string
+	for i := range 2 {
+		for _, s := range f.sides {
+			rate, err := u.closed(ctx, s.side, warmClients, o.warm/2)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			if i == 1 {
+				for _, limit := range []time.Duration{o.limit, o.limit / 2} {
+					s.searches = append(s.searches, &search{limit: limit, rate: rate * 0.8, step: firstStep})
+				}
+				text = append(text, fmt.Sprintf("%s %.0f", s.name, rate))
+			}
+		}
+	}
+	say("replication %s: %d clients, each asking when it has its answer, do %s lookups/s", f.replicas, warmClients, strings.Join(text, ", "))
+	return nil
+}
+
+// search takes the limits in turn, all sides one after the other.
+func (f *finding) search(ctx context.Context, u *runner, o options, say func(string, ...any)) error {
+	for n := range o.searches {
+		for _, s := range f.sides {
+			search := s.searches[n%len(s.searches)]
+			r, err := u.open(ctx, s.side, search.rate, o.round)
+			if err != nil {
+				return err
+			}
+			s.searched = append(s.searched, r)
+			search.learn(r.within(search.limit))
+		}
+	}
+	var text []string
+	for _, s := range f.sides {
+		text = append(text, fmt.Sprintf("%s %.0f", s.name, capacity(s.searched, o.limit)))
+	}
+	say("replication %s: p95 is within %v up to %s lookups/s", f.replicas, o.limit, strings.Join(text, ", "))
+	return nil
+}
+
+// compare looks at one side at the one rate: when all are well, then while a node is paused, from the first moment of the pause on. Then it waits until the node is used again.
+func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n int) error {
+	r, err := u.open(ctx, s.side, f.rate, o.round)
+	if err != nil {
+		return err
+	}
+	s.healthy = append(s.healthy, r)
+	victim := u.nodes[n%len(u.nodes)]
+	if err := victim.Pause(); err != nil {
+		return err
+	}
+	r, err = u.open(ctx, s.side, f.rate, o.round)
+	if err := victim.Resume(); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	s.paused = append(s.paused, r)
+	for began := time.Now(); time.Since(began) < o.settle; {
+		r, err := u.open(ctx, s.side, f.rate, 500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if r.failed == 0 && r.within(o.limit) {
+			break
+		}
+	}
+	return nil
+}
+
+// together are rounds as one.
+func together(list []*round) *round {
+	all := &round{}
+	for _, r := range list {
+		all.millis = append(all.millis, r.millis...)
+		all.failed += r.failed
+		all.gaveUp = all.gaveUp || r.gaveUp
+		all.client += r.client
+		all.servers += r.servers
+		all.kept += r.kept
+		all.keys += r.keys
+		all.error = r.error
+	}
+	slices.Sort(all.millis)
+	return all
+}
+
+// median of what f says of rounds: one that the machine disturbed does not count.
+func median(list []*round, f func(*round) float64) float64 {
+	var values []float64
+	for _, r := range list {
+		values = append(values, f(r))
+	}
+	return bench.Quantile(values, 0.5)
+}
+
+func (f *finding) print(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "replication %s\tp95 ≤ limit\thalf of it\tmean ms\tp99 ms\tclient µs\tnodes µs\thits\tpaused mean ms\tp99 ms\tfailed\t\n", f.replicas)
+	for _, s := range f.sides {
+		fmt.Fprintf(t, "%s\t%.0f/s\t%.0f/s\t%.1f\t%.1f\t%.0f\t%.0f\t%s\t%.1f\t%.1f\t%d\t\n", s.name, s.capacity(0), s.capacity(1),
+			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client), s.cpu(servers), s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99), together(s.paused).failed)
+	}
+	t.Flush()
+}
+
+func p99(r *round) float64 { return r.at(0.99) }
+
+func client(r *round) time.Duration { return r.client }
+
+func servers(r *round) time.Duration { return r.servers }
+
+// capacity by limit: 0 the limit, 1 half of it.
+func (s *found) capacity(i int) float64 { return capacity(s.searched, s.searches[i].limit) }
+
+// cpu is what a lookup costs, in microseconds, at the one rate.
+func (s *found) cpu(of func(*round) time.Duration) float64 {
+	all := together(s.healthy)
+	return float64(of(all).Microseconds()) / float64(max(len(all.millis), 1))
+}
+
+func (s *found) hitRate() float64 {
+	all := together(append(s.searched[:len(s.searched):len(s.searched)], s.healthy...))
+	return all.kept / max(all.keys, 1)
+}
+
+func (s *found) hitText() string {
+	if s.hits == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*s.hitRate())
+}
+
+// keep prints and keeps the result; the headline is of the first replication factor.
+func keep(o options, list []*finding, took time.Duration) error {
+	r := &bench.Result{Name: "ring", Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	f := list[0]
+	base, cached, all := f.plain(o.limit), f.side("grouped_cached"), f.side("all")
+	if base != nil && cached != nil && all != nil {
+		r.Add("capacity_ratio", cached.capacity(0)/base.capacity(0))
+		r.Add("mean_latency_ratio", median(cached.healthy, (*round).mean)/median(base.healthy, (*round).mean))
+		r.Add("paused_p99_ratio", median(all.paused, p99)/median(all.healthy, p99))
+		r.Add("better_plain", base.name)
+		r.Add("hit_rate", cached.hitRate())
+		if grouped := f.side("grouped"); grouped != nil {
+			r.Add("grouped_ratio", grouped.capacity(0)/base.capacity(0))
+		}
+	}
+	for _, f := range list {
+		r.Add("rate_rf"+f.replicas, f.rate)
+		for _, s := range f.sides {
+			key := "_rf" + f.replicas + "_" + s.name
+			r.Add("capacity"+key, s.capacity(0))
+			r.Add("capacity_half_limit"+key, s.capacity(1))
+			r.Add("mean_ms"+key, median(s.healthy, (*round).mean))
+			r.Add("p99_ms"+key, median(s.healthy, p99))
+			r.Add("client_cpu_us"+key, s.cpu(client))
+			r.Add("nodes_cpu_us"+key, s.cpu(servers))
+			if s.hits != nil {
+				r.Add("hit_rate"+key, s.hitRate())
+			}
+			r.Add("paused_mean_ms"+key, median(s.paused, (*round).mean))
+			r.Add("paused_p99_ms"+key, median(s.paused, p99))
+			r.Add("paused_failed"+key, together(s.paused).failed)
+		}
+	}
+	r.Add("seconds", took.Seconds())
+	r.Notes = fmt.Sprintf("Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the data. Capacity: lookups a second offered at random moments (open loop, latency from the moment each was due) up to which p95 of a %v round is within %v, "+
+		"or half of that; grouped + row cache over the better of plain and IN, replication %s. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one of three replicas stopped from the first to the last moment of a round; "+
+		"everything + speculation beside itself when all are well. Client and nodes share the machine's cores: the capacities compare CPU altogether.",
+		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, f.replicas, o.rounds, o.share)
+	return r.Keep(os.Stdout, o.results)
+}

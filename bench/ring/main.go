@@ -1,0 +1,109 @@
+// Command ring measures what reading many keys at once costs, in the ways there are: a query per key, IN, grouped by replica, with a row cache, with a second replica raced.
+//
+// Three real nodes on loopback hold a table of items, three times and twice. A lookup asks for 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
+// lookups, in short rounds, one way after another again and again, so that a machine whose speed changes is the same for all.
+//
+// Load is open: lookups begin at random moments of a given rate whether or not those before have ended, and latency counts from the moment a lookup should have begun. A closed loop, in which
+// a client asks again when it has its answer, slows down with what it measures, and hides just the latencies this is about. Capacity is the rate up to which the p95 of a round stays within a limit:
+// each way's rate goes up after a round that stayed within it and down after one that did not, in ever smaller steps, and the rate that separates these rounds best is the capacity.
+//
+// Client and nodes share the machine's cores, so a capacity is what a way costs in CPU altogether, the client's and the nodes'; with a machine for each node the client's part weighs less.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"strings"
+	"time"
+)
+
+type options struct {
+	results string
+
+	items, itemBytes, keys int
+	skew                   float64
+	cacheShare             float64 // of the data that fits the row cache
+
+	sides    string
+	replicas string // replication factors
+
+	warm, round, settle time.Duration
+	searches            int // rounds of the search for capacity, each side
+	rounds              int // at one rate, each side
+	share               float64
+	limit               time.Duration // of p95; half of it, too
+
+	heap, dir, profile string
+	seed               uint64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.IntVar(&o.items, "items", 100_000, "items in the table")
+	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
+	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
+	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
+	flag.Float64Var(&o.cacheShare, "cache-share", 0.25, "how much of the data the row cache can hold")
+	flag.StringVar(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
+	flag.StringVar(&o.replicas, "replicas", "3,2", "replication factors, one after another")
+	flag.DurationVar(&o.warm, "warm", 6*time.Second, "how long each side runs before anything counts")
+	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
+	flag.DurationVar(&o.settle, "settle", 10*time.Second, "how long at most a paused node gets to be whole again")
+	flag.IntVar(&o.searches, "searches", 8, "rounds in search of the capacity, each side")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
+	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
+	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
+	flag.StringVar(&o.heap, "heap", "640M", "heap of each node")
+	flag.StringVar(&o.dir, "dir", "", "keep the nodes' data here, and use what is there already")
+	flag.StringVar(&o.profile, "profile", "", "write the client's CPU profile of ten seconds of one side, FILE=SIDE")
+	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatalln("ring:", err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	began := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Printf("%4.0f s: "+format+"\n", append([]any{time.Since(began).Seconds()}, args...)...)
+	}
+	c, err := startCluster(ctx, o, say)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	var found []*finding
+	for _, text := range strings.Split(o.replicas, ",") {
+		f := &finding{replicas: text}
+		if err := f.fill(ctx, c, o, say); err != nil {
+			return err
+		}
+		f.print(os.Stdout)
+		found = append(found, f)
+	}
+	return keep(o, found, time.Since(began))
+}
+
+// profile lets a side do all it can for ten seconds.
+func profile(ctx context.Context, u *runner, s *side, file string) error {
+	w, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := pprof.StartCPUProfile(w); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	_, err = u.closed(ctx, s, warmClients, 10*time.Second)
+	return err
+}

@@ -1,0 +1,496 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+// TestPlacement: every range has the replicas that Cassandra says it has.
+func TestPlacement(t *testing.T) {
+	c := mustTrio(t)
+	for name, replication := range map[string]string{"Simple": two, "Topology": "{'class': 'NetworkTopologyStrategy', 'dc1': 2}"} {
+		t.Run(name, func(t *testing.T) {
+			ks := c.keyspace(t, replication)
+			checkPlacement(t, c, c.mustReader(t), ks, parseReplication(optionsOf(t, c, ks)))
+		})
+	}
+}
+
+func optionsOf(t *testing.T, c *trio, ks string) (options map[string]string) {
+	t.Helper()
+	if err := c.session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", ks).Scan(&options); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+var (
+	rangeLine = regexp.MustCompile(`TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]`)
+	spaces    = regexp.MustCompile(`[\s/]+`)
+)
+
+func checkPlacement(t *testing.T, c *trio, r *Reader, ks string, replication replication) {
+	t.Helper()
+	topology := r.topology.Load()
+	p := topology.place(replication, "dc1")
+	if p == nil {
+		t.Fatalf("%s is not placed", ks)
+	}
+	lines := rangeLine.FindAllStringSubmatch(nodetool(t, c.nodes[0], "describering", ks), -1)
+	if len(lines) != len(topology.ring) {
+		t.Fatalf("Cassandra has %d ranges, not %d", len(lines), len(topology.ring))
+	}
+	for _, line := range lines {
+		end, _ := strconv.ParseInt(line[2], 10, 64)
+		begin, _ := strconv.ParseInt(line[1], 10, 64)
+		want := strings.Split(spaces.ReplaceAllString(line[3], ""), ",")
+		slices.Sort(want)
+		for _, token := range []int64{end, begin + 1} {
+			var got []string
+			for _, n := range p.of(token) {
+				got = append(got, topology.nodes[n].host.driver.Load().ConnectAddress().String())
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: token %d lies on %v, not %v", ks, token, want, got)
+			}
+		}
+	}
+}
+
+// TestSchema: a table that is altered, dropped, made anew and placed elsewhere is read as it is.
+func TestSchema(t *testing.T) {
+	c := mustTrio(t)
+	ks := c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
+	c.exec(t, "CREATE TABLE "+ks+".t (k int PRIMARY KEY, v int)")
+	c.exec(t, "INSERT INTO "+ks+".t (k, v) VALUES (1, 1)")
+	r := c.mustReader(t)
+	read := func(columns string, keys ...Key) ([]string, error) {
+		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: strings.Fields(columns)}, keys)
+		if err != nil {
+			return nil, err
+		}
+		var all []string
+		for _, result := range results {
+			if result.Err != nil {
+				return nil, result.Err
+			}
+			for _, row := range result.Rows {
+				for i := range row.Columns() {
+					all = append(all, fmt.Sprintf("%s=%x", row.Columns()[i].Name, row.Raw(i)))
+				}
+			}
+		}
+		return all, nil
+	}
+	become := func(what, columns, want string, keys ...Key) {
+		t.Helper()
+		eventually(t, what, func() error {
+			if got, err := read(columns, keys...); err != nil || fmt.Sprint(got) != want {
+				return fmt.Errorf("%v, %v", got, err)
+			}
+			return nil
+		})
+	}
+	become("a row", "", "[k=00000001 v=00000001]", Key{1}, Key{2})
+	c.exec(t, "ALTER TABLE "+ks+".t ADD w text")
+	c.exec(t, "UPDATE "+ks+".t SET w = 'w' WHERE k = 1")
+	become("the new column", "", "[k=00000001 v=00000001 w=77]", Key{1}, Key{2})
+	c.exec(t, "ALTER TABLE "+ks+".t DROP v")
+	if _, err := read("v", Key{1}); err == nil {
+		t.Error("a dropped column is read")
+	}
+	eventually(t, "the dropped column to be known", func() error {
+		if _, err := read("v", Key{1}); !errors.Is(err, ErrNoTable) {
+			return fmt.Errorf("it says %v", err)
+		}
+		return nil
+	})
+	c.exec(t, "DROP TABLE "+ks+".t")
+	eventually(t, "the dropped table to be known", func() error {
+		if _, err := read("", Key{1}, Key{2}); !errors.Is(err, ErrNoTable) {
+			return fmt.Errorf("it says %v", err)
+		}
+		return nil
+	})
+	c.exec(t, "CREATE TABLE "+ks+".t (k text PRIMARY KEY, w bigint)")
+	c.exec(t, "INSERT INTO "+ks+".t (k, w) VALUES ('1', 1)")
+	become("the table of another type", "w", "[w=0000000000000001]", Key{"1"}, Key{"2"})
+	c.exec(t, "DROP TABLE "+ks+".t")
+	c.exec(t, "CREATE TABLE "+ks+".t (k text PRIMARY KEY, w text)")
+	c.exec(t, "INSERT INTO "+ks+".t (k, w) VALUES ('1', 'x')")
+	become("the table made anew", "w", "[w=78]", Key{"1"}, Key{"2"})
+	c.exec(t, "ALTER KEYSPACE "+ks+" WITH replication = "+three)
+	eventually(t, "the new replication to be known", func() error {
+		table, err := r.table(t.Context(), ks, "t")
+		if err != nil {
+			return err
+		}
+		if p := r.topology.Load().place(table.replication, "dc1"); p == nil || len(p.of(0)) != 3 {
+			return fmt.Errorf("%+v", table.replication)
+		}
+		return nil
+	})
+}
+
+// hammer reads random keys all the while and checks that every answer is its key's.
+type hammer struct {
+	r       *Reader
+	ks      string
+	keys    int // that are there; as many more are not
+	checked atomic.Int64
+	failed  atomic.Int64
+	wrong   atomic.Int64
+	late    atomic.Int64
+	first   atomic.Pointer[string] // what was wrong
+	stop    context.CancelFunc
+	wait    sync.WaitGroup
+}
+
+const (
+	hammerKeys    = 4000
+	hammerBatch   = 50
+	hammerTimeout = 20 * time.Second
+)
+
+func (h *hammer) value(k int) string {
+	return fmt.Sprintf("%d: %s", k, strings.Repeat(strconv.Itoa(k), k%20))
+}
+
+func (h *hammer) fill(t *testing.T, c *trio) {
+	t.Helper()
+	c.exec(t, "CREATE TABLE "+h.ks+".t (k int PRIMARY KEY, v text)")
+	for from := 0; from < h.keys; from += 100 {
+		b := c.session.Batch(gocql.UnloggedBatch)
+		for k := from; k < from+100; k++ {
+			b.Query("INSERT INTO "+h.ks+".t (k, v) VALUES (?, ?)", k, h.value(k))
+		}
+		if err := b.Exec(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// round reads one batch.
+func (h *hammer) round(ctx context.Context, next func() int) {
+	keys, ids := make([]Key, hammerBatch), make([]int, hammerBatch)
+	for i := range keys {
+		ids[i] = next() % (2 * h.keys)
+		keys[i] = Key{ids[i]}
+	}
+	bounded, cancel := context.WithTimeout(ctx, hammerTimeout)
+	defer cancel()
+	results, err := h.r.Read(bounded, Query{Keyspace: h.ks, Table: "t", Columns: []string{"v"}}, keys)
+	if ctx.Err() != nil {
+		return
+	}
+	say := func(text string) { h.first.CompareAndSwap(nil, &text) }
+	if err != nil {
+		say(err.Error())
+		h.failed.Add(hammerBatch)
+		return
+	}
+	for i, result := range results {
+		h.checked.Add(1)
+		var v string
+		switch {
+		case result.Err != nil:
+			say(result.Err.Error())
+			h.failed.Add(1)
+		case len(result.Rows) != boolInt(ids[i] < h.keys):
+			say(fmt.Sprintf("key %d has %d rows", ids[i], len(result.Rows)))
+			h.wrong.Add(1)
+		case len(result.Rows) == 1 && (result.Rows[0].Scan(&v) != nil || v != h.value(ids[i])):
+			say(fmt.Sprintf("key %d has value %s", ids[i], v))
+			h.wrong.Add(1)
+		}
+	}
+}
+
+func (h *hammer) start(ctx context.Context, seed uint64, goroutines int) {
+	ctx, h.stop = context.WithCancel(ctx)
+	for g := range goroutines {
+		state := seed + uint64(g)*0x9e3779b97f4a7c15
+		next := func() int {
+			state = state*6364136223846793005 + 1442695040888963407
+			return int(state >> 33)
+		}
+		h.wait.Go(func() {
+			for ctx.Err() == nil {
+				h.round(ctx, next)
+			}
+		})
+	}
+}
+
+// more waits until so many keys more were answered.
+func (h *hammer) more(t *testing.T, keys int64) {
+	t.Helper()
+	from := h.checked.Load()
+	eventually(t, fmt.Sprintf("%d more answers", keys), func() error {
+		if n := h.checked.Load() - from; n < keys {
+			return fmt.Errorf("%d came", n)
+		}
+		return nil
+	})
+}
+
+// TestFaults reads at random, all the while that nodes are paused, slow, killed, added and taken away. No answer is ever another key's, and when a fault is over all keys are
+// answered again.
+func TestFaults(t *testing.T) {
+	c := mustTrio(t)
+	ks := c.keyspace(t, two)
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	r := c.mustReader(t)
+	h := &hammer{r: r, ks: ks, keys: hammerKeys}
+	h.fill(t, c)
+	h.start(t.Context(), seed, 4)
+	defer h.wait.Wait()
+	defer h.stop()
+	h.more(t, 2000)
+	if n := h.failed.Load(); n > 0 {
+		t.Errorf("%d keys failed before anything did; %s", n, *h.first.Load())
+	}
+	hostOf := func(n *engines.Cassandra) *host {
+		for _, host := range r.hosts.all() {
+			if host.driver.Load().ConnectAddress().String() == n.Host {
+				return host
+			}
+		}
+		t.Fatalf("%s is not known", n.Host)
+		return nil
+	}
+	serves := func(n *engines.Cassandra) {
+		t.Helper()
+		eventually(t, n.Host+" to serve again", func() error {
+			if host := hostOf(n); !host.up() || !host.well() {
+				return fmt.Errorf("up %v, well %v", host.up(), host.well())
+			}
+			return nil
+		})
+		eventually(t, "all keys to be answered", func() error {
+			before := h.failed.Load()
+			h.more(t, 1000)
+			if n := h.failed.Load() - before; n > 0 {
+				return fmt.Errorf("%d failed", n)
+			}
+			return nil
+		})
+	}
+	fault := func(name string, f func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			before, began := h.failed.Load(), time.Now()
+			f(t)
+			t.Logf("%d of %d answers so far failed in it; it took %s", h.failed.Load()-before, h.checked.Load(), time.Since(began).Round(time.Millisecond))
+		})
+	}
+	fault("Paused", func(t *testing.T) {
+		n := c.nodes[1]
+		won := count(r.metrics.won)
+		if err := n.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		defer n.Resume()
+		eventually(t, "the paused node to be left alone", func() error {
+			if hostOf(n).up() && hostOf(n).well() {
+				return errors.New("it is asked")
+			}
+			return nil
+		})
+		h.more(t, 5000)
+		if count(r.metrics.won) == won {
+			t.Error("no race was won")
+		}
+		if err := n.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		serves(n)
+	})
+	fault("Slow", func(t *testing.T) {
+		n := c.nodes[2]
+		defer n.Resume()
+		for range 10 {
+			if err := n.Pause(); err != nil {
+				t.Fatal(err)
+			}
+			h.more(t, 300)
+			if err := n.Resume(); err != nil {
+				t.Fatal(err)
+			}
+			h.more(t, 100)
+		}
+		serves(n)
+	})
+	fault("Killed", func(t *testing.T) {
+		n := c.nodes[2]
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		h.more(t, 5000)
+		if err := n.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		serves(n)
+	})
+	fault("Added", func(t *testing.T) {
+		n, err := c.startNode(4, func(c *engines.CassandraConfig) { c.Extra["auto_bootstrap"] = true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Kill()
+		eventually(t, "the new node to be known", func() error {
+			if nodes := len(r.topology.Load().nodes); nodes != 4 {
+				return fmt.Errorf("%d nodes", nodes)
+			}
+			return nil
+		})
+		serves(n)
+		checkPlacement(t, c, r, ks, parseReplication(optionsOf(t, c, ks)))
+		nodetool(t, n, "decommission", "--force")
+		eventually(t, "the node that left to be forgotten", func() error {
+			if nodes := len(r.topology.Load().nodes); nodes != 3 {
+				return fmt.Errorf("%d nodes", nodes)
+			}
+			return nil
+		})
+		checkPlacement(t, c, r, ks, parseReplication(optionsOf(t, c, ks)))
+		serves(c.nodes[0])
+	})
+	want := int64(60_000)
+	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+		want = 1_000_000
+	}
+	if left := want - h.checked.Load(); left > 0 {
+		h.more(t, left)
+	}
+	h.stop()
+	h.wait.Wait()
+	if n := h.wrong.Load(); n > 0 {
+		t.Errorf("%d answers were wrong: %s", n, *h.first.Load())
+	}
+	t.Logf("%d answers, %d failed", h.checked.Load(), h.failed.Load())
+	if said := h.first.Load(); said != nil {
+		t.Log("the first to fail: ", *said)
+	}
+}
+
+// TestDown: with one copy of each row, keys of a node that is down fail alone, and soon; those that are missing are told from them.
+func TestDown(t *testing.T) {
+	c := mustTrio(t)
+	ks := c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
+	r := c.mustReader(t)
+	h := &hammer{r: r, ks: ks, keys: 200}
+	h.fill(t, c)
+	n := c.nodes[2]
+	keys := make([]Key, 2*h.keys)
+	for k := range keys {
+		keys[k] = Key{k}
+	}
+	table, err := r.table(t.Context(), ks, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := table.encode(keys, nil)
+	topology := r.topology.Load()
+	gone := func(k int) bool {
+		owner := topology.place(table.replication, "dc1").of(tokenOf(set.routing[k]))[0]
+		return topology.nodes[owner].host.driver.Load().ConnectAddress().String() == n.Host
+	}
+	belongs := make([]bool, len(keys))
+	for k := range keys {
+		belongs[k] = gone(k)
+	}
+	check := func(down bool) error {
+		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: []string{"v"}}, keys)
+		if err != nil {
+			return err
+		}
+		for k, result := range results {
+			if (result.Err != nil) != (down && belongs[k]) {
+				return fmt.Errorf("key %d, which lies there: %v; %w", k, belongs[k], result.Err)
+			}
+			if result.Err == nil && len(result.Rows) != boolInt(k < h.keys) {
+				return fmt.Errorf("key %d has %d rows", k, len(result.Rows))
+			}
+		}
+		return nil
+	}
+	if err := check(false); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(true); err != nil {
+		t.Error(err)
+	}
+	if err := n.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all keys to be answered", func() error { return check(false) })
+}
+
+// TestDeadline: a read of what only a paused node has ends with its context.
+func TestDeadline(t *testing.T) {
+	c := mustTrio(t)
+	ks := c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
+	r := c.mustReader(t)
+	h := &hammer{r: r, ks: ks, keys: 200}
+	h.fill(t, c)
+	keys := make([]Key, h.keys)
+	for k := range keys {
+		keys[k] = Key{k}
+	}
+	if _, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t"}, keys); err != nil {
+		t.Fatal(err)
+	}
+	n := c.nodes[1]
+	if err := n.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer n.Resume()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	began := time.Now()
+	results, err := r.Read(ctx, Query{Keyspace: ks, Table: "t"}, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("it took %s", time.Since(began))
+	late := 0
+	for _, result := range results {
+		if errors.Is(result.Err, context.DeadlineExceeded) {
+			late++
+		} else if result.Err != nil {
+			t.Error(result.Err)
+		}
+	}
+	if late == 0 || late == len(keys) {
+		t.Errorf("%d of %d keys were late", late, len(keys))
+	}
+	if err := n.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all keys to be answered", func() error {
+		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t"}, keys)
+		for _, result := range results {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
+}

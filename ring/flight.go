@@ -1,0 +1,294 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unique"
+)
+
+// loading is a load that has to read or to wait. Its own goroutine claims keys, waits and gives up; it fetches, too, when there is nothing to wait for, else that happens beside it.
+type loading struct {
+	cache  *rowCache
+	shape  unique.Handle[string]
+	table  uint64 // its hash
+	fresh  bool
+	ttl    time.Duration
+	keys   []string
+	fetch  func(ctx context.Context, missing []int, deliver func(i int, result Result))
+	counts *tableCounts
+
+	delivering sync.Mutex
+	deliver    func(i int, result Result)
+
+	waits   []wait
+	waiting int // those of waits that are not done
+	fetches int // beside
+
+	arriving sync.Mutex
+	arrived  []arrival
+	woken    chan struct{} // holds one when something has arrived; made before anything can
+}
+
+// wait is for a key that is being read already.
+type wait struct {
+	key  int
+	done bool
+}
+
+// arrival ends a wait, or a fetch.
+type arrival struct {
+	wait   int // -1: a fetch has ended
+	result Result
+	after  after
+}
+
+// after says what follows an error that arrives.
+type after int
+
+const (
+	readOn  after = iota // read the key, alone
+	joinOn               // read the key or join who does: its reader has gone away, and nothing is wrong with the key
+	believe              // it was this load's own read: the same key twice
+)
+
+// flight is one key being read. done and joined are guarded by the lock of its cache's flights.
+type flight struct {
+	by     *loading
+	key    cacheKey
+	hash   uint64
+	began  time.Time
+	at     uint32
+	mark   uint32 // what marks[at] was before the read began
+	done   bool
+	joined *joiner
+}
+
+// joiner is a wait for a flight.
+type joiner struct {
+	load *loading
+	wait int
+	next *joiner
+}
+
+// errNotRead is the answer for a key that a fetch left out.
+var errNotRead = errors.New("ring: the key was not read")
+
+// run reads and waits until all of missing is delivered. It uses missing's memory.
+func (l *loading) run(ctx context.Context, missing []int) {
+	mine := l.claim(missing, !l.fresh)
+	if l.waiting == 0 {
+		l.read(ctx, mine)
+		return
+	}
+	l.readBeside(ctx, mine)
+	ended := ctx.Done()
+	for l.waiting > 0 || l.fetches > 0 {
+		select {
+		case <-l.woken:
+		case <-ended:
+			ended = nil
+			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w", context.Cause(ctx)))
+		}
+		join, alone := l.take()
+		l.readBeside(ctx, l.claim(join, true))
+		l.readBeside(ctx, l.claim(alone, false))
+	}
+}
+
+// claimed are keys that this load reads: their indices, ascending, and their flights.
+type claimed struct {
+	keys    []int
+	flights []flight
+}
+
+// claim begins flights for the keys of list, waits for what is being read already, if it may join, and delivers what is kept by now. It uses list's memory.
+func (l *loading) claim(list []int, join bool) claimed {
+	if len(list) == 0 {
+		return claimed{}
+	}
+	c := l.cache
+	began := c.now()
+	slices.Sort(list)
+	mine := claimed{list[:0], make([]flight, 0, len(list))}
+	kept, joined := 0, 0
+	for _, i := range list {
+		key := cacheKey{l.shape, l.keys[i]}
+		hash := c.hashOf(key.key)
+		at := c.markOf(l.table, hash)
+		part := c.flightsOf(hash)
+		part.Lock()
+		mark := c.marks[at].Load()
+		// A read that began before a forget is for those who asked before it only.
+		if f := part.of[key]; f != nil && (f.by == l || join && f.mark == mark) {
+			if l.woken == nil {
+				l.woken = make(chan struct{}, 1)
+			}
+			f.joined = &joiner{l, len(l.waits), f.joined}
+			part.Unlock()
+			l.waits = append(l.waits, wait{key: i})
+			l.waiting++
+			joined++
+			continue
+		}
+		if !l.fresh { // a read that has ended since load looked
+			if e, ok := c.entries.GetEntryQuietly(key); ok && c.current(e.Value, began.UnixNano()) {
+				part.Unlock()
+				l.give(i, Result{Rows: e.Value.rows, Cached: true})
+				kept++
+				continue
+			}
+		}
+		mine.keys = append(mine.keys, i)
+		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began, at: at, mark: mark})
+		// Others may join it, unless there is one already that this load may not join, its reads having failed; one that nobody may join any more is replaced, and its answer not kept.
+		if f := part.of[key]; f == nil || f.mark != mark || l.fresh {
+			part.of[key] = &mine.flights[len(mine.flights)-1]
+		}
+		part.Unlock()
+	}
+	l.counts.kept.Add(float64(kept))
+	l.counts.joined.Add(float64(joined))
+	l.counts.read.Add(float64(len(mine.keys)))
+	return mine
+}
+
+// read fetches what was claimed and ends its flights, whatever fetch does.
+func (l *loading) read(ctx context.Context, mine claimed) {
+	if len(mine.keys) == 0 {
+		return
+	}
+	var ended atomic.Int32
+	end := func(at int, result Result) {
+		if l.settle(ctx, &mine.flights[at], result) {
+			l.give(mine.keys[at], result)
+			ended.Add(1)
+		}
+	}
+	defer func() {
+		if int(ended.Load()) == len(mine.keys) {
+			return
+		}
+		err := errNotRead
+		if ctx.Err() != nil {
+			err = fmt.Errorf("ring: %w", context.Cause(ctx))
+		}
+		for at := range mine.keys {
+			end(at, Result{Err: err})
+		}
+	}()
+	l.fetch(ctx, mine.keys, func(i int, result Result) {
+		if at, ok := slices.BinarySearch(mine.keys, i); ok {
+			end(at, result)
+		}
+	})
+}
+
+// readBeside is read in a goroutine of its own, which run waits for.
+func (l *loading) readBeside(ctx context.Context, mine claimed) {
+	if len(mine.keys) == 0 {
+		return
+	}
+	l.fetches++
+	go func() {
+		defer l.arrive(arrival{wait: -1})
+		l.read(ctx, mine)
+	}()
+}
+
+// settle ends a flight: its answer is kept, if it may be, and given to who joined. It returns false if the flight had ended before.
+func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
+	c := l.cache
+	var a *answer
+	if result.Err == nil {
+		a = &answer{rows: result.Rows, expires: f.began.Add(l.ttl).UnixNano(), mark: f.mark, at: f.at}
+	}
+	part := c.flightsOf(f.hash)
+	part.Lock()
+	if f.done {
+		part.Unlock()
+		return false
+	}
+	f.done = true
+	if part.of[f.key] == f {
+		delete(part.of, f.key)
+		if a != nil && c.current(a, c.now().UnixNano()) {
+			c.keep(f.key, a)
+		}
+	}
+	joined := f.joined
+	f.joined = nil
+	part.Unlock()
+	for j := joined; j != nil; j = j.next {
+		what := arrival{wait: j.wait, result: result}
+		switch {
+		case j.load == l:
+			what.after = believe
+		case ctx.Err() != nil:
+			what.after = joinOn
+		}
+		j.load.arrive(what)
+	}
+	return true
+}
+
+// arrive is called by others' goroutines and never waits for this load's.
+func (l *loading) arrive(a arrival) {
+	l.arriving.Lock()
+	l.arrived = append(l.arrived, a)
+	l.arriving.Unlock()
+	select {
+	case l.woken <- struct{}{}:
+	default:
+	}
+}
+
+// take delivers what has arrived, and returns keys that have to be read after all: those that may be joined, and those that this load reads alone.
+func (l *loading) take() (join, alone []int) {
+	l.arriving.Lock()
+	list := l.arrived
+	l.arrived = nil
+	l.arriving.Unlock()
+	for _, a := range list {
+		if a.wait < 0 {
+			l.fetches--
+			continue
+		}
+		w := &l.waits[a.wait]
+		if w.done {
+			continue // given up
+		}
+		w.done = true
+		l.waiting--
+		switch {
+		case a.result.Err == nil || a.after == believe:
+			l.give(w.key, a.result)
+		case a.after == joinOn:
+			join = append(join, w.key)
+		default:
+			alone = append(alone, w.key)
+		}
+	}
+	return join, alone
+}
+
+// giveUp ends all waits with an error.
+func (l *loading) giveUp(err error) {
+	for k := range l.waits {
+		if w := &l.waits[k]; !w.done {
+			w.done = true
+			l.waiting--
+			l.give(w.key, Result{Err: err})
+		}
+	}
+}
+
+func (l *loading) give(i int, result Result) {
+	l.delivering.Lock()
+	defer l.delivering.Unlock()
+	l.deliver(i, result)
+}

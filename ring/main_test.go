@@ -1,0 +1,253 @@
+package ring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+// The package's tests share a cluster of three nodes on two racks. A test that pauses or kills one brings it back before it ends, and none runs beside another.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, n := range shared.nodes {
+		_ = n.Kill() // the kernel does it anyway in a moment
+	}
+	if shared.dir != "" {
+		_ = os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+// trio is the shared cluster.
+type trio struct {
+	once    sync.Once
+	dir     string
+	nodes   []*engines.Cassandra
+	session *gocql.Session // through all nodes, for making and filling tables
+	err     error
+}
+
+var shared trio
+
+func mustTrio(tb testing.TB) *trio {
+	tb.Helper()
+	shared.once.Do(func() { shared.err = shared.start() })
+	if shared.err != nil {
+		tb.Fatal(shared.err)
+	}
+	return &shared
+}
+
+func (c *trio) start() error {
+	var err error
+	if c.dir, err = os.MkdirTemp("", "ringwatch-test-"); err != nil {
+		return err
+	}
+	for i := range 3 {
+		n, err := c.startNode(i+1, nil)
+		if err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), engines.StartTimeout)
+	defer cancel()
+	// A driver that begins before the nodes know each other would hear of the others late.
+	for _, n := range c.nodes {
+		if err := c.sees(ctx, n, 2); err != nil {
+			return err
+		}
+	}
+	c.session, err = c.cluster().CreateSession()
+	return err
+}
+
+// startNode starts node number i on 127.0.0.i, with the first one's ports.
+func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines.Cassandra, error) {
+	config := engines.CassandraConfig{
+		Dir: filepath.Join(c.dir, strconv.Itoa(i)), ListenAddress: fmt.Sprintf("127.0.0.%d", i), Heap: "400M", Rack: []string{"rack2", "rack1"}[i%2],
+		Extra: map[string]any{
+			"auto_bootstrap": false, "read_request_timeout": "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
+			"native_transport_max_concurrent_connections_per_ip": -1,
+		},
+		JVMArgs: []string{"-Dcassandra.ring_delay_ms=2000", "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.consistent.rangemovement=false",
+			"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
+	}
+	if len(c.nodes) > 0 {
+		config.StoragePort, config.NativePort = c.nodes[0].StoragePort, c.nodes[0].NativePort
+		config.Seeds = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(config.StoragePort))}
+	}
+	if change != nil {
+		change(&config)
+	}
+	return engines.StartCassandra(context.Background(), config)
+}
+
+// sees waits until a node knows so many others.
+func (c *trio) sees(ctx context.Context, n *engines.Cassandra, others int) error {
+	cluster := gocql.NewCluster(n.Host)
+	cluster.Port, cluster.HostFilter = n.NativePort, gocql.WhiteListHostFilter(n.Host)
+	cluster.Timeout, cluster.ConnectTimeout = engines.StartTimeout, engines.StartTimeout
+	session, err := cluster.CreateSession()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for {
+		count := 0
+		iter := session.Query("SELECT tokens FROM system.peers").IterContext(ctx)
+		for tokens := []string(nil); iter.Scan(&tokens); {
+			if len(tokens) > 0 {
+				count++
+			}
+		}
+		if err := iter.Close(); err != nil {
+			return fmt.Errorf("waiting for %s to see %d others: %w", n.Host, others, err)
+		}
+		if count == others {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s sees %d nodes instead of %d", n.Host, count, others)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// cluster is how tests connect.
+func (c *trio) cluster() *gocql.ClusterConfig {
+	cluster := gocql.NewCluster("127.0.0.1", "127.0.0.2", "127.0.0.3")
+	cluster.Port = c.nodes[0].NativePort
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 30*time.Second, 30*time.Second, 30*time.Second
+	cluster.Consistency = gocql.All
+	cluster.ReconnectInterval = time.Second
+	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(), gocql.ShuffleReplicas())
+	cluster.Metadata.CacheMode = gocql.KeyspaceOnly
+	return cluster
+}
+
+// exec changes schema or data, on all replicas.
+func (c *trio) exec(tb testing.TB, statement string, args ...any) {
+	tb.Helper()
+	if err := c.session.Query(statement, args...).ExecContext(tb.Context()); err != nil {
+		tb.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// keyspace makes one of the test's own.
+func (c *trio) keyspace(tb testing.TB, replication string) string {
+	tb.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "_", "=", "_", ",", "_", "-", "_").Replace(tb.Name()))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	c.exec(tb, "CREATE KEYSPACE "+name+" WITH replication = "+replication)
+	tb.Cleanup(func() {
+		if err := c.session.Query("DROP KEYSPACE " + name).Exec(); err != nil {
+			tb.Errorf("dropping keyspace %s: %v", name, err)
+		}
+	})
+	return name
+}
+
+const (
+	two   = "{'class': 'SimpleStrategy', 'replication_factor': 2}"
+	three = "{'class': 'NetworkTopologyStrategy', 'dc1': 3}"
+)
+
+// mustReader is a reader with a session of its own.
+func (c *trio) mustReader(tb testing.TB, change ...func(*Config)) *Reader {
+	tb.Helper()
+	config := DefaultConfig()
+	config.Datacenter, config.Timeout = "dc1", time.Minute
+	for _, f := range change {
+		f(&config)
+	}
+	session, err := c.cluster().CreateSession()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(session.Close)
+	r, err := New(session, config, nil, prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(r.Close)
+	eventually(tb, "the reader to know the ring", func() error {
+		if n := len(r.topology.Load().nodes); n != len(c.nodes) {
+			return fmt.Errorf("it knows %d nodes", n)
+		}
+		return nil
+	})
+	return r
+}
+
+// eventually polls a condition, for as long as the slowest machine may need.
+func eventually(tb testing.TB, what string, check func() error) {
+	tb.Helper()
+	deadline := time.Now().Add(2 * engines.StartTimeout)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited in vain for %s: %v", what, err)
+		}
+		if tb.Context().Err() != nil {
+			tb.Fatalf("waiting for %s: %v", what, tb.Context().Err())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// nodetool runs Cassandra's own on a node.
+func nodetool(tb testing.TB, n *engines.Cassandra, args ...string) string {
+	tb.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n.Pid()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	words := strings.Split(string(line), "\x00")
+	at := slices.Index(words, "-cp")
+	if at < 0 {
+		tb.Fatal("Cassandra's command line has no class path")
+	}
+	command := append([]string{"-Xmx64M", "-XX:TieredStopAtLevel=1", "-cp", words[at+1], "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(n.JMXPort)}, args...)
+	cmd := exec.CommandContext(tb.Context(), words[0], command...)
+	cmd.Env = append(os.Environ(), "HOME="+tb.TempDir()) // it keeps a history there
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		tb.Fatalf("nodetool %v: %v: %s%s", args, err, out, exit.Stderr)
+	} else if err != nil {
+		tb.Fatal(err)
+	}
+	return string(out)
+}
+
+// count reads a counter.
+func count(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		panic(err)
+	}
+	return m.GetCounter().GetValue()
+}
