@@ -287,6 +287,24 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// BenchmarkAdmit is what a request costs that has to wait for nothing.
+func BenchmarkAdmit(b *testing.B) {
+	th := mustNew(b, func() Config {
+		c := DefaultConfig()
+		c.Classes = map[string]Class{"x": {OperationsPerSecond: 1e7, Burst: 1e8, Concurrency: 1e6}}
+		return c
+	}(), nil)
+	w := Work{Class: "x", Client: "acme/shop", Keyspace: "shop", Table: "items", Datacenter: "dc1"}
+	b.ReportAllocs()
+	for b.Loop() {
+		done, err := th.Admit(b.Context(), w, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		done(time.Millisecond, nil)
+	}
+}
+
 func ExampleThrottle_Admit() {
 	t, err := New(DefaultConfig(), nil, prometheus.NewRegistry())
 	if err != nil {
