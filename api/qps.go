@@ -46,8 +46,8 @@ func (s *Server) qpsRoutes() []route {
 
 var workParts = []string{"class", "client", "table", "datacenter"}
 
-// getQPS answers /v1/qps: a JSON list of what the account's clients ask for, and for accounts in Config.Operators of what all do. A client is the account's if its name begins with the
-// account and a slash; account names have none.
+// getQPS answers /v1/qps: a JSON list of what the account's clients ask for, and for accounts in Config.Operators of what all do. A client is the account's if its name is the account's, or
+// begins with that and a slash; account names have none.
 func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "by")
 	if err != nil {
@@ -63,7 +63,9 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		}
 	}
 	all := slices.Contains(s.config.Operators, p.Account)
-	list, partial, err := s.deps.Work(r.Context(), func(client string) bool { return all || strings.HasPrefix(client, p.Account+"/") }, by)
+	list, partial, err := s.deps.Work(r.Context(), func(client string) bool {
+		return all || client == p.Account || strings.HasPrefix(client, p.Account+"/")
+	}, by)
 	if err != nil {
 		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "it cannot be said just now who asks for what: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
 	}

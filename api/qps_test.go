@@ -21,7 +21,7 @@ func (f *fixture) work(_ context.Context, keep func(string) bool, by []string) (
 	var list []api.WorkRate
 	for _, w := range []api.WorkRate{
 		{Class: "serving", Client: f.account("acme") + "/r", Keyspace: "fleet-0", Table: "a", Datacenter: "dc1", OperationsPerSecond: 20, P99Seconds: 0.01},
-		{Class: "serving", Client: f.account("acme") + "/r", Keyspace: "fleet-1", Table: "b", Datacenter: "dc1", OperationsPerSecond: 10, LimitPerSecond: 100, HealthFactor: 1},
+		{Class: "serving", Client: f.account("acme"), Keyspace: "fleet-1", Table: "b", Datacenter: "dc1", OperationsPerSecond: 10, LimitPerSecond: 100, HealthFactor: 1},
 		{Class: "bulk", Client: f.account("acme") + "x/r", Keyspace: "secret", Table: "c", Datacenter: "dc1", OperationsPerSecond: 5},
 		{Class: "bulk", Client: "store", Keyspace: "ringwatch", Table: "fresh", Datacenter: "dc1", OperationsPerSecond: 1},
 	} {
@@ -39,7 +39,7 @@ func TestQPS(t *testing.T) {
 	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
 	var list []api.WorkRate
 	f.get("/v1/qps", nil, &list)
-	if len(list) != 2 || list[0].Client != f.account("acme")+"/r" || list[0].Keyspace != "fleet-0" || list[0].OperationsPerSecond != 20 || list[0].P99Seconds != 0.01 || list[1].HealthFactor != 1 {
+	if len(list) != 2 || list[0].Client != f.account("acme")+"/r" || list[0].Keyspace != "fleet-0" || list[0].OperationsPerSecond != 20 || list[0].P99Seconds != 0.01 || list[1].Client != f.account("acme") || list[1].HealthFactor != 1 {
 		t.Errorf("its own clients: %+v", list)
 	}
 	list = nil

@@ -25,8 +25,10 @@ type budget struct {
 	solo  bool    // there is no Redis to tell
 }
 
-func (b *budget) localRate() float64  { return b.limits.OperationsPerSecond * b.fraction * b.factor }
-func (b *budget) localBurst() float64 { return max(1, float64(b.limits.Burst)*b.fraction) }
+func (b *budget) localRate() float64 { return b.limits.OperationsPerSecond * b.fraction * b.factor }
+func (b *budget) localBurst() float64 {
+	return max(1, float64(b.limits.Burst)*b.fraction*b.factor)
+}
 func (b *budget) localSlots() float64 {
 	return max(1, float64(int(float64(b.limits.Concurrency)*b.fraction*b.factor)))
 }

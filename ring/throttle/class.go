@@ -77,6 +77,7 @@ func (c *class) block(w *waiter, now time.Time) {
 		c.t.ask()
 	default:
 		c.t.ask()
+		c.wakeIn(b.until.Sub(now) + time.Millisecond) // whatever becomes of the asking
 	}
 }
 
@@ -153,12 +154,11 @@ func (c *class) prepare(now time.Time, leave bool) *asking {
 }
 
 // answered takes Redis's answer: operations granted, its share of the rate, slots, and how many of these to come down to. It says whether anything waits all the same.
-func (a *asking) answered(now, until time.Time, pressure float64, granted, share, cap, target float64) bool {
+func (a *asking) answered(now, until time.Time, granted, share, cap, target float64) bool {
 	c := a.class
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.health.take(a.health)
-	c.budget.factor = c.limits.factor(pressure)
 	if a.weight == 0 {
 		return false
 	}
@@ -167,11 +167,17 @@ func (a *asking) answered(now, until time.Time, pressure float64, granted, share
 	return c.queue.waiting > 0
 }
 
-// failed goes on without Redis.
-func (c *class) failed(now time.Time, pressure float64) {
+// press is told the pressure.
+func (c *class) press(pressure float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.budget.factor = c.limits.factor(pressure)
+}
+
+// failed goes on without Redis.
+func (c *class) failed(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.budget.goAlone(now)
 	c.dispatch(now)
 }

@@ -19,53 +19,61 @@ import (
 func TestDeadProcess(t *testing.T) {
 	server := engines.SharedRedis(t)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
-		name := unique(t.Name())
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), childEnv+"="+server.Addr()+" "+name)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			outlive(t, server.Addr(), signal)
 		})
-		if line, err := bufio.NewReader(out).ReadString('\n'); line != "taken\n" {
-			t.Fatal(line, err)
-		}
-		th := mustNew(t, mortal(name), connect(t, server.Addr()))
-		run(t, th)
-		var running atomic.Int64
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for range 16 {
-			go func() {
-				if _, err := th.Admit(ctx, Work{Class: "x", Client: "a/other"}, 1); err == nil {
-					running.Add(1)
-				}
-			}()
-		}
-		eventually(t, "it gets nothing of what is free", func() bool { return running.Load() == 4 })
-		for range 3 { // refreshes
-			before := value(t, th, "leases_total", "granted")
-			eventually(t, "it asks no more", func() bool { return value(t, th, "leases_total", "granted") > before })
-		}
-		if n := running.Load(); n != 4 {
-			t.Errorf("%d are under way beside the other's 12 of 16", n)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "what the dead process had is lost", func() bool { return running.Load() == 16 })
 	}
+}
+
+// outlive lets a process take most of a class, signals it, and waits for what it had.
+func outlive(t *testing.T, address string, signal syscall.Signal) {
+	name := unique("dead")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), childEnv+"="+address+" "+name)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "taken\n" {
+		t.Fatal(line, err)
+	}
+	th := mustNew(t, mortal(name), connect(t, address))
+	run(t, th)
+	var running atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 16 {
+		go func() {
+			if _, err := th.Admit(ctx, Work{Class: "x", Client: "a/other"}, 1); err == nil {
+				running.Add(1)
+			}
+		}()
+	}
+	eventually(t, "it gets nothing of what is free", func() bool { return running.Load() == 4 })
+	for range 3 { // refreshes
+		before := value(t, th, "leases_total", "granted")
+		eventually(t, "it asks no more", func() bool { return value(t, th, "leases_total", "granted") > before })
+	}
+	if n := running.Load(); n != 4 {
+		t.Errorf("%d are under way beside the other's 12 of 16", n)
+	}
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what the dead process had is lost", func() bool { return running.Load() == 16 })
 }
 
 // TestRedisAway: while Redis is frozen or gone a process goes on with what is its own, which is neither nothing nor everything, says so, and is one of all again afterwards.
@@ -114,9 +122,7 @@ func TestRedisAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		gets(fault.name + ": it gets no lease afterwards")
-		if value(t, th, "share_operations_per_second", "x") != 1000 {
-			t.Error("it has not all again")
-		}
+		eventually(t, fault.name+": it has not all again", func() bool { return value(t, th, "share_operations_per_second", "x") == 1000 })
 	}
 	crew.end()
 }

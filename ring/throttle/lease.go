@@ -114,9 +114,12 @@ func (t *Throttle) exchange(ctx context.Context, leave bool) (waiting bool, clas
 	t.mu.Lock()
 	t.gauge = gauge{pressure: answer[0]}
 	t.mu.Unlock()
+	for _, c := range t.order {
+		c.press(answer[0])
+	}
 	for i, a := range list {
 		v := answer[1+4*i:]
-		if a.answered(then, now.Add(t.config.Lease), answer[0], v[0], v[1], v[2], v[3]) {
+		if a.answered(then, now.Add(t.config.Lease), v[0], v[1], v[2], v[3]) {
 			waiting = true
 		}
 	}
@@ -135,8 +138,11 @@ func (t *Throttle) alone(now time.Time, classes []*class) {
 	t.mu.Lock()
 	pressure := t.gauge.feed(&t.config, t.most, now, seen)
 	t.mu.Unlock()
+	for _, c := range t.order {
+		c.press(pressure)
+	}
 	for _, c := range classes {
-		c.failed(now, pressure)
+		c.failed(now)
 	}
 }
 

@@ -48,7 +48,7 @@ local function class(key, arg, p)
     a[name] = tonumber(ARGV[arg + i])
   end
   local factor = 1 - math.min(math.max(p - (a.shrink - 1), 0), 1) * (1 - a.floor)
-  local rate, limit = a.rate * factor, math.max(1, math.floor(a.slots * factor))
+  local rate, burst, limit = a.rate * factor, a.burst * factor, math.max(1, math.floor(a.slots * factor))
 
   local level, at, born = 0, now, now
   local all, before = {}, {}
@@ -79,7 +79,7 @@ local function class(key, arg, p)
   for _, e in ipairs(all) do
     held, caps = held + e.held, caps + e.cap
   end
-  level = math.max(-a.burst, math.min(level + rate * math.max(0, now - at) / 1000000 - a.taken, a.burst - held))
+  level = math.max(-a.burst, math.min(level + rate * math.max(0, now - at) / 1000000 - a.taken, burst - held))
   local function keep()
     redis.call('HSET', key, '.', string.format('%.6f %.0f %.0f', level, now, born))
     redis.call('PEXPIRE', key, 86400000)
@@ -107,8 +107,8 @@ local function class(key, arg, p)
       reserved = reserved + e.owed
     end
   end
-  local room = level - math.min(reserved, a.burst / 4)
-  local granted = math.max(0, math.min(math.max(a.head, a.burst / 2 * portion / rate) - a.held, room))
+  local room = level - math.min(reserved, burst / 4)
+  local granted = math.max(0, math.min(math.max(a.head, burst / 2 * portion / rate) - a.held, room))
   if a.held + granted < a.head then
     granted = 0
     if room > 0 then

@@ -227,3 +227,19 @@ func TestClientsCountTheSame(t *testing.T) {
 		t.Errorf("%g of 400 slots for three of five clients", v[3])
 	}
 }
+
+// BenchmarkShare is what one asking costs Redis, for one class of a hundred processes.
+func BenchmarkShare(b *testing.B) {
+	do := connect(b, engines.SharedRedis(b).Addr())
+	c := patient(unique("bench"), nil)
+	var all []*Throttle
+	for range 100 {
+		all = append(all, mustNew(b, c, do))
+	}
+	for i := 0; b.Loop(); i++ {
+		th := all[i%len(all)]
+		if _, err := th.share(b.Context(), []*asking{{class: th.classes[Bulk], cap: 5, used: 5, head: 10, need: 100, demand: float64(i % 300), weight: 1 + i%3}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

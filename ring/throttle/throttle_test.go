@@ -261,10 +261,10 @@ func TestIdle(t *testing.T) {
 	if done, err = th.Admit(t.Context(), Work{Class: Serving}, 5); err != nil {
 		t.Fatal(err)
 	}
-	done(0, nil)
 	if held() != 2 {
 		t.Error("there is no lease")
 	}
+	done(0, nil)
 	stop()
 	if held() != 1 {
 		t.Error("the lease is not given back")
@@ -297,6 +297,6 @@ func child() {
 // mortal is a configuration whose leases end soon.
 func mortal(name string) Config {
 	c := patient(name, map[string]Class{"x": {OperationsPerSecond: 2000, Burst: 2000, Concurrency: 16, MaxWait: time.Hour}})
-	c.Lease, c.LocalFraction = 1500*time.Millisecond, 0.01
+	c.Lease, c.LocalFraction = 4*time.Second, 0.01
 	return c
 }

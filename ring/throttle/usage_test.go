@@ -36,16 +36,22 @@ func TestUsage(t *testing.T) {
 		return m
 	}
 	both := func(u Usage) bool { return u.OperationsPerSecond > 0 && u.P50 > 0 && u.P99 >= u.P50 && u.Mean > 0 }
+	var seen Usage
 	eventually(t, "the work is not seen from both processes", func() bool {
 		x, y := report(a), report(b)
+		seen = x[shop]
 		return both(x[shop]) && both(x[fleet]) && both(y[shop]) && both(y[fleet])
 	})
-	if u := report(a)[shop]; u.P50 < 800*time.Microsecond || u.P99 > 1300*time.Microsecond { // each says that it took 1 ms
-		t.Errorf("%+v", u)
+	if seen.P50 < 800*time.Microsecond || seen.P99 > 1300*time.Microsecond { // each says that it took 1 ms
+		t.Errorf("%+v", seen)
 	}
-	if r, err := a.Usage(t.Context()); err != nil || r.Processes != 2 || len(r.Classes) != 4 || r.Classes[3].Class != "x" || r.Classes[3].OperationsPerSecond != 1e5 || r.Classes[3].Concurrency != 60 {
-		t.Errorf("%+v %v", r, err)
-	}
+	eventually(t, "two processes are not two", func() bool {
+		r, err := a.Usage(t.Context())
+		if err != nil || len(r.Classes) != 4 || r.Classes[3] != (ClassUsage{"x", 1e5, 60, 1}) {
+			t.Fatalf("%+v %v", r, err)
+		}
+		return r.Processes == 2
+	})
 	r, err := b.Usage(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +62,7 @@ func TestUsage(t *testing.T) {
 		sums[u.Class] += u.OperationsPerSecond
 	}
 	for _, u := range by {
-		if u.Client != "" || math.Abs(u.OperationsPerSecond-sums[u.Class]) > 1e-6 || u.P99 < 800*time.Microsecond {
+		if u.Client != "" || math.Abs(u.OperationsPerSecond-sums[u.Class]) > 1e-6 || u.RequestsPerSecond > 0 && u.P99 < 800*time.Microsecond {
 			t.Errorf("%+v of %v", u, sums)
 		}
 	}
