@@ -12,6 +12,7 @@ import (
 type answerWriter struct {
 	*bufio.Writer
 	zip *gzip.Writer
+	to  http.ResponseWriter
 }
 
 // answer begins a 200.
@@ -21,14 +22,27 @@ func answer(w http.ResponseWriter, r *http.Request, contentType string) *answerW
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept, Accept-Encoding, Authorization")
 	if r.Method == http.MethodHead || !takesGzip(r) {
-		return &answerWriter{Writer: bufio.NewWriterSize(w, 32<<10)}
+		return &answerWriter{Writer: bufio.NewWriterSize(w, 32<<10), to: w}
 	}
 	h.Set("Content-Encoding", "gzip")
 	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		panic(err) // constant level
 	}
-	return &answerWriter{Writer: bufio.NewWriterSize(z, 32<<10), zip: z}
+	return &answerWriter{Writer: bufio.NewWriterSize(z, 32<<10), zip: z, to: w}
+}
+
+// flush hands what was written to the client now.
+func (a *answerWriter) flush() error {
+	if err := a.Flush(); err != nil {
+		return err
+	}
+	if a.zip != nil {
+		if err := a.zip.Flush(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(a.to).Flush()
 }
 
 // end writes what is left. Errors are those of a connection that broke: nobody is there to be told.

@@ -58,6 +58,9 @@ type Config struct {
 	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
 	DiscoverySpan time.Duration `yaml:"discovery_span"`
 
+	// Operators are accounts whose admin keys see in /v1/qps what all accounts ask for, and the roles themselves. Without it each account sees its own clients.
+	Operators []string `yaml:"operators"`
+
 	// RequestTimeout bounds the work for one request. It ends before the server's own write timeout.
 	RequestTimeout time.Duration `yaml:"request_timeout"`
 	// ShutdownTimeout bounds the wait for requests under way when the server ends.
@@ -152,8 +155,8 @@ type Deps struct {
 	Store Store
 	// Rollups is the store's; nil: rollup= is refused.
 	Rollups Rollups
-	// LastSeen returns the time of a node's newest frame in the store, 0 if there is none.
-	LastSeen func(ctx context.Context, account string, node uuid.UUID) (int64, error)
+	// LastSeen is Recent's of the store; with an error it has those nodes that could be read.
+	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
 
@@ -161,6 +164,11 @@ type Deps struct {
 	Series Series
 	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
 	SeriesState func() string
+
+	// Lookup reads rows by key; nil: there is no endpoint for it.
+	Lookup Lookup
+	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
+	Work Work
 
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.

@@ -56,7 +56,7 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 	t.Helper()
 	f := &fixture{T: t, store: store, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(redis, api.Deps{Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
+	f.start(redis, api.Deps{Lookup: lookupTables(f.account("acme")), Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }
@@ -85,8 +85,8 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 	t.Cleanup(reader.Close)
 
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
-		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read}}}},
+		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read, account.Admin}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +98,9 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 	}
 	deps.Admit = account.NewDoor(registry.Authenticate).Admit
 	deps.Recent, deps.Miss, deps.RecentReady = reader, recent.ErrMiss, reader.Ping
+	if deps.Work == nil {
+		deps.Work = f.work
+	}
 	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
 	f.server, err = api.New(c, deps)
 	if err != nil {
@@ -150,11 +153,16 @@ type reply struct {
 
 func (f *fixture) ask(key, path string, query url.Values, header ...string) reply {
 	f.Helper()
+	return f.send(http.MethodGet, key, path, query, nil, header...)
+}
+
+func (f *fixture) send(method, key, path string, query url.Values, content io.Reader, header ...string) reply {
+	f.Helper()
 	address := "http://" + f.server.Addr() + path
 	if query != nil {
 		address += "?" + query.Encode()
 	}
-	r, err := http.NewRequest(http.MethodGet, address, nil)
+	r, err := http.NewRequest(method, address, content)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -309,10 +317,14 @@ func TestOtherAccount(t *testing.T) {
 	walked := 0
 	for _, pattern := range f.server.Patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
-		if !strings.HasPrefix(path, "/v1/") || method != http.MethodGet || path == "/v1/openapi.yaml" { // the last is documentation, for everybody
+		if !strings.HasPrefix(path, "/v1/") || path == "/v1/openapi.yaml" { // the last is documentation, for everybody
 			continue
 		}
 		walked++
+		if method == http.MethodPost {
+			f.walkLookup(path)
+			continue
+		}
 		for _, n := range f.nodes {
 			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster, "{datacenter}", n.Identity.Datacenter).Replace(path)
 			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {

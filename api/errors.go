@@ -20,15 +20,15 @@ type Error struct {
 	Field   string `json:"field,omitempty"` // the part of the request that is wrong
 	Message string `json:"message"`         // one sentence for people, with the remedy
 
-	retryAfter int // seconds, 0: no such header
-	cause      error
+	RetryAfter int   `json:"-"` // seconds, 0: no such header
+	Cause      error `json:"-"` // for the log
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns what lies behind it, which clients do not see.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.Cause }
 
 // bad is a 400 that names the field.
 func bad(reason, field, format string, args ...any) *Error {
@@ -43,7 +43,7 @@ func asError(ctx context.Context, err error) *Error {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &many):
-		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_wrong_keys", Message: many.Error(), retryAfter: int(many.After.Seconds()) + 1}
+		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_wrong_keys", Message: many.Error(), RetryAfter: int(many.After.Seconds()) + 1}
 	case errors.Is(err, account.ErrNoKey):
 		return &Error{Status: http.StatusUnauthorized, Reason: "no_key", Field: "Authorization", Message: err.Error()}
 	case errors.Is(err, account.ErrUnknownKey):
@@ -55,11 +55,11 @@ func asError(ctx context.Context, err error) *Error {
 	case errors.Is(err, account.ErrNetwork):
 		return &Error{Status: http.StatusForbidden, Reason: "network", Field: "Authorization", Message: err.Error()}
 	case errors.Is(err, account.ErrKeysAway):
-		return &Error{Status: http.StatusServiceUnavailable, Reason: "key_check", Field: "Authorization", Message: err.Error(), retryAfter: 5}
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "key_check", Field: "Authorization", Message: err.Error(), RetryAfter: 5}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", cause: err}
+		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", Cause: err}
 	}
-	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer just now: try again in a moment; /-/ready says more", retryAfter: 5, cause: err}
+	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer just now: try again in a moment; /-/ready says more", RetryAfter: 5, Cause: err}
 }
 
 func writeError(w http.ResponseWriter, e *Error) {
@@ -69,8 +69,8 @@ func writeError(w http.ResponseWriter, e *Error) {
 		h.Set("WWW-Authenticate", `Bearer realm="ringwatch"`)
 		h.Add("WWW-Authenticate", `Basic realm="ringwatch"`)
 	}
-	if e.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(e.retryAfter))
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	w.WriteHeader(e.Status)
 	_ = json.NewEncoder(w).Encode(map[string]*Error{"error": e}) // a client that went away misses nothing

@@ -30,6 +30,7 @@ type metrics struct {
 	points    prometheus.Counter
 	partial   prometheus.Counter
 	flights   prometheus.Counter
+	lookups   *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -41,6 +42,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		partial:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_partial_answers_total", Help: "Answers that lack something which is stored, because it cannot be read."}),
 	}
 	m.flights = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_flights_total", Help: "Readings of a node's values; requests that want the same at the same time share one."})
+	m.lookups = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_lookup_keys_total", Help: "Keys of lookups that were answered, by result (found, missing, failed)."}, []string{"result"})
+	for _, result := range []string{"found", "missing", "failed"} {
+		m.lookups.WithLabelValues(result)
+	}
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)
 	}
@@ -48,6 +53,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.reads.WithLabelValues(call, fromRecent)
 		m.reads.WithLabelValues(call, fromStore)
 	}
-	reg.MustRegister(m.reads, m.fallbacks, m.failures, m.points, m.partial, m.flights)
+	reg.MustRegister(m.reads, m.fallbacks, m.failures, m.points, m.partial, m.flights, m.lookups)
 	return m
 }

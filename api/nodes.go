@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
 )
@@ -84,10 +81,7 @@ func (s *Server) describe(ctx context.Context, p account.Principal) ([]nodeAnswe
 	return answers, nil
 }
 
-// lastSeenAtOnce is how many nodes the store is asked about at a time.
-const lastSeenAtOnce = 16
-
-// lastSeen asks the recent source for all nodes at once, and the store for those of which it knows nothing fresh.
+// lastSeen asks the recent source for all nodes at once, and the store at once for those of which it knows nothing fresh.
 func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (map[uuid.UUID]int64, error) {
 	seen := map[uuid.UUID]int64{}
 	now := s.config.Clock().UnixMilli()
@@ -107,38 +101,28 @@ func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node)
 			s.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
 		}
 	}
-	var mu sync.Mutex
-	var asked atomic.Bool
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(lastSeenAtOnce)
+	var stale []uuid.UUID
 	for i := range nodes {
 		n := &nodes[i]
-		mu.Lock()
-		at, known := seen[n.ID]
-		mu.Unlock()
-		if known && now-at <= lateIntervals*n.Interval {
-			continue
+		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
+			stale = append(stale, n.ID)
 		}
-		asked.Store(true)
-		g.Go(func() error {
-			stored, err := s.deps.LastSeen(ctx, accountName, n.ID)
-			if err != nil {
-				if known {
-					return nil // old, and said to be
-				}
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			seen[n.ID] = max(at, stored)
-			return nil
-		})
 	}
-	err := g.Wait()
-	if asked.Load() {
-		s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
+	if len(stale) == 0 {
+		return seen, nil
 	}
-	return seen, err
+	s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
+	stored, err := s.deps.LastSeen(ctx, accountName, stale)
+	for _, id := range stale {
+		at, found := stored[id]
+		if _, known := seen[id]; err != nil && !found && !known {
+			return nil, err
+		}
+		if found {
+			seen[id] = max(seen[id], at)
+		}
+	}
+	return seen, nil // what is old is said to be
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {

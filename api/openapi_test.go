@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -60,7 +61,7 @@ func TestOpenAPI(t *testing.T) {
 		"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`, `{__name__=~"cassandra_table_.+"}`},
 		"match[]": {`{cluster="fleet-0"}`, "cassandra_compaction_pending_tasks"},
 		"from":    {fmt.Sprint(now - 50_000), time.UnixMilli(now - 3600_000).UTC().Format(time.RFC3339)}, "to": {fmt.Sprint(now)},
-		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"},
+		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 	}}
 	for _, path := range slices.Sorted(func(yield func(string) bool) {
 		for path := range doc.Paths.Map() {
@@ -69,21 +70,22 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}) {
-		op := doc.Paths.Find(path).Get
-		t.Run(op.OperationID, func(t *testing.T) {
-			g.T = t
-			ok := 0
-			for range 60 {
-				if g.call(path, op, 0) == http.StatusOK {
-					ok++
+		for method, op := range doc.Paths.Find(path).Operations() {
+			t.Run(op.OperationID, func(t *testing.T) {
+				g.T, g.method = t, method
+				ok := 0
+				for range 60 {
+					if g.call(path, op, 0) == http.StatusOK {
+						ok++
+					}
+					g.call(path, op, 0.4)
 				}
-				g.call(path, op, 0.4)
-			}
-			if ok == 0 {
-				t.Error("no good request succeeds")
-			}
-			g.parametersAreDescribed(path, op)
-		})
+				if ok == 0 {
+					t.Error("no good request succeeds")
+				}
+				g.parametersAreDescribed(path, op)
+			})
+		}
 	}
 }
 
@@ -91,7 +93,28 @@ func TestOpenAPI(t *testing.T) {
 type caller struct {
 	*fixture
 	*rand.Rand
-	good map[string][]string // values by parameter
+	method string
+	good   map[string][]string // values by parameter
+}
+
+// The bodies of requests that have one.
+var (
+	goodBodies    = []string{`{"keys":[1]}`, `{"keys":["1", 2, 99], "columns":["name"], "rows":1, "timeout":"5s"}`, `{"keys":[{"id":2}], "class":"bulk"}`}
+	hostileBodies = []string{"", " ", "null", "[]", "{}", `{"keys":[]}`, `{"keys":7}`, `{"keys":[1], "nosuch":1}`, `{"keys":[1]} {}`, `{"keys":[1], "rows":0}`, `{"keys":[1], "rows":1e99}`, `{"keys":[1], "timeout":"soon"}`,
+		`{"keys":[1], "timeout":"1h"}`, `{"keys":[1], "columns":["secret"]}`, `{"keys":[1], "columns":"name"}`, `{"keys":[1], "class":7}`, `{"keys":["\xff"]}`, `{"keys":[` + strings.Repeat("[", 5000), `{"keys":[` + strings.Repeat("1,", 2000) + `1]}`,
+		`{"keys":[{"a":{"b":null}}]}`, "\x00", `{"keys":["` + strings.Repeat("x", 70_000) + `"]}`, `{"keys":[1]`}
+)
+
+// body returns a request's body, nil if it has none.
+func (g *caller) body(op *openapi3.Operation, bad float64) io.Reader {
+	if op.RequestBody == nil {
+		return nil
+	}
+	list := goodBodies
+	if g.Float64() < bad {
+		list = hostileBodies
+	}
+	return strings.NewReader(list[g.IntN(len(list))])
 }
 
 var hostile = []string{"", " ", "%", "nowhere", "../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999", "1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}", strings.Repeat("x", 3000)}
@@ -133,7 +156,11 @@ func (g *caller) call(path string, op *openapi3.Operation, bad float64) int {
 	if g.Float64() < bad/4 {
 		query.Set("nosuch", "1")
 	}
-	r := g.ask(acmeKey, path, query)
+	var header []string
+	if op.RequestBody != nil && g.IntN(3) == 0 {
+		header = []string{"Accept", "application/x-ndjson"}
+	}
+	r := g.send(g.method, acmeKey, path, query, g.body(op, bad), header...)
 	what := fmt.Sprintf("%s?%s: %d %.300s", path, query.Encode(), r.status, r.body)
 	if r.status >= 500 {
 		g.Errorf("failed: %s", what)
@@ -178,7 +205,7 @@ func (g *caller) parametersAreDescribed(path string, op *openapi3.Operation) {
 			described = append(described, p.Name)
 		}
 	}
-	r := g.ask(acmeKey, path, url.Values{"nosuch": {"1"}})
+	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0))
 	_, list, _ := strings.Cut(string(r.body), "there are ")
 	list, _, _ = strings.Cut(list, `"`)
 	var served []string

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,14 +20,15 @@ import (
 type route struct {
 	pattern string
 	open    http.HandlerFunc // for everybody
-	scoped  scopedHandler    // for keys with the read scope
+	scoped  scopedHandler    // for keys with the scope
+	scope   account.Scope    // empty: read
 }
 
 // scopedHandler answers for an account. It writes nothing before it is sure of success and returns an error otherwise.
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return append(s.seriesRoutes(), []route{
+	return append(slices.Concat(s.seriesRoutes(), s.lookupRoutes(), s.qpsRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},
@@ -56,19 +59,19 @@ func (s *Server) handler() http.Handler {
 	for _, r := range s.routes() {
 		h := r.open
 		if r.scoped != nil {
-			h = s.admit(r.scoped)
+			h = s.admit(cmp.Or(r.scope, account.Read), r.scoped)
 		}
 		mux.HandleFunc(r.pattern, h)
 	}
 	return s.observer.Wrap(mux, missing(mux))
 }
 
-// admit lets a handler answer for the account of the request's key.
-func (s *Server) admit(h scopedHandler) http.HandlerFunc {
+// admit lets a handler answer for the account of the request's key, if that has the scope.
+func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
 		defer cancel()
-		p, err := s.enter(w, r)
+		p, err := s.enter(w, r, scope)
 		if err == nil {
 			err = h(w, r.WithContext(ctx), p)
 		}
@@ -77,14 +80,14 @@ func (s *Server) admit(h scopedHandler) http.HandlerFunc {
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.cause)
+			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
 		}
 		writeError(w, e)
 	}
 }
 
 // enter returns who a request comes from if it may be answered: its size, its key and the account's limits are right.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) (account.Principal, error) {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Scope) (account.Principal, error) {
 	if n := len(r.URL.RawQuery); n > s.config.MaxQueryBytes {
 		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes where %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
 	}
@@ -97,8 +100,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (account.Principa
 		return p, err
 	}
 	front.Admitted(r.Context(), p.Account, p.Key())
-	if !p.Can(account.Read) {
-		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: "this key may not read: use one with the scope read"}
+	if !p.Can(scope) {
+		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
 	}
 	if s.deps.Limit == nil {
 		return p, nil
@@ -112,7 +115,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (account.Principa
 		if whose != "account" {
 			field, message = "id", fmt.Sprintf("account %s asks too often for this node: ask again in %s", p.Account, wait(after))
 		}
-		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, retryAfter: int(math.Ceil(after.Seconds()))}
+		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, RetryAfter: int(math.Ceil(after.Seconds()))}
 	}
 	return p, nil
 }
@@ -122,15 +125,17 @@ func wait(d time.Duration) time.Duration {
 	return max(d.Round(100*time.Millisecond), 100*time.Millisecond)
 }
 
-// missing answers where no route is: 405 if there is one for GET, else 404.
+// missing answers where no route is: 405 if there is one for another method, else 404.
 func missing(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		get := r.Clone(r.Context())
-		get.Method = http.MethodGet
-		if _, pattern := mux.Handler(get); pattern != "" && r.Method != http.MethodGet {
-			w.Header().Set("Allow", "GET, HEAD")
-			writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use GET"})
-			return
+		for _, other := range []struct{ method, allow string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
+			try := r.Clone(r.Context())
+			try.Method = other.method
+			if _, pattern := mux.Handler(try); pattern != "" && r.Method != other.method {
+				w.Header().Set("Allow", other.allow)
+				writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use " + other.method})
+				return
+			}
 		}
 		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "there is nothing here: / lists what there is"})
 	})

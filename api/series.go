@@ -171,7 +171,7 @@ func (s *Server) selection(values url.Values, p account.Principal) (found *serie
 	}
 	found, err = s.deps.Series.Select(p.Account, series.Query{From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
-		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", retryAfter: 5, cause: err}
+		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", RetryAfter: 5, Cause: err}
 	}
 	return found, limit, err
 }

@@ -74,7 +74,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 			list, report, err := f.db.ReadRollup(ctx, account, node, level, from, to, matchers...)
 			return list, report.Missing(), err
 		},
-		Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
+		Lookup: lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f
 }

@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"front":   {},
 	"limit":   {},
 	"ring":    {},
+	"lookup":  {"ring"},
 	"ingest":  {"frame", "account", "front", "stream"},
 	"store":   {"frame", "window", "rollup", "ring"},
 	"recent":  {"frame", "window"},
@@ -86,7 +87,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

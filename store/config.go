@@ -10,8 +10,10 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/ring"
 )
 
 // Config is how a store finds its Cassandra and how long it keeps what.
@@ -47,6 +49,13 @@ type Config struct {
 	// InFlight is how many frames are written at once.
 	InFlight int
 
+	// Ring is how many partitions at once are read, at Consistency and in Datacenter.
+	Ring ring.Config `yaml:"-"`
+	// Admit is asked before what can wait: what the API reads, and bulk work. nil: all may begin. Frames are written and windows closed without it.
+	Admit ring.Admit `yaml:"-"`
+	// Registerer takes the ring's metrics; nil: nobody.
+	Registerer prometheus.Registerer `yaml:"-"`
+
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// Log takes what an operator should know; nil: slog.Default().
@@ -69,6 +78,7 @@ func DefaultConfig() Config {
 		Grace:             20 * time.Second,
 		Timeout:           5 * time.Second,
 		InFlight:          64,
+		Ring:              ring.DefaultConfig(),
 	}
 }
 

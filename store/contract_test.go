@@ -238,7 +238,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
 				t.Fatalf("latest: %v %s", err, d)
 			}
-			if seen, err := s.store.LastSeen(t.Context(), "acme", n.ID); err != nil || seen != newest[i].At {
+			if seen, err := s.store.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 || seen[n.ID] != newest[i].At {
 				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
 			}
 		}

@@ -93,7 +93,7 @@ func clockTime(millis int64) string { return time.UnixMilli(millis).UTC().Format
 
 func (s *Store) readCutovers(ctx context.Context) ([]Cutover, error) {
 	var list []Cutover
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	err := s.each(unmarked(ctx), func(scan func(...any) bool) bool {
 		var c Cutover
 		if !scan(&c.At, &c.Generation, &c.By, &c.Written) {
 			return false

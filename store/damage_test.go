@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -78,7 +79,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	if frames, err = s.LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
-	if seen, err := s.LastSeen(t.Context(), "acme", n.ID); err != nil || seen != sent[0].At {
+	if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != sent[0].At {
 		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen, err, sent[0].At)
 	}
 }

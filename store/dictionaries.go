@@ -52,6 +52,7 @@ func (s *Store) tellWritten(ctx context.Context, w *window.Window, list []window
 // DictionariesWritten returns the dictionaries that were written since a time, in milliseconds since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
 // that is under way must be allowed for: ask from two minutes earlier. What was written more than a day ago is not found here any more.
 func (s *Store) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+	ctx = dashboard(ctx, account)
 	var list []window.DictionaryID
 	now := s.millis() + aheadMillis
 	since = max(since, now-aheadMillis-WrittenFor.Milliseconds())
@@ -79,6 +80,7 @@ func (s *Store) DictionariesWritten(ctx context.Context, account string, since i
 
 // DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
 func (s *Store) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+	ctx = dashboard(ctx, account)
 	var list []window.DictionaryID
 	err := s.each(ctx, func(scan func(...any) bool) bool {
 		var day int64
@@ -108,6 +110,7 @@ const dictionariesAlone = 2
 
 // ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be read. They do not enter the store's own cache.
 func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+	ctx = dashboard(ctx, account)
 	byDay := map[int64]map[window.Hash]string{} // keys
 	for _, id := range ids {
 		if byDay[id.Day] == nil {

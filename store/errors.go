@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
 var (
@@ -35,14 +37,14 @@ var (
 )
 
 // Retryable reports whether the same call may succeed later without anybody changing anything: Cassandra is away, overloaded, starting or did not answer in
-// time. What Cassandra refuses for what it is (bad credentials, missing tables, missing rights) is not, nor is the end of a context.
+// time, or the throttle had no room. What Cassandra refuses for what it is (bad credentials, missing tables, missing rights) is not, nor is the end of a context.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
 	for _, known := range []error{
 		ErrNotConnected, ErrCutovers, ErrDisagreement, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
-		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
+		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, throttle.ErrThrottled, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
 	} {
 		if errors.Is(err, known) {
 			return true

@@ -79,6 +79,7 @@ const (
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta frame, its key frame before it: enough for window.Build and
 // Latest. If the newest one's key frame is not there it is the newest that can be read. None: no frames and no error.
 func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error) {
+	ctx = dashboard(ctx, account)
 	now := s.millis()
 	for w := frame.WindowOf(now + aheadMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
 		frames, err := s.latestIn(ctx, account, node, w)

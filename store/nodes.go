@@ -20,6 +20,7 @@ type Node struct {
 
 // Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL is forgotten.
 func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
+	ctx = dashboard(ctx, account)
 	var nodes []Node
 	err := s.each(ctx, func(scan func(...any) bool) bool {
 		n := Node{Node: window.Node{Account: account}}
@@ -37,29 +38,4 @@ func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
 		return true
 	}, "SELECT cluster, node, datacenter, rack, facts, interval_ms, last_key FROM "+s.table(nodesTable)+" WHERE account = ?", account)
 	return nodes, err
-}
-
-// LastSeen returns when the node's newest stored frame was made, milliseconds since the Unix epoch: exactly if that is at most 15 minutes ago, else to the
-// key frame before it. 0: never, or longer ago than the raw TTL.
-func (s *Store) LastSeen(ctx context.Context, account string, node uuid.UUID) (int64, error) {
-	now := s.millis()
-	for w := frame.WindowOf(now + aheadMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
-		var at int64
-		err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&at) },
-			"SELECT at FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ? LIMIT 1", account, gocql.UUID(node), w)
-		if err != nil || at != 0 {
-			return at, err
-		}
-	}
-	nodes, err := s.Nodes(ctx, account)
-	if err != nil {
-		return 0, err
-	}
-	var last int64
-	for _, n := range nodes { // a node that moved to another cluster name is there twice
-		if n.ID == node {
-			last = max(last, n.LastKey)
-		}
-	}
-	return last, nil
 }

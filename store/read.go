@@ -52,6 +52,7 @@ const readsInFlight = 8
 // instant once. Windows that are closed come from raw, others from fresh if they lie within its TTL. What cannot be decoded is left out and reported;
 // the error is Cassandra's.
 func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
+	ctx = dashboard(ctx, account)
 	var report ReadReport
 	now := s.millis()
 	from = max(from, now-s.config.RawTTL.Milliseconds())

@@ -27,7 +27,7 @@ func (w *Writer) finish(ctx context.Context, k windowKey, o *openWindow, frames 
 			return nil
 		}
 		start := level.Start(k.start)
-		if err := w.store.RollUp(ctx, k.account, k.node, level, start); err != nil {
+		if err := w.store.RollUp(rolling(ctx), k.account, k.node, level, start); err != nil {
 			return err
 		}
 	}

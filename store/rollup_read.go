@@ -27,6 +27,7 @@ const pendingMillis = 2 * dayMillis
 // that are not over, or so lately that late frames may come, are computed from the finer level, five minutes that are not closed from their frames: so the
 // answer ends where Read's does. What cannot be decoded is left out and reported; the error is Cassandra's.
 func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
+	ctx = dashboard(ctx, account)
 	var report ReadReport
 	now := s.millis()
 	ttl := s.config.rollupTable(level).ttl.Milliseconds()

@@ -157,9 +157,7 @@ func (s *Store) writeRollup(ctx context.Context, account string, node uuid.UUID,
 			size += len(c.Blob)
 			n++
 		}
-		err := batch.ExecContext(ctx)
-		s.note(err)
-		if err != nil {
+		if err := s.run(ctx, t.name, batch.ExecContext); err != nil {
 			return err
 		}
 		s.metrics.RollupBytes.WithLabelValues(r.Name).Add(float64(size))

@@ -79,9 +79,7 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 	flush := func() {
 		if b := batch; b != nil {
 			eg.Go(func() error {
-				err := b.ExecContext(gctx)
-				g.note(err)
-				return err
+				return g.run(gctx, g.samples, b.ExecContext)
 			})
 		}
 		batch, size = nil, 0
@@ -159,12 +157,7 @@ func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) b
 	if err != nil {
 		return err
 	}
-	iter := session.Query(statement, args...).PageSize(samplesInPage).IterContext(ctx)
-	for row(iter.Scan) {
-	}
-	err = iter.Close()
-	g.note(err)
-	return err
+	return g.scan(ctx, session.Query(statement, args...).PageSize(samplesInPage), row)
 }
 
 func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {

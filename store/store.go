@@ -20,6 +20,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -31,6 +32,9 @@ type Store struct {
 
 	mu      sync.RWMutex
 	session *gocql.Session
+
+	reading sync.Mutex
+	reader  *ring.Reader // once somebody has read many partitions at once
 
 	applying   hold                  // why the tables are not there yet
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
@@ -102,6 +106,12 @@ func (s *Store) Connect(ctx context.Context) error {
 
 // Close ends the connection.
 func (s *Store) Close() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.reader != nil {
+		s.reader.Close()
+		s.reader = nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session != nil {
@@ -125,11 +135,11 @@ func (s *Store) table(name string) string { return s.config.Keyspace + "." + nam
 // exec runs a statement.
 func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
 	session, err := s.cql()
-	if err == nil {
-		err = session.Query(statement, args...).ExecContext(ctx)
+	if err != nil {
+		s.note(err)
+		return err
 	}
-	s.note(err)
-	return err
+	return s.run(ctx, tableOf(statement), session.Query(statement, args...).ExecContext)
 }
 
 // each runs a query and calls row for each of its rows until it returns false. row gets them by scanning.
@@ -138,12 +148,7 @@ func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) 
 	if err != nil {
 		return err
 	}
-	iter := session.Query(statement, args...).IterContext(ctx)
-	for row(iter.Scan) {
-	}
-	err = iter.Close()
-	s.note(err)
-	return err
+	return s.scan(ctx, session.Query(statement, args...), row)
 }
 
 // retry calls f until it succeeds, its error is not retryable or ctx ends.

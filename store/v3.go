@@ -50,9 +50,7 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 			for _, c := range columns {
 				batch.Query(insert, account, node, bucket, c.Key, c.Metric, w.Start, c.Blob, ttl)
 			}
-			err := batch.ExecContext(gctx)
-			g.note(err)
-			return err
+			return g.run(gctx, rawTable, batch.ExecContext)
 		})
 	}
 	slices.SortFunc(enc.Columns, func(a, b window.EncodedColumn) int {

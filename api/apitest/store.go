@@ -154,15 +154,17 @@ func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) 
 }
 
 // LastSeen is api.Deps.LastSeen.
-func (s *Store) LastSeen(_ context.Context, account string, node uuid.UUID) (int64, error) {
+func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
-		return 0, ErrDown
+		return nil, ErrDown
 	}
-	newest := int64(0)
-	for at := range s.frames[nodeKey{account, node}] {
-		newest = max(newest, at)
+	newest := map[uuid.UUID]int64{}
+	for _, node := range nodes {
+		for at := range s.frames[nodeKey{account, node}] {
+			newest[node] = max(newest[node], at)
+		}
 	}
 	return newest, nil
 }

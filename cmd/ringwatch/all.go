@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -18,6 +20,8 @@ import (
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
 //	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
 //	reader ──GET──► api.Server ──► recent.Reader ──(miss, or Redis away)──► store.Store
+//
+//	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
 //	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
@@ -33,6 +37,7 @@ type process struct {
 	database    *store.Store                // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
+	throttle    *throttle.Throttle // once a role has asked for it
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
@@ -68,6 +73,16 @@ func together(ctx context.Context, parts ...part) error {
 		g.Go(func() error { return run(ctx) })
 	}
 	return g.Wait()
+}
+
+// beside runs f while the parts run, and returns what it returns.
+func beside(ctx context.Context, parts []part, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- together(ctx, parts...) }()
+	err := f(ctx)
+	cancel()
+	return errors.Join(err, <-ended)
 }
 
 type allCmd struct{ roleFlags }

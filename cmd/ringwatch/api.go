@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"math"
+	"net/http"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
@@ -9,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
@@ -32,8 +36,12 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → Redis, else Cassandra; and HTTP → the index of series ← Cassandra.
+// apiParts wires HTTP → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
+	held, parts, err := p.throttled()
+	if err != nil {
+		return nil, err
+	}
 	db, err := p.openStore(ctx)
 	if err != nil {
 		return nil, err
@@ -42,6 +50,11 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	lookup, more, err := p.lookupParts(held)
+	if err != nil {
+		return nil, err
+	}
+	parts = append(parts, more...)
 	reader, err := recent.NewReader(p.Redis, p.metrics)
 	if err != nil {
 		return nil, err
@@ -57,10 +70,12 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Limit:       limiter.Take,
 		Store:       apiStore{db},
 		Rollups:     apiStore{db}.ReadRollup,
-		LastSeen:    db.LastSeen,
+		LastSeen:    apiStore{db}.LastSeen,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
+		Lookup:      lookup,
+		Work:        apiWork(held),
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
@@ -72,10 +87,10 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.log.Info("api listens", "address", server.Addr())
-	return []part{func(ctx context.Context) error {
+	return append(parts, loader.Run, func(ctx context.Context) error {
 		defer reader.Close()
 		return server.Run(ctx)
-	}, loader.Run}, nil
+	}), nil
 }
 
 // apiStore is store.Store in the words of api.
@@ -83,13 +98,33 @@ type apiStore struct{ *store.Store }
 
 func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
 	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return series, report.Missing(), err
+	return series, report.Missing(), apiError(err)
+}
+
+// LatestFrames and LastSeen are store.Store's.
+func (s apiStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error) {
+	frames, err := s.Store.LatestFrames(ctx, account, node)
+	return frames, apiError(err)
+}
+
+func (s apiStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+	seen, err := s.Store.LastSeen(ctx, account, nodes)
+	return seen, apiError(err)
+}
+
+// apiError makes what the throttle refused a 429.
+func apiError(err error) error {
+	held, ok := errors.AsType[*throttle.Error](err)
+	if !ok {
+		return err
+	}
+	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "there is no room for more reads just now: ask again in a moment, or for less", RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 }
 
 // ReadRollup is store.Store.ReadRollup with its report in words.
 func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	series, report, err := s.Store.ReadRollup(ctx, account, node, level, from, to, matchers...)
-	return series, report.Missing(), err
+	return series, report.Missing(), apiError(err)
 }
 
 // Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
@@ -105,5 +140,5 @@ func (s apiStore) Nodes(ctx context.Context, account string) ([]api.Node, error)
 			nodes = append(nodes, known[i].Node)
 		}
 	}
-	return nodes, err
+	return nodes, apiError(err)
 }

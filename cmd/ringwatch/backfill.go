@@ -27,6 +27,14 @@ func (c *backfillCmd) Run(ctx context.Context) error {
 	if !slices.ContainsFunc(p.Accounts, func(a account.Account) bool { return a.Name == c.Account }) {
 		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.Config, c.Account)}
 	}
+	_, parts, err := p.throttled()
+	if err != nil {
+		return err
+	}
+	return beside(ctx, parts, func(ctx context.Context) error { return c.load(ctx, p) })
+}
+
+func (c *backfillCmd) load(ctx context.Context, p *process) error {
 	db, err := p.openStore(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,43 +114,64 @@ func nearestFile(dir string) (clientFile, error) {
 
 // get asks the API and returns the answer's JSON. Errors are one sentence for people.
 func (c *client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	address := c.base + path
 	if len(query) > 0 {
-		address += "?" + query.Encode()
+		path += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	return c.send(ctx, http.MethodGet, path, nil)
+}
+
+// post is get for what is asked in a body of JSON.
+func (c *client) post(ctx context.Context, path string, body any) ([]byte, error) {
+	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
+	}
+	return c.send(ctx, http.MethodPost, path, bytes.NewReader(text))
+}
+
+func (c *client) send(ctx context.Context, method, path string, content io.Reader) ([]byte, error) {
+	body, _, err := c.exchange(ctx, method, path, content)
+	return body, err
+}
+
+// exchange is send with the answer's header.
+func (c *client) exchange(ctx context.Context, method, path string, content io.Reader) ([]byte, http.Header, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, nil, err
+	}
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	response, err := c.http.Do(request)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
+		return nil, nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
+		return nil, nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
 	case len(body) > maxAnswerBytes:
-		return nil, fmt.Errorf("the answer is larger than %d MB: ask for fewer metrics or a wider --step", maxAnswerBytes>>20)
+		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
 		var refusal struct {
 			Error struct{ Message, Field string }
 		}
 		if json.Unmarshal(body, &refusal) != nil || refusal.Error.Message == "" {
-			return nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
+			return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
 		}
-		return nil, errors.New(plain(refusal.Error.Message))
+		return nil, nil, errors.New(plain(refusal.Error.Message))
 	}
-	return body, nil
+	return body, response.Header, nil
 }
 
 // ask is get with the answer decoded.

@@ -41,6 +41,9 @@ func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	}
 	server, err := api.New(c, api.Deps{
 		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, Rollups: store.Rollups, LastSeen: store.LastSeen, StoreReady: store.Ready,
+		Lookup: apitest.Tables{"acme": {"shop.items": {
+			`"17"`: `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`, `"18"`: `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`, `["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
+		}}}.Read,
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -11,7 +11,10 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/lookup"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -29,6 +32,9 @@ type config struct {
 	Ingest    ingest.Config
 	API       api.Config `yaml:"api"`
 	Series    series.Config
+	Ring      ring.Config
+	Throttle  throttle.Config
+	Lookup    lookup.Config
 	Store     consumerConfig
 	Recent    consumerConfig
 	Log       logConfig
@@ -54,6 +60,9 @@ func defaultConfig() config {
 		Ingest:    ingest.DefaultConfig(),
 		API:       api.DefaultConfig(),
 		Series:    series.DefaultConfig(),
+		Ring:      ring.DefaultConfig(),
+		Throttle:  throttle.DefaultConfig(),
+		Lookup:    lookup.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
 		Log:       logConfig{Level: "info", Format: "text"},
@@ -77,7 +86,8 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
 	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
-		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()), section("log", c.Log.validate()))
+		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
+		section("ring", c.Ring.Validate()), section("throttle", c.Throttle.Validate()), section("lookup", c.validateLookup()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

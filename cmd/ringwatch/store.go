@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -80,6 +82,10 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err := p.topic(ctx); err != nil {
 		return nil, err
 	}
+	_, parts, err := p.throttled()
+	if err != nil {
+		return nil, err
+	}
 	db, err := p.openStore(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +98,7 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []part{consumer.Run, writer.Run}, nil
+	return append(parts, consumer.Run, writer.Run), nil
 }
 
 // openStore connects once per process and sees to the tables.
@@ -116,6 +122,10 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	p.Cassandra.Log, p.Cassandra.Now = p.log, clock
+	p.Cassandra.Ring, p.Cassandra.Registerer = p.Ring, prometheus.WrapRegistererWith(prometheus.Labels{"reader": "store"}, p.metrics)
+	if p.throttle != nil {
+		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)
+	}
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err

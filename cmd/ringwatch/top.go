@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -57,20 +56,17 @@ func (c *topCmd) once(ctx context.Context, out io.Writer) error {
 }
 
 func (c *topCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
-	if c.Every < 100*time.Millisecond {
-		return usageError{errors.New("--every is less than 100ms: the nodes speak every few seconds only")}
-	}
 	api, err := c.client()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a question under way when q is pressed
-	_, err = tea.NewProgram(&topModel{ctx: ctx, api: api, every: c.Every}, append(options, tea.WithContext(ctx))...).Run()
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
-		return nil
-	}
-	return err
+	return live(ctx, api.base, c.Every, func(ctx context.Context) (screen, error) {
+		rows, err := api.top(ctx)
+		if err != nil || len(rows) == 0 {
+			return screen{title: "ringwatch top   0 nodes", text: "no nodes yet"}, err
+		}
+		return screen{title: fmt.Sprintf("ringwatch top   %d nodes", len(rows)), text: topTable(rows)}, nil
+	}, options...)
 }
 
 // topRow is a node in the table. Numbers that are not known are NaN.
@@ -162,79 +158,4 @@ func topTable(rows []topRow) string {
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	return sb.String()
-}
-
-// topModel is the live table.
-type topModel struct {
-	ctx           context.Context
-	api           *client
-	every         time.Duration
-	rows          []topRow
-	asked         bool
-	err           error
-	width, height int
-}
-
-type topAnswer struct {
-	rows []topRow
-	err  error
-}
-
-type topTick struct{}
-
-func (m *topModel) ask() tea.Msg {
-	rows, err := m.api.top(m.ctx)
-	return topAnswer{rows, err}
-}
-
-// Init implements tea.Model.
-func (m *topModel) Init() tea.Cmd { return m.ask }
-
-// Update implements tea.Model.
-func (m *topModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
-	switch message := message.(type) {
-	case tea.KeyPressMsg:
-		switch message.String() {
-		case "q", "ctrl+c", "esc":
-			return m, tea.Quit
-		}
-	case tea.WindowSizeMsg:
-		m.width, m.height = message.Width, message.Height
-	case topTick:
-		return m, m.ask
-	case topAnswer:
-		m.asked, m.err = true, message.err
-		if message.err == nil {
-			m.rows = message.rows
-		}
-		return m, tea.Tick(m.every, func(time.Time) tea.Msg { return topTick{} })
-	}
-	return m, nil
-}
-
-// View implements tea.Model.
-func (m *topModel) View() tea.View {
-	lines := []string{fmt.Sprintf("ringwatch top   %d nodes   q quits", len(m.rows)), ""}
-	switch {
-	case m.err != nil:
-		lines[1] = "What follows is old: " + m.err.Error()
-	case !m.asked:
-		lines[1] = "asking " + m.api.base
-	case len(m.rows) == 0:
-		lines[1] = "no nodes yet"
-	}
-	if len(m.rows) > 0 {
-		lines = append(lines, strings.Split(strings.TrimRight(topTable(m.rows), "\n"), "\n")...)
-	}
-	if m.height > 0 && len(lines) > m.height {
-		lines = lines[:m.height] // the worst come first
-	}
-	for i, line := range lines {
-		if r := []rune(line); m.width > 0 && len(r) > m.width {
-			lines[i] = string(r[:m.width])
-		}
-	}
-	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen = true
-	return v
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// screen is what a live command shows: the first line, and a table whose first rows matter most.
+type screen struct{ title, text string }
+
+// live shows what ask says, again and again, until q.
+func live(ctx context.Context, where string, every time.Duration, ask func(context.Context) (screen, error), options ...tea.ProgramOption) error {
+	if every < 100*time.Millisecond {
+		return usageError{errors.New("--every is less than 100ms: what is shown changes every few seconds only")}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends a question under way when q is pressed
+	_, err := tea.NewProgram(&liveModel{ctx: ctx, ask: ask, every: every, where: where}, append(options, tea.WithContext(ctx))...).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
+		return nil
+	}
+	return err
+}
+
+// liveModel is a screen in bubbletea's words.
+type liveModel struct {
+	ctx           context.Context
+	ask           func(context.Context) (screen, error)
+	every         time.Duration
+	where         string
+	shown         screen
+	err           error
+	width, height int
+}
+
+type liveAnswer struct {
+	screen
+	err error
+}
+
+type liveTick struct{}
+
+func (m *liveModel) question() tea.Msg {
+	s, err := m.ask(m.ctx)
+	return liveAnswer{s, err}
+}
+
+// Init implements tea.Model.
+func (m *liveModel) Init() tea.Cmd { return m.question }
+
+// Update implements tea.Model.
+func (m *liveModel) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch message := message.(type) {
+	case tea.KeyPressMsg:
+		switch message.String() {
+		case "q", "ctrl+c", "esc":
+			return m, tea.Quit
+		}
+	case tea.WindowSizeMsg:
+		m.width, m.height = message.Width, message.Height
+	case liveTick:
+		return m, m.question
+	case liveAnswer:
+		if m.err = message.err; m.err == nil {
+			m.shown = message.screen
+		}
+		return m, tea.Tick(m.every, func(time.Time) tea.Msg { return liveTick{} })
+	}
+	return m, nil
+}
+
+// View implements tea.Model.
+func (m *liveModel) View() tea.View {
+	lines := []string{strings.TrimSpace(m.shown.title + "   q quits"), ""}
+	switch {
+	case m.err != nil:
+		lines[1] = "What follows is old: " + m.err.Error()
+	case m.shown == screen{}:
+		lines[1] = "asking " + m.where
+	}
+	if m.shown.text != "" {
+		lines = append(lines, strings.Split(strings.TrimRight(m.shown.text, "\n"), "\n")...)
+	}
+	if m.height > 0 && len(lines) > m.height {
+		lines = lines[:m.height]
+	}
+	for i, line := range lines {
+		if r := []rune(line); m.width > 0 && len(r) > m.width {
+			lines[i] = string(r[:m.width])
+		}
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	return v
+}

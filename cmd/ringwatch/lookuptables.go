@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/lookup"
+	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/ring/throttle"
+)
+
+// lookupParts wires HTTP → the throttle → the Cassandra that has the tables.
+func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) {
+	c := p.lookupConfig()
+	if !c.On() {
+		return nil, nil, nil
+	}
+	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter), prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return apiLookup(l), []part{l.Run}, nil
+}
+
+// lookupConfig is the section lookup, with the store's Cassandra if it has none of its own.
+func (c *config) lookupConfig() lookup.Config {
+	l := c.Lookup
+	if len(l.Hosts) == 0 {
+		l.Hosts, l.Datacenter, l.Username, l.Password = c.Cassandra.Hosts, c.Cassandra.Datacenter, c.Cassandra.Username, c.Cassandra.Password
+	}
+	return l
+}
+
+// validateLookup also knows which accounts there are.
+func (c *config) validateLookup() error {
+	errs := []error{c.Lookup.Validate()}
+	for _, t := range c.Lookup.Tables {
+		if t.CacheTTL > 0 && c.Ring.CacheBytes == 0 {
+			errs = append(errs, fmt.Errorf("tables %s.cache_ttl: set ring.cache_bytes, which is how much memory rows may take", t.Table))
+		}
+		if _, own := c.Throttle.Classes[t.Class]; !own && !slices.Contains([]string{"", throttle.Serving, throttle.Dashboard, throttle.Bulk}, t.Class) && c.Throttle.DefaultClass == "" {
+			errs = append(errs, fmt.Errorf("tables %s.class: throttle.classes has no class %q", t.Table, t.Class))
+		}
+		for _, name := range t.Accounts {
+			known := slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name })
+			if !known && name != lookup.Everybody {
+				errs = append(errs, fmt.Errorf("tables %s.accounts: there is no account %q in accounts", t.Table, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// admission is throttle.Throttle.Admit in the words of ring.
+func admission(t *throttle.Throttle, datacenter string) ring.Admit {
+	return func(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
+		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace, Table: table, Datacenter: datacenter}, n)
+	}
+}
+
+// apiLookup is lookup.Lookup.Read in the words of api.
+func apiLookup(l *lookup.Lookup) api.Lookup {
+	return func(ctx context.Context, q *api.LookupQuery, take func(i int, a api.LookupAnswer)) error {
+		asked := lookup.Query{Account: q.Account, Client: q.Client, Keyspace: q.Keyspace, Table: q.Table, Columns: q.Columns, Keys: q.Keys, Rows: q.Rows, Class: q.Class}
+		err := l.Read(ctx, &asked, func(i int, a lookup.Answer) {
+			answer := api.LookupAnswer{Rows: a.Rows, More: a.More}
+			if a.Err != nil {
+				answer.Err = apiLookupError(a.Err)
+			}
+			take(i, answer)
+		})
+		if refusal, ok := errors.AsType[*lookup.Error](err); ok {
+			return apiLookupError(refusal)
+		}
+		return err
+	}
+}
+
+// apiLookupError gives each kind of failure its status.
+func apiLookupError(e *lookup.Error) *api.Error {
+	a := &api.Error{Reason: e.Reason, Field: e.Field, Message: e.Message, Cause: errors.Unwrap(e)}
+	switch e.Kind {
+	case lookup.Wrong:
+		a.Status = http.StatusBadRequest
+	case lookup.NotThere:
+		a.Status = http.StatusNotFound
+	case lookup.Busy:
+		a.Status, a.RetryAfter = http.StatusTooManyRequests, int(math.Ceil(e.After.Seconds()))
+	case lookup.Late:
+		a.Status = http.StatusGatewayTimeout
+	default:
+		a.Status, a.RetryAfter = http.StatusServiceUnavailable, 5
+	}
+	return a
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
+
+	"github.com/ringwatch/ringwatch/api"
+)
+
+type qpsCmd struct {
+	clientFlags
+	By    []string      `help:"Add up by class, client, table, datacenter, or several of these with commas between. Without it: all four." placeholder:"PART"`
+	JSON  bool          `name:"json" help:"Print the API's JSON."`
+	Once  bool          `help:"Print one table and exit, as when the output is no terminal."`
+	Every time.Duration `help:"How often to ask again." default:"2s"`
+}
+
+// Help implements kong.HelpProvider.
+func (*qpsCmd) Help() string {
+	return "Shows who asks for how much of Cassandra, in all processes together, as a mean of the last seconds, the most first: operations, requests that ended, operations that wait and that were " +
+		"refused, and what the requests took. LIMIT is the class's, HEALTH the part of it that the cluster's health leaves. The key needs the scope admin; it sees its account's clients, and all if " +
+		"the server's api.operators has the account. q quits.\n\n" +
+		"Example: ringwatch qps\n\nExample: ringwatch qps --by class,client --once"
+}
+
+// Run implements the command.
+func (c *qpsCmd) Run(ctx context.Context) error {
+	if c.JSON || c.Once || !term.IsTerminal(os.Stdout.Fd()) {
+		return c.once(ctx, os.Stdout)
+	}
+	return c.live(ctx)
+}
+
+func (c *qpsCmd) query() url.Values {
+	if len(c.By) == 0 {
+		return nil
+	}
+	return url.Values{"by": {strings.Join(c.By, ",")}}
+}
+
+func (c *qpsCmd) once(ctx context.Context, out io.Writer) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(ctx, out, client, "/v1/qps", c.query())
+	}
+	s, err := client.qps(ctx, c.query())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, s.text)
+	return err
+}
+
+func (c *qpsCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	return live(ctx, client.base, c.Every, func(ctx context.Context) (screen, error) { return client.qps(ctx, c.query()) }, options...)
+}
+
+// qps asks who asks.
+func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
+	path := "/v1/qps"
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	body, header, err := c.exchange(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return screen{}, err
+	}
+	var rows []api.WorkRate
+	if err := json.Unmarshal(body, &rows); err != nil {
+		return screen{}, fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
+	}
+	var operations, waiting float64
+	for i := range rows {
+		operations += rows[i].OperationsPerSecond
+		waiting += rows[i].Waiting
+	}
+	s := screen{title: fmt.Sprintf("ringwatch qps   %s operations/s   %s waiting", human(math.Round(operations), ""), human(waiting, "")), text: qpsTable(rows)}
+	if len(rows) == 0 {
+		s.text = "Nobody whom this key may see has asked for anything in the last seconds.\n"
+	}
+	if header.Get(api.PartialHeader) != "" {
+		s.title += "   of this API server alone"
+		s.text += "Redis does not answer the API, so this is what that server does by itself.\n"
+	}
+	return s, nil
+}
+
+// qpsTable has columns for what is not added up.
+func qpsTable(rows []api.WorkRate) string {
+	type column struct {
+		name string
+		text func(*api.WorkRate) string
+	}
+	seconds := func(of func(*api.WorkRate) float64) func(*api.WorkRate) string {
+		return func(r *api.WorkRate) string {
+			if of(r) == 0 {
+				return "-"
+			}
+			return human(of(r), "seconds")
+		}
+	}
+	columns := []column{
+		{"CLASS", func(r *api.WorkRate) string { return r.Class }},
+		{"CLIENT", func(r *api.WorkRate) string { return r.Client }},
+		{"TABLE", func(r *api.WorkRate) string { return strings.Trim(r.Keyspace+"."+r.Table, ".") }},
+		{"DC", func(r *api.WorkRate) string { return r.Datacenter }},
+		{"OPS/S", func(r *api.WorkRate) string { return rate(r.OperationsPerSecond) }},
+		{"REQ/S", func(r *api.WorkRate) string { return rate(r.RequestsPerSecond) }},
+		{"WAITING", func(r *api.WorkRate) string { return human(r.Waiting, "") }},
+		{"REFUSED/S", func(r *api.WorkRate) string { return rate(r.RefusedPerSecond) }},
+		{"MEAN", seconds(func(r *api.WorkRate) float64 { return r.MeanSeconds })},
+		{"P50", seconds(func(r *api.WorkRate) float64 { return r.P50Seconds })},
+		{"P99", seconds(func(r *api.WorkRate) float64 { return r.P99Seconds })},
+		{"LIMIT", func(r *api.WorkRate) string {
+			if r.LimitPerSecond == 0 {
+				return ""
+			}
+			return human(r.LimitPerSecond, "")
+		}},
+		{"HEALTH", func(r *api.WorkRate) string {
+			if r.LimitPerSecond == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.0f%%", r.HealthFactor*100)
+		}},
+	}
+	columns = slices.DeleteFunc(columns, func(c column) bool {
+		return !slices.ContainsFunc(rows, func(r api.WorkRate) bool { return c.text(&r) != "" })
+	})
+	var sb strings.Builder
+	t := tabwriter.NewWriter(&sb, 0, 0, 2, ' ', 0)
+	line := func(text func(column) string) {
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			if cells[i] = plain(text(c)); cells[i] == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	line(func(c column) string { return c.name })
+	for i := range rows {
+		line(func(c column) string { return c.text(&rows[i]) })
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+	return sb.String()
+}
+
+// rate is a number per second for people.
+func rate(v float64) string {
+	if v >= 100 {
+		return human(math.Round(v), "")
+	}
+	return human(math.Round(v*10)/10, "")
+}
