@@ -39,7 +39,7 @@ type options struct {
 	limit               time.Duration // of p95; half of it, too
 
 	heap, profile string
-	seed               uint64
+	seed          uint64
 }
 
 func main() {
