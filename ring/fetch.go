@@ -371,7 +371,7 @@ func (f *fetch) answered(a *attempt) {
 		return
 	}
 	if a.host != nil && a.left > 0 {
-		a.host.inTime()
+		a.host.inTime(f.r.now())
 	}
 	a.left = 0
 	won := false
@@ -453,6 +453,8 @@ func (f *fetch) lost(a *attempt, err error) {
 		it.by[1] = nil
 		if it.by[0] == nil {
 			items = append(items, i)
+		} else {
+			it.by[0].raced = false // and may be raced again
 		}
 	}
 	if len(items) == 0 {

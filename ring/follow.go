@@ -18,8 +18,10 @@ const (
 	restlessFor  = 30 * time.Second
 	tokensEvery  = 10 * time.Second
 	tokensPerSec = 2000 // more nodes and tokens are read more seldom
-	askFor       = 2 * time.Second
 )
+
+// askFor is how long each node is waited for that is asked about the cluster: all of them in turn, and then all again for longer.
+var askFor = []time.Duration{500 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 
 // follow runs until the reader is closed.
 func (r *Reader) follow() {
@@ -96,17 +98,22 @@ type seen struct {
 
 // askAny asks nodes in turn, the one that answered last first, until one answers or says what is wrong with the question.
 func (r *Reader) askAny(ctx context.Context, ask func(ctx context.Context, id string) error) error {
-	err := gocql.ErrNoConnections
-	for _, id := range r.whomToAsk() {
-		bounded, cancel := context.WithTimeout(ctx, askFor)
-		err = ask(bounded, id)
-		cancel()
-		if err == nil {
-			r.asked.Store(&id)
-			return nil
-		}
-		if ctx.Err() != nil || errors.Is(err, ErrNoTable) || refused(err) {
-			return err
+	err := error(gocql.ErrNoConnections)
+	for _, bound := range askFor {
+		for _, id := range r.whomToAsk() {
+			bounded, cancel := context.WithTimeout(ctx, bound)
+			err = ask(bounded, id)
+			cancel()
+			if err == nil {
+				r.asked.Store(&id)
+				return nil
+			}
+			if ctx.Err() != nil || errors.Is(err, ErrNoTable) || refused(err) {
+				return err
+			}
+			if id != "" && errors.Is(err, context.DeadlineExceeded) {
+				r.hosts.get(id).wasLate(r.now(), 1)
+			}
 		}
 	}
 	return err

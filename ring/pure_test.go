@@ -240,19 +240,25 @@ func TestBudget(t *testing.T) {
 // TestLeftAlone: a node that was late often enough is left alone, for longer each time, until a probe is in time.
 func TestLeftAlone(t *testing.T) {
 	var h health
-	h.wasLate(1, 1)
-	h.wasLate(1, 1)
-	h.inTime()
-	h.wasLate(1, 1)
-	h.wasLate(1, 1)
+	now := int64(lateQuiet)
+	h.wasLate(now, 1)
+	h.wasLate(now, 1)
+	h.inTime(0)
+	h.wasLate(now, 1)
+	h.wasLate(now, 1)
 	if !h.well() {
 		t.Fatal("late twice in a row is enough")
 	}
-	h.wasLate(1, 1)
+	h.inTime(1)
+	h.wasLate(now, lateOften)
+	if !h.well() {
+		t.Fatal("it is left alone although it answered a moment ago")
+	}
+	h.inTime(0)
+	h.wasLate(now, lateOften)
 	if h.well() {
 		t.Fatal("late three times in a row is nothing")
 	}
-	now := int64(1)
 	if h.mayProbe(now) {
 		t.Error("it is asked at once")
 	}
@@ -285,5 +291,42 @@ func TestBlame(t *testing.T) {
 		if got := blameOf(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v is to blame on %d", err, got)
 		}
+	}
+}
+
+// TestPlace: two datacenters, racks of different sizes, as NetworkTopologyStrategy has it. TestPlacement asks Cassandra.
+func TestPlace(t *testing.T) {
+	nodes := []node{
+		{datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r2"}, {datacenter: "dc2", rack: "r1"}, {datacenter: "dc2", rack: "r1"},
+	}
+	ring := []owned{{0, 0}, {5, 3}, {10, 1}, {15, 4}, {20, 2}, {100, 0}}
+	for _, c := range []struct {
+		options    map[string]string
+		datacenter string
+		token      int64
+		want       []int32
+	}{
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "", 0, []int32{0, 2, 3}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "", 10, []int32{1, 2, 4}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc1", 20, []int32{2, 0}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc2", 20, []int32{3}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "3"}, "", 101, []int32{0, 1, 2}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "5"}, "", 1, []int32{1, 2, 0}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "3/1"}, "dc2", 1, nil},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "", -7, []int32{0, 3}},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "dc1", -7, []int32{0}},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "9"}, "", 16, []int32{2, 0, 3, 1, 4}},
+	} {
+		if got := place(nodes, ring, parseReplication(c.options), c.datacenter).of(c.token); !slices.Equal(got, c.want) {
+			t.Errorf("%v in %q: token %d lies on %v, not %v", c.options, c.datacenter, c.token, got, c.want)
+		}
+	}
+	for _, options := range []map[string]string{{"class": "LocalStrategy"}, {"class": "EverywhereStrategy"}, {"class": "SimpleStrategy"}, {"class": "NetworkTopologyStrategy", "dc1": "many"}, nil} {
+		if p := place(nodes, ring, parseReplication(options), ""); p != nil {
+			t.Errorf("%v is placed", options)
+		}
+	}
+	if r := newTopology("org.apache.cassandra.dht.RandomPartitioner", []peer{{id: "a", tokens: []string{"1"}}}, nil).place(replication{kind: simple, factor: 1}, ""); r != nil {
+		t.Error("another partitioner's tokens are placed")
 	}
 }
