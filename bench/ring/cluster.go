@@ -51,6 +51,8 @@ func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *
 		config := engines.CassandraConfig{
 			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
 			Seeds: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))}, Progress: func(s string) { say("%s", s) },
+			Extra:   map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},                 // there is nothing to bring along, and compaction is not what is timed
+			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"}, // the first is how long a seed may take to answer, too
 		}
 		n, err := engines.StartCassandra(ctx, config)
 		if err != nil {
