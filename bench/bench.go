@@ -36,7 +36,7 @@ type Result struct {
 // Add appends a figure.
 func (r *Result) Add(key string, value any) { r.Values = append(r.Values, Value{key, value}) }
 
-// Keep writes the result below dir (bench/results) and prints the RESULT line to w.
+// Keep writes the result below dir (bench/results; empty: nowhere) and prints the RESULT line to w.
 func (r *Result) Keep(w io.Writer, dir string) error {
 	values := map[string]any{}
 	line := "RESULT"
@@ -54,11 +54,13 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'), 0o644); err != nil {
-		return err
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'), 0o644); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintln(w, line)
 	return err

@@ -114,7 +114,7 @@ func tableOf(shape string) string {
 // load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. shape is shapeOf's, keys are routing keys.
 //
 // fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine, once for each, and returns when it has called it for the last time, soon after its context has ended. What it leaves out
-// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called one at a time, from any goroutine, the last call before load returns.
+// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called by the caller's goroutine.
 func (c *rowCache) load(ctx context.Context, shape string, keys []string, ttl time.Duration,
 	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
 	handle := unique.Make(shape)

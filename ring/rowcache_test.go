@@ -16,7 +16,6 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 var cacheColumns = []Column{{Name: "value"}}
@@ -43,14 +42,6 @@ func mustCache(tb testing.TB, bytes int64) *rowCache {
 		tb.Fatal(err)
 	}
 	return c
-}
-
-func counted(c prometheus.Counter) float64 {
-	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		panic(err)
-	}
-	return m.Counter.GetValue()
 }
 
 const cacheTable = "shop.items"
@@ -155,7 +146,7 @@ func TestCacheKeeps(t *testing.T) {
 	}
 	want := map[string]float64{"kept": 3 + 1, "joined": 0, "read": 4 + 1 + 1 + 2 + 1 + 1 + 1}
 	for by, n := range want {
-		if got := counted(c.metrics.keys.WithLabelValues(cacheTable, by)); got != n {
+		if got := count(c.metrics.keys.WithLabelValues(cacheTable, by)); got != n {
 			t.Errorf("counted %v keys %s, want %v", got, by, n)
 		}
 	}
@@ -293,7 +284,7 @@ func TestCacheJoins(t *testing.T) {
 		if valueOf(b.got[0]) != "two" || valueOf(b.got[1]) != "three" || len(b.got) != 3 || b.got[2].Err != nil || valueOf(d.got[0]) != "three" || len(d.got) != 2 {
 			t.Errorf("got %+v and %+v", b.got, d.got)
 		}
-		if got := counted(c.metrics.of(cacheTable).joined); got != 4 {
+		if got := count(c.metrics.of(cacheTable).joined); got != 4 {
 			t.Errorf("counted %v joins", got)
 		}
 	})
@@ -500,7 +491,7 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	joined.Store(int64(counted(c.metrics.of(cacheTable).joined)))
+	joined.Store(int64(count(c.metrics.of(cacheTable).joined)))
 	if kept.Load() == 0 || joined.Load() == 0 {
 		t.Errorf("%d answers were kept ones, %d joined: this tested nothing", kept.Load(), joined.Load())
 	}

@@ -78,12 +78,12 @@ func TestBounded(t *testing.T) {
 	if often < 15_000 {
 		t.Errorf("%d of 20,000 reads of 50 keys were hits, among as many that come once", often)
 	}
-	if counted(c.metrics.evicted) < 10_000 {
-		t.Errorf("%v evictions were counted", counted(c.metrics.evicted))
+	if count(c.metrics.evicted) < 10_000 {
+		t.Errorf("%v evictions were counted", count(c.metrics.evicted))
 	}
 	loadAll(t, c, cacheShape, time.Hour, answering(string(make([]byte, limit/8))), "large")
-	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"), "large"); len(asked) != 1 || counted(c.metrics.tooLarge) != 1 {
-		t.Errorf("an answer of an eighth of the cache was kept; %v were counted", counted(c.metrics.tooLarge))
+	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"), "large"); len(asked) != 1 || count(c.metrics.tooLarge) != 1 {
+		t.Errorf("an answer of an eighth of the cache was kept; %v were counted", count(c.metrics.tooLarge))
 	}
 }
 

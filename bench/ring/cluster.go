@@ -24,18 +24,14 @@ const nodes = 3
 // cluster is three nodes and what asks them.
 type cluster struct {
 	nodes []*engines.Cassandra
-	temp  string // removed in the end
+	dir   string // removed in the end
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
 func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *cluster, err error) {
 	c := &cluster{}
-	dir := o.dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
-			return nil, err
-		}
-		c.temp = dir
+	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -53,8 +49,10 @@ func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *
 	for i := range nodes {
 		host := fmt.Sprintf("127.0.0.%d", i+1)
 		config := engines.CassandraConfig{
-			Dir: filepath.Join(dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
+			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
 			Seeds: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))}, Progress: func(s string) { say("%s", s) },
+			Extra:   map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},                 // there is nothing to bring along, and compaction is not what is timed
+			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"}, // the first is how long a seed may take to answer, too
 		}
 		n, err := engines.StartCassandra(ctx, config)
 		if err != nil {
@@ -89,9 +87,7 @@ func (c *cluster) stop() {
 		n.Resume()
 		n.Kill()
 	}
-	if c.temp != "" {
-		os.RemoveAll(c.temp)
-	}
+	os.RemoveAll(c.dir)
 }
 
 // session is a client as its documentation has it, with a choice of who is asked.
@@ -137,10 +133,6 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 		return err
 	}
 	defer session.Close()
-	var there int
-	if err := session.Query("SELECT count(*) FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace).ScanContext(ctx, &there); err != nil || there > 0 {
-		return err
-	}
 	for _, text := range []string{
 		"CREATE KEYSPACE " + keyspace + " WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas + "}",
 		"CREATE TABLE " + keyspace + ".items (id text PRIMARY KEY, name text, price bigint, stock int, description text)",

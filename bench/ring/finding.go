@@ -118,7 +118,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 	for n := range o.searches {
 		for _, s := range f.sides {
 			search := s.searches[n%len(s.searches)]
-			r, err := u.open(ctx, s.side, search.rate, o.round)
+			r, err := u.open(ctx, s.side, search.rate, o.round, true)
 			if err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 
 // compare looks at one side at the one rate: when all are well, then while a node is paused, from the first moment of the pause on. Then it waits until the node is used again.
 func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n int) error {
-	r, err := u.open(ctx, s.side, f.rate, o.round)
+	r, err := u.open(ctx, s.side, f.rate, o.round, false)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n
 	if err := victim.Pause(); err != nil {
 		return err
 	}
-	r, err = u.open(ctx, s.side, f.rate, o.round)
+	r, err = u.open(ctx, s.side, f.rate, o.round, false)
 	if err := victim.Resume(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n
 	}
 	s.paused = append(s.paused, r)
 	for began := time.Now(); time.Since(began) < o.settle; {
-		r, err := u.open(ctx, s.side, f.rate, 500*time.Millisecond)
+		r, err := u.open(ctx, s.side, f.rate, 500*time.Millisecond, false)
 		if err != nil {
 			return err
 		}

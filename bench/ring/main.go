@@ -38,8 +38,8 @@ type options struct {
 	share               float64
 	limit               time.Duration // of p95; half of it, too
 
-	heap, dir, profile string
-	seed               uint64
+	heap, profile string
+	seed          uint64
 }
 
 func main() {
@@ -60,7 +60,6 @@ func main() {
 	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
 	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
 	flag.StringVar(&o.heap, "heap", "640M", "heap of each node")
-	flag.StringVar(&o.dir, "dir", "", "keep the nodes' data here, and use what is there already")
 	flag.StringVar(&o.profile, "profile", "", "write the client's CPU profile of ten seconds of one side, FILE=SIDE")
 	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
 	flag.Parse()
