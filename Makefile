@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-api
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -88,3 +88,6 @@ bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in mem
 
 bench-recent: ## the last 15 minutes in Redis: bytes beside sorted sets of JSON, nodes that one writer keeps up with, 2 minutes
 	@go run ./bench/recent $(ARGS)
+
+bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
+	@go run ./bench/api $(ARGS)

@@ -30,6 +30,19 @@ const (
 
 // add counts series as getMetrics writes them.
 func (b *budget) add(list []window.Series) error {
+	b.addAll(list)
+	return b.check()
+}
+
+// join counts what another has counted.
+func (b *budget) join(of *budget) error {
+	b.series += of.series
+	b.points += of.points
+	b.bytes += of.bytes
+	return b.check()
+}
+
+func (b *budget) addAll(list []window.Series) {
 	for i := range list {
 		s := &list[i]
 		b.bytes += headBytes + labelBytes(s.Labels)
@@ -48,7 +61,6 @@ func (b *budget) add(list []window.Series) error {
 		}
 	}
 	b.series += len(list)
-	return b.check()
 }
 
 // addLines counts series as writeExposition writes them.

@@ -24,8 +24,14 @@ func (s *Server) fall(err error) {
 	s.metrics.fallbacks.WithLabelValues(reason).Inc()
 }
 
+// newestState is a node's newest state; of nothing, if none is known.
+type newestState struct {
+	*window.Window
+	recent bool // the recent source held all of it
+}
+
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
-func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
+func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (newestState, error) {
 	var recent *window.Window
 	if s.deps.Recent != nil {
 		s.deps.Recent.Touch(accountName, n.Cluster)
@@ -36,7 +42,7 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return recent, nil
+			return newestState{recent, true}, nil
 		} else {
 			s.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
@@ -45,25 +51,25 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*
 	if err != nil {
 		if recent != nil { // old, and its times say so
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return recent, nil
+			return newestState{recent, true}, nil
 		}
 		s.metrics.failures.Inc()
-		return nil, err
+		return newestState{}, err
 	}
 	if len(frames) == 0 {
-		return recent, nil
+		return newestState{recent, true}, nil
 	}
 	stored, err := newest(accountName, n, frames)
 	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
 		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-		return recent, nil
+		return newestState{recent, true}, nil
 	}
 	if err != nil {
 		s.metrics.failures.Inc()
-		return nil, err
+		return newestState{}, err
 	}
 	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
-	return stored, nil
+	return newestState{stored, false}, nil
 }
 
 func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }

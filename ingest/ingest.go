@@ -39,9 +39,11 @@ const SentHeader = "Ringwatch-Sent"
 
 // Config says where to listen and what to refuse.
 type Config struct {
-	Listen    string    `yaml:"listen"` // loopback unless told otherwise
-	TLS       front.TLS `yaml:"tls"`
-	AccessLog bool      `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+	Listen string    `yaml:"listen"` // loopback unless told otherwise
+	TLS    front.TLS `yaml:"tls"`
+	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a request comes from.
+	TrustedProxies front.Proxies `yaml:"trusted_proxies"`
+	AccessLog      bool          `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
 
 	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
 	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
@@ -87,7 +89,7 @@ func (c Config) Validate() error {
 	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
 	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms", c.BodyTimeout)
 	check(c.DrainTimeout >= 0, "drain_timeout is %s: use 0 or more", c.DrainTimeout)
-	if err := c.TLS.Validate(); err != nil {
+	if err := errors.Join(c.TLS.Validate(), c.TrustedProxies.Validate()); err != nil {
 		errs = append(errs, fmt.Errorf("ingest: %w", err))
 	}
 	return errors.Join(errs...)
@@ -133,7 +135,7 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer, err := front.NewObserver("ingest", c.AccessLog, d.Log, d.Registry)
+	observer, err := front.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log, d.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 	}
