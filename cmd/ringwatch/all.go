@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -33,6 +34,7 @@ type process struct {
 	database    *store.Store                // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
+	reader      *recent.Reader // once a role has asked for it
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.

@@ -42,7 +42,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := recent.NewReader(p.Redis, p.metrics)
+	reader, err := p.openReader()
 	if err != nil {
 		return nil, err
 	}
