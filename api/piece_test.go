@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -53,6 +54,16 @@ func TestJoined(t *testing.T) {
 		}
 		if !bytes.Equal(plain.Bytes(), want.Bytes()) {
 			t.Fatalf("seed %d: plain: %d bytes for %d", seed, plain.Len(), want.Len())
+		}
+	}
+}
+
+// TestStrings: texts are written as encoding/json writes them.
+func TestStrings(t *testing.T) {
+	for _, text := range []string{"", "cassandra_table", "a b~!", `a"b`, `a\b`, "a<b", "a>b", "a&b", "\n", "\x7f", "é", "\xff", "\u2028"} {
+		want, err := json.Marshal(text)
+		if got := appendString(nil, text); err != nil || string(got) != string(want) {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }
