@@ -15,6 +15,10 @@ import (
 // staleSlack is how much later than two intervals a newest frame may be before the store is asked for a newer one, in ms.
 const staleSlack = 2_000
 
+// edgeSlack is how much older than RecentSpan a range may begin and still be asked of the recent source whole, in ms: a request for just that span is read a moment after it came. The
+// source says itself whether it has all.
+const edgeSlack = 10_000
+
 // fall counts why the recent source was asked in vain.
 func (s *Server) fall(err error) {
 	reason := fallAway
@@ -89,6 +93,9 @@ func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error
 // readRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
 func (s *Server) readRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
+	if recentFrom-from <= edgeSlack {
+		recentFrom = from
+	}
 	if s.deps.Recent != nil && to >= recentFrom {
 		s.deps.Recent.Touch(accountName, n.Cluster)
 		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
