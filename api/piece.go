@@ -42,6 +42,8 @@ func newPiece(text []byte) piece {
 	return piece{deflated: bytes.Clone(b.Bytes()), size: int64(len(text)), check: crc32.ChecksumIEEE(text), shift: crcShift(int64(len(text)))}
 }
 
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+
 // joiner writes an answer that is put together from pieces and texts: as one gzip member, or inflated for who takes none.
 type joiner struct {
 	w     *bufio.Writer
@@ -98,8 +100,11 @@ func (j *joiner) Write(text []byte) (int, error) {
 func (j *joiner) add(p *piece) error {
 	j.begin()
 	if j.plain {
-		r := flate.NewReader(io.MultiReader(bytes.NewReader(p.deflated), bytes.NewReader(lastBlock)))
-		defer r.Close()
+		r := inflaters.Get().(io.Reader)
+		defer inflaters.Put(r)
+		if err := r.(flate.Resetter).Reset(io.MultiReader(bytes.NewReader(p.deflated), bytes.NewReader(lastBlock)), nil); err != nil {
+			return err
+		}
 		_, err := io.Copy(j.w, r)
 		return err
 	}

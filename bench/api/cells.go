@@ -32,6 +32,9 @@ func (s *sides) cells(ctx context.Context, o options, counts []int) ([]*cell, er
 	var cells []*cell
 	for _, q := range questions {
 		for _, n := range counts {
+			if q.few && n != 1 && n != 32 {
+				continue
+			}
 			for _, side := range []string{redisSide, cassandraSide} {
 				cells = append(cells, &cell{question: q.name, side: side, clients: n})
 			}

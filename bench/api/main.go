@@ -65,9 +65,12 @@ func progress(format string, args ...any) {
 }
 
 // question is what a request asks.
-type question struct{ name, path string }
+type question struct {
+	name, path string
+	few        bool // only 1 and 32 clients: it is not what is meant for many readers
+}
 
-var questions = []question{{"json", "/v1/clusters/fleet0/metrics"}, {"text", "/v1/clusters/fleet0/prometheus"}}
+var questions = []question{{"json", "/v1/clusters/fleet0/metrics", false}, {"text", "/v1/clusters/fleet0/prometheus", true}}
 
 func measure(ctx context.Context, o options) error {
 	var counts []int
