@@ -81,8 +81,7 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	for i := range 4 {
 		f.nodes = append(f.nodes, frametest.New("fleet-"+fmt.Sprint(i%2), uint64(i+1), 2))
 	}
-	stranger := frametest.New("fleet-0", 1, 2) // the same id in another account, and other values
-	stranger.Step()
+	stranger := frametest.New("fleet-0", 1, 3) // the same id in another account, and another table
 	writer, offset := store.NewWriter(db), int64(0)
 	put := func(account string, n *frametest.Node, store_, redis bool) {
 		n.Step()
