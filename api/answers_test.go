@@ -116,19 +116,22 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	what := "the beginning"
 	compare := func() {
 		t.Helper()
-		paths := []string{"/v1/datacenters/dc1/metrics", f.metricsPath(random.IntN(4)), "/v1/clusters/" + f.nodes[0].Cluster + "/metrics", "/v1/clusters/" + f.nodes[1].Cluster + "/metrics"}
+		cluster := "/v1/clusters/" + f.nodes[random.IntN(2)].Cluster
+		const text, open = "text/plain", "application/openmetrics-text"
+		asks := []struct{ path, accept string }{{"/v1/datacenters/dc1/metrics", ""}, {f.metricsPath(random.IntN(4)), ""}, {cluster + "/metrics", ""}, {cluster + "/prometheus", text}, {cluster + "/prometheus", open}}
 		for _, key := range []string{acmeKey, otherKey} {
-			for _, path := range paths {
+			for _, ask := range asks {
 				for _, pair := range [][2]string{{keeps, none}, {narrowKeeps, narrowNone}} {
-					want := f.askAt(pair[1], key, path, "identity")
-					if want.status == http.StatusOK && !json.Valid(want.body) {
-						t.Fatalf("%s is no JSON", path)
+					want := f.askAt(pair[1], key, ask.path, "identity", ask.accept)
+					if want.status == http.StatusOK && json.Valid(want.body) != (ask.accept == "") {
+						t.Fatalf("%s: %.300s", ask.path, want.body)
 					}
 					for range 2 {
 						for _, coding := range []string{"identity", "gzip"} {
-							if got := f.askAt(pair[0], key, path, coding); got.status != want.status || got.status != http.StatusOK && path != paths[1] && pair[0] == keeps && key == acmeKey ||
-								got.status == http.StatusOK && string(got.body) != string(want.body) || got.header.Get(api.PartialHeader) != want.header.Get(api.PartialHeader) {
-								t.Fatalf("seed %d, after %s: %s (%s): %d %.3000s\nwhere without kept answers it is\n%d %.3000s", seed, what, path, coding, got.status, got.body, want.status, want.body)
+							got := f.askAt(pair[0], key, ask.path, coding, ask.accept)
+							if pair[0] == keeps && key == acmeKey && ask.accept == "" && got.status != http.StatusOK || got.status != want.status || got.status == http.StatusOK && string(got.body) != string(want.body) ||
+								got.header.Get(api.PartialHeader) != want.header.Get(api.PartialHeader) || got.header.Get("Content-Type") != want.header.Get("Content-Type") {
+								t.Fatalf("seed %d, after %s: %v (%s): %d %.3000s\nwhere without kept answers it is\n%d %.3000s", seed, what, ask, coding, got.status, got.body, want.status, want.body)
 							}
 						}
 					}
@@ -179,23 +182,23 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	// Another account's node of the same id is another.
 	f.now.Add(1)
 	all()
-	if a, b := f.askAt(keeps, acmeKey, f.metricsPath(0), "gzip"), f.askAt(keeps, otherKey, f.metricsPath(0), "gzip"); a.status != 200 || b.status != 200 || string(a.body) == string(b.body) {
+	if a, b := f.askAt(keeps, acmeKey, f.metricsPath(0), "gzip", ""), f.askAt(keeps, otherKey, f.metricsPath(0), "gzip", ""); a.status != 200 || b.status != 200 || string(a.body) == string(b.body) {
 		t.Errorf("%d %d: two accounts see the same", a.status, b.status)
 	}
 	// What is kept is not read again.
 	silent = map[int]bool{}
 	f.now.Add(300_000)
 	all()
-	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip")
+	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip", "")
 	before := f.count("ringwatch_recent_reads_total", "latest", "hit")
-	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip")
+	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip", "")
 	if after := f.count("ringwatch_recent_reads_total", "latest", "hit"); before == 0 || after != before {
 		t.Errorf("%v reads where nothing had changed", after-before)
 	}
 }
 
 // askAt asks a server for a path with a key, and returns the answer unpacked.
-func (f *fixture) askAt(server, key, path, coding string) reply {
+func (f *fixture) askAt(server, key, path, coding, accept string) reply {
 	f.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://"+server+path, nil)
 	if err != nil {
@@ -203,6 +206,9 @@ func (f *fixture) askAt(server, key, path, coding string) reply {
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Accept-Encoding", coding)
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		f.Fatal(err)

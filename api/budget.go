@@ -65,6 +65,11 @@ func (b *budget) addAll(list []window.Series) {
 
 // addLines counts series as writeExposition writes them.
 func (b *budget) addLines(list []window.Series) error {
+	b.addAllLines(list)
+	return b.check()
+}
+
+func (b *budget) addAllLines(list []window.Series) {
 	for i := range list {
 		s, lines := &list[i], int64(1)
 		if s.Metric.Kind.IsHistogram() {
@@ -74,7 +79,6 @@ func (b *budget) addLines(list []window.Series) error {
 	}
 	b.series += len(list)
 	b.points += len(list)
-	return b.check()
 }
 
 // addRollups counts series as getRollups writes them.
