@@ -61,7 +61,7 @@ type answers struct {
 const answerOverhead = 400
 
 // familyOverhead is what a metric of a text takes beside its lines.
-const familyOverhead = 64
+const familyOverhead = 200
 
 func newAnswers(most int64, reg prometheus.Registerer) (*answers, error) {
 	a := &answers{results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_answers_total", Help: "Nodes whose newest values were asked for whole, by whether they were there encoded (hit) or had to be read (miss)."}, []string{"result"})}
