@@ -53,7 +53,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -91,3 +91,6 @@ bench-recent: ## the last 15 minutes in Redis: bytes beside sorted sets of JSON,
 
 bench-ring: ## lookups of 50 keys on three nodes: a query per key, IN, grouped, row cache, speculation, a paused replica, 12 minutes
 	@go run ./bench/ring $(ARGS)
+
+bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
+	@go run ./bench/api $(ARGS)

@@ -46,7 +46,7 @@ func (e *TooManyError) Error() string {
 // only addresses that have used the key are let through, so that guessing shuts nobody out. A wrong key that comes again and
 // again counts once: that is an agent with an old configuration, and must not shut out others behind the same address.
 //
-// A proxy in front makes all clients one address; then the proxy must do the limiting, and keys need no networks.
+// The address is http.Request.RemoteAddr. A proxy in front makes all clients one address, unless what stands before the Door puts the client's own there, as front.Observer does for proxies that are trusted.
 type Door struct {
 	authenticate func(key string) (Principal, error)
 	now          func() time.Time

@@ -33,6 +33,8 @@ import (
 type Config struct {
 	Listen string    `yaml:"listen"` // host:port; port 0 takes a free one
 	TLS    front.TLS `yaml:"tls"`
+	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a request comes from.
+	TrustedProxies front.Proxies `yaml:"trusted_proxies"`
 	// PublicURL is how clients reach the API, if not by the address they use themselves: discovery sends Prometheus there.
 	PublicURL string `yaml:"public_url"`
 	// AccessLog: a log line for each request.
@@ -53,6 +55,8 @@ type Config struct {
 	// MaxQueryBytes bounds what stands after the ? of a URL, MaxRequestBytes a request's body.
 	MaxQueryBytes   int   `yaml:"max_query_bytes"`
 	MaxRequestBytes int64 `yaml:"max_request_bytes"`
+	// AnswersBytes bounds what is kept of answers, encoded, for who asks for everything newest before it has changed: some 27 KB for a node of 2,000 series. 0 keeps none.
+	AnswersBytes int64 `yaml:"answers_bytes"`
 	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
 	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
@@ -81,6 +85,7 @@ func DefaultConfig() Config {
 		MaxSelectors:     32,
 		MaxQueryBytes:    16 << 10,
 		MaxRequestBytes:  1 << 20,
+		AnswersBytes:     256 << 20,
 		NodesTTL:         5 * time.Second,
 		DiscoverySpan:    24 * time.Hour,
 		RequestTimeout:   30 * time.Second,
@@ -112,10 +117,13 @@ func (c *Config) Validate() error {
 			wrong = append(wrong, fmt.Errorf("%s is %d, it must be more than nothing", n.name, n.value))
 		}
 	}
+	if c.AnswersBytes < 0 {
+		wrong = append(wrong, fmt.Errorf("answers_bytes is %d: use 0 to keep no answers, or more", c.AnswersBytes))
+	}
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
 		wrong = append(wrong, fmt.Errorf("public_url: %q is not like https://ringwatch.example:9470", c.PublicURL))
 	}
-	wrong = append(wrong, c.TLS.Validate())
+	wrong = append(wrong, c.TLS.Validate(), c.TrustedProxies.Validate())
 	return errors.Join(wrong...)
 }
 
@@ -188,6 +196,7 @@ type Server struct {
 	observer *front.Observer
 	parser   parser.Parser
 	nodes    nodeList
+	answers  *answers
 	flights  singleflight.Group
 	listener net.Listener
 	http     *http.Server
@@ -215,7 +224,11 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.metrics = newMetrics(d.Metrics)
-	if s.observer, err = front.NewObserver("api", c.AccessLog, d.Log, d.Metrics); err != nil {
+	if s.answers, err = newAnswers(c.AnswersBytes, d.Metrics); err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("api: cannot keep answers: %w", err)
+	}
+	if s.observer, err = front.NewObserver("api", c.AccessLog, c.TrustedProxies, d.Log, d.Metrics); err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("api: cannot register a metric: %w", err)
 	}

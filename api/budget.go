@@ -30,6 +30,19 @@ const (
 
 // add counts series as getMetrics writes them.
 func (b *budget) add(list []window.Series) error {
+	b.addAll(list)
+	return b.check()
+}
+
+// join counts what another has counted.
+func (b *budget) join(of *budget) error {
+	b.series += of.series
+	b.points += of.points
+	b.bytes += of.bytes
+	return b.check()
+}
+
+func (b *budget) addAll(list []window.Series) {
 	for i := range list {
 		s := &list[i]
 		b.bytes += headBytes + labelBytes(s.Labels)
@@ -48,11 +61,15 @@ func (b *budget) add(list []window.Series) error {
 		}
 	}
 	b.series += len(list)
-	return b.check()
 }
 
 // addLines counts series as writeExposition writes them.
 func (b *budget) addLines(list []window.Series) error {
+	b.addAllLines(list)
+	return b.check()
+}
+
+func (b *budget) addAllLines(list []window.Series) {
 	for i := range list {
 		s, lines := &list[i], int64(1)
 		if s.Metric.Kind.IsHistogram() {
@@ -62,7 +79,6 @@ func (b *budget) addLines(list []window.Series) error {
 	}
 	b.series += len(list)
 	b.points += len(list)
-	return b.check()
 }
 
 // addRollups counts series as getRollups writes them.

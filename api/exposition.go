@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
@@ -47,6 +46,9 @@ func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p 
 // it fails, so that Prometheus's up is 0.
 func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, who string) error {
 	size := budget{config: &s.config, field: "metrics", remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics with format=prometheus"}
+	if len(nodes) > 1 && s.answers.kept != nil { // a single node's text is mostly asked for once per frame, by a Prometheus
+		return s.getLatestText(w, r, p, nodes, &size, who)
+	}
 	now := s.config.Clock().UnixMilli()
 	var answers []nodeSeries
 	newest := int64(0)
@@ -69,18 +71,23 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		answers = append(answers, nodeSeries{node: &nodes[i], series: series})
 	}
 	if len(answers) == 0 {
-		e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
-		if newest > 0 {
-			e.Message = fmt.Sprintf("nothing was heard since %s of %s: look at the agent there; /v1/nodes/{id}/metrics has the old values", formatTime(newest), who)
-			if who != "this node" {
-				e.Message = fmt.Sprintf("%s was heard of since %s: look at the agents there; /v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
-			}
-		}
-		return e
+		return silent(who, newest)
 	}
 	s.metrics.points.Add(float64(size.points))
 	s.writeExposition(w, r, answers)
 	return nil
+}
+
+// silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for never.
+func silent(who string, newest int64) error {
+	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
+	if newest > 0 {
+		e.Message = fmt.Sprintf("nothing was heard since %s of %s: look at the agent there; /v1/nodes/{id}/metrics has the old values", formatTime(newest), who)
+		if who != "this node" {
+			e.Message = fmt.Sprintf("%s was heard of since %s: look at the agents there; /v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
+		}
+	}
+	return e
 }
 
 // neverCounted reports whether a series is a histogram without an observation. Such a one is not written in a scrape, not even its count: most of a node's histograms are that. All its lines
@@ -100,16 +107,11 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
-	format := expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics))
-	e := exposition{open: format.FormatType() == expfmt.TypeOpenMetrics, names: make(map[string]bool, len(all))}
+	e := exposition{open: opens(r), names: make(map[string]bool, len(all))}
 	for _, series := range all {
 		e.names[series.Metric.Name] = true
 	}
-	contentType := "text/plain; version=0.0.4; charset=utf-8"
-	if e.open {
-		contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-	}
-	out := answer(w, r, contentType)
+	out := answer(w, r, textType(e.open))
 	defer out.end()
 	for i, series := range all {
 		e.b = e.b[:0]

@@ -44,7 +44,10 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.text {
 		return s.getMetricsText(w, r, p, q, nodes, &size)
 	}
-	return s.stream(w, r, nodes, &size, func(ctx context.Context, n *Node) element {
+	if q.latest && len(q.selectors) == 0 && !q.nan && s.answers.kept != nil {
+		return s.getLatestAll(w, r, p, nodes, &size)
+	}
+	return s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
 		series, lost, err := s.select1(ctx, p, n, q)
 		return element{
 			count: func(b *budget) error { return b.add(series) }, n: len(series), missing: lost, err: err,

@@ -15,6 +15,10 @@ import (
 // staleSlack is how much later than two intervals a newest frame may be before the store is asked for a newer one, in ms.
 const staleSlack = 2_000
 
+// edgeSlack is how much older than RecentSpan a range may begin and still be asked of the recent source whole, in ms: a request for just that span is read a moment after it came. The
+// source says itself whether it has all.
+const edgeSlack = 10_000
+
 // fall counts why the recent source was asked in vain.
 func (s *Server) fall(err error) {
 	reason := fallAway
@@ -24,8 +28,14 @@ func (s *Server) fall(err error) {
 	s.metrics.fallbacks.WithLabelValues(reason).Inc()
 }
 
+// newestState is a node's newest state; of nothing, if none is known.
+type newestState struct {
+	*window.Window
+	recent bool // the recent source held all of it
+}
+
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
-func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
+func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (newestState, error) {
 	var recent *window.Window
 	if s.deps.Recent != nil {
 		s.deps.Recent.Touch(accountName, n.Cluster)
@@ -36,7 +46,7 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return recent, nil
+			return newestState{recent, true}, nil
 		} else {
 			s.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
@@ -45,25 +55,25 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (*
 	if err != nil {
 		if recent != nil { // old, and its times say so
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return recent, nil
+			return newestState{recent, true}, nil
 		}
 		s.metrics.failures.Inc()
-		return nil, err
+		return newestState{}, err
 	}
 	if len(frames) == 0 {
-		return recent, nil
+		return newestState{recent, true}, nil
 	}
 	stored, err := newest(accountName, n, frames)
 	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
 		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-		return recent, nil
+		return newestState{recent, true}, nil
 	}
 	if err != nil {
 		s.metrics.failures.Inc()
-		return nil, err
+		return newestState{}, err
 	}
 	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
-	return stored, nil
+	return newestState{stored, false}, nil
 }
 
 func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }
@@ -83,6 +93,9 @@ func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error
 // readRange returns a node's values from from to to: the recent source's if it surely has them all, joined to the store's for what is older.
 func (s *Server) readRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	recentFrom := max(from, s.config.Clock().UnixMilli()-s.config.RecentSpan.Milliseconds())
+	if recentFrom-from <= edgeSlack {
+		recentFrom = from
+	}
 	if s.deps.Recent != nil && to >= recentFrom {
 		s.deps.Recent.Touch(accountName, n.Cluster)
 		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)

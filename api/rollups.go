@@ -97,7 +97,7 @@ func (s *Server) tooWide(q *metricsQuery, field string) error {
 func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
 	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
 	w.Header().Set(RollupHeader, q.rollup.Name)
-	err := s.stream(w, r, nodes, &size, func(ctx context.Context, n *Node) element {
+	err := s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
 		list, lost, err := s.selectRollups(ctx, p, n, q)
 		return element{
 			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost, err: err,

@@ -16,6 +16,7 @@ type element struct {
 	count   func(*budget) error // its size
 	n       int                 // series
 	append  func(b []byte, i int) []byte
+	piece   *piece   // its whole payload, instead of append
 	missing []string // what is stored and cannot be read, in words
 	err     error    // nothing of it could be read
 }
@@ -28,18 +29,34 @@ type load func(ctx context.Context, n *Node) element
 // What goes wrong with the first node is the request's error and nothing is written. Later the status is gone; then the node's element has no payload, and its
 // "partial" says why. So a list is never torn, and what it lacks is in it. PartialHeader tells how many such sentences there are: as a header if the answer
 // has one node, else as a trailer.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget, read load) error {
+//
+// known is nil, or has an element for each node; those with a piece are not read, and read returns pieces.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget, known []element, read load) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	out, b := (*answerWriter)(nil), []byte(nil)
 	partial := 0
 	var over error // the answer is full
-	next := inOrder(ctx, len(nodes), func(ctx context.Context, i int) element { return read(ctx, &nodes[i]) })
+	var unknown []int
+	for i := range nodes {
+		if known == nil || known[i].piece == nil {
+			unknown = append(unknown, i)
+		}
+	}
+	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) element { return read(ctx, &nodes[unknown[i]]) })
+	done := 0 // of the unknown
+	take := func(i int) element {
+		if done == len(unknown) || unknown[done] != i {
+			return known[i]
+		}
+		done++
+		return next(done - 1)
+	}
 	for i := range nodes {
 		e := element{err: over}
 		if over == nil {
-			e = next(i)
-			if e.err == nil {
+			e = take(i)
+			if e.err == nil && e.count != nil {
 				if e.err = e.count(size); e.err != nil {
 					over = e.err
 					cancel()
@@ -56,7 +73,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 			if len(nodes) == 1 {
 				s.notePartial(w, e.missing)
 			}
-			out = answer(w, r, "application/json")
+			if known == nil {
+				out = answer(w, r, "application/json")
+			} else {
+				out = joined(w, r, "application/json")
+			}
 			defer out.end()
 		}
 		partial += len(e.missing)
@@ -71,6 +92,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 				}
 				b = b[:0]
 			}
+		}
+		if e.piece != nil {
+			if out.piece(b, e.piece) != nil {
+				return nil
+			}
+			b = b[:0]
 		}
 		b = append(b, "]}"...)
 		if _, err := out.Write(b); err != nil {

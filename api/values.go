@@ -183,8 +183,21 @@ func appendSummary(dst []byte, m *window.Metric, h *window.Histogram) []byte {
 	return dst
 }
 
-// appendString appends text as JSON.
+// plain reports whether encoding/json writes a text as it is: it also escapes what HTML would read.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+// appendString appends text as JSON, as encoding/json does.
 func appendString(dst []byte, text string) []byte {
+	if plain(text) {
+		return append(append(append(dst, '"'), text...), '"')
+	}
 	b, err := json.Marshal(text)
 	if err != nil {
 		panic(err) // no string fails

@@ -25,15 +25,21 @@ const RequestID = "X-Request-Id"
 type Observer struct {
 	log      *slog.Logger
 	access   bool
+	proxies  trusted
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
 // NewObserver registers the metrics ringwatch_ROLE_requests_total, _request_seconds and _requests_in_flight. access: a line per request goes to log.
-func NewObserver(role string, access bool, log *slog.Logger, reg prometheus.Registerer) (*Observer, error) {
+// A request that came through one of the proxies has its client's address in RemoteAddr, for handlers and log.
+func NewObserver(role string, access bool, proxies Proxies, log *slog.Logger, reg prometheus.Registerer) (*Observer, error) {
+	networks, err := proxies.parse()
+	if err != nil {
+		return nil, err
+	}
 	o := &Observer{
-		log: log, access: access,
+		log: log, access: access, proxies: networks,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: role, Name: "requests_total", Help: "Answered requests, by route and status."}, []string{"route", "code"}),
 		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: role, Name: "request_seconds", Help: "Time from a request's header to its answer's last byte.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17)}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: role, Name: "requests_in_flight", Help: "Requests under way."}),
@@ -80,6 +86,8 @@ func (o *Observer) Wrap(mux *http.ServeMux, missing http.Handler) http.Handler {
 		w.Header().Set(RequestID, v.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+		peer := r.RemoteAddr
+		r.RemoteAddr = o.proxies.remote(r)
 		_, route := mux.Handler(r)
 		seen := &recorder{ResponseWriter: w, status: http.StatusInternalServerError}
 		defer func() { // also when the handler panics, which the server deals with
@@ -92,7 +100,7 @@ func (o *Observer) Wrap(mux *http.ServeMux, missing http.Handler) http.Handler {
 			o.requests.WithLabelValues(label, strconv.Itoa(seen.status)).Inc()
 			o.seconds.WithLabelValues(label).Observe(took.Seconds())
 			if o.access {
-				o.log.LogAttrs(r.Context(), slog.LevelInfo, "access", slog.String("request", v.id), slog.String("remote", r.RemoteAddr), slog.String("method", shortened(r.Method)),
+				o.log.LogAttrs(r.Context(), slog.LevelInfo, "access", slog.String("request", v.id), slog.String("remote", r.RemoteAddr), via(peer, r.RemoteAddr), slog.String("method", shortened(r.Method)),
 					slog.String("path", shortened(r.URL.Path)), slog.Int("status", seen.status), slog.Int64("bytes", seen.bytes), slog.Duration("took", took),
 					slog.String("account", v.account), slog.String("key", v.key), slog.String("agent", shortened(r.UserAgent())))
 			}
@@ -106,6 +114,14 @@ func (o *Observer) Wrap(mux *http.ServeMux, missing http.Handler) http.Handler {
 			seen.status = http.StatusOK
 		}
 	})
+}
+
+// via names the proxy that a request came from; nothing, if it came from none.
+func via(peer, remote string) slog.Attr {
+	if peer == remote {
+		return slog.Attr{} // is left out
+	}
+	return slog.String("via", peer)
 }
 
 func newID() string {

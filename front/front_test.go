@@ -220,7 +220,7 @@ func value(t *testing.T, m prometheus.Metric) float64 {
 func TestObserver(t *testing.T) {
 	var log bytes.Buffer
 	reg := prometheus.NewRegistry()
-	o, err := NewObserver("test", true, slog.New(slog.NewJSONHandler(&log, nil)), reg)
+	o, err := NewObserver("test", true, nil, slog.New(slog.NewJSONHandler(&log, nil)), reg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestObserver(t *testing.T) {
 		t.Error("an id outside of a request")
 	}
 	Admitted(context.Background(), "a", "k") // does nothing
-	if _, err := NewObserver("test", false, nil, reg); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+	if _, err := NewObserver("test", false, nil, nil, reg); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
 		t.Error(err)
 	}
 }

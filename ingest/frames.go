@@ -45,6 +45,14 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// wait counts a frame of an account and returns 0, or how long the account has to wait for the next.
+func (s *Server) wait(ctx context.Context, account string) time.Duration {
+	if s.deps.Limit == nil {
+		return 0
+	}
+	return s.deps.Limit(ctx, account)
+}
+
 // take brings one frame from the request into Kafka. Checks are in the order of what they cost: nothing is read for who may not write, nothing
 // is unpacked that its header condemns.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
@@ -62,7 +70,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := checkHeaders(r); e != nil {
 		return e
 	}
-	if after := s.limits.take(who.Account, s.now()); after > 0 {
+	if after := s.wait(r.Context(), who.Account); after > 0 {
 		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or have ingest.frames_per_second raised", who.Account, s.config.FramesPerSecond)
 	}
 	reserved := max(s.config.MaxFrameBytes, minReserved) // of a body of unknown length

@@ -39,9 +39,11 @@ const SentHeader = "Ringwatch-Sent"
 
 // Config says where to listen and what to refuse.
 type Config struct {
-	Listen    string    `yaml:"listen"` // loopback unless told otherwise
-	TLS       front.TLS `yaml:"tls"`
-	AccessLog bool      `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+	Listen string    `yaml:"listen"` // loopback unless told otherwise
+	TLS    front.TLS `yaml:"tls"`
+	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a request comes from.
+	TrustedProxies front.Proxies `yaml:"trusted_proxies"`
+	AccessLog      bool          `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
 
 	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
 	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
@@ -50,7 +52,7 @@ type Config struct {
 	MaxSkew time.Duration `yaml:"max_skew"` // how far a sender's clock may be off; two windows
 	MaxAge  time.Duration `yaml:"max_age"`  // of a frame that waited; the time raw data is kept, since older rows would expire at once
 
-	FramesPerSecond float64 `yaml:"frames_per_second"` // per account and process; 10,000 nodes at 5 s are 2,000
+	FramesPerSecond float64 `yaml:"frames_per_second"` // of an account at all ingest processes together; 10,000 nodes at 5 s are 2,000
 	FramesBurst     int     `yaml:"frames_burst"`      // agents emptying their spools at once
 
 	MaxInFlightBytes int64         `yaml:"max_in_flight_bytes"` // of bodies and payloads at once; beyond it 503
@@ -82,21 +84,23 @@ func (c Config) Validate() error {
 	check(c.MaxSeries >= 1 && c.MaxSeries <= frame.MaxCells, "max_series is %d: use 1 to %d", c.MaxSeries, frame.MaxCells)
 	check(c.MaxSkew >= time.Second, "max_skew is %s: use at least 1s", c.MaxSkew)
 	check(c.MaxAge >= c.MaxSkew, "max_age is %s: use at least max_skew, %s", c.MaxAge, c.MaxSkew)
-	check(c.FramesPerSecond > 0, "frames_per_second is %g: use more than 0", c.FramesPerSecond)
-	check(c.FramesBurst >= 1, "frames_burst is %d: use at least 1", c.FramesBurst)
+	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6, "frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
+	check(c.FramesBurst >= 1 && c.FramesBurst <= 1e9, "frames_burst is %d: use 1 to 1000000000", c.FramesBurst)
 	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
 	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms", c.BodyTimeout)
 	check(c.DrainTimeout >= 0, "drain_timeout is %s: use 0 or more", c.DrainTimeout)
-	if err := c.TLS.Validate(); err != nil {
+	if err := errors.Join(c.TLS.Validate(), c.TrustedProxies.Validate()); err != nil {
 		errs = append(errs, fmt.Errorf("ingest: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields are needed.
+// Deps is what ingest needs of others. All fields but Limit are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
+	// Limit counts a frame of an account, as limit.Limiter.Take does: it returns 0, or how long to wait. nil: there is no limit.
+	Limit func(ctx context.Context, account string) time.Duration
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
@@ -113,7 +117,6 @@ type Server struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics
-	limits   limits
 	inFlight *semaphore.Weighted // bytes
 	checking *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
 	now      func() time.Time
@@ -133,12 +136,12 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer, err := front.NewObserver("ingest", c.AccessLog, d.Log, d.Registry)
+	observer, err := front.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log, d.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 	}
 	s := &Server{
-		config: c, deps: d, metrics: m, limits: newLimits(c.FramesPerSecond, c.FramesBurst),
+		config: c, deps: d, metrics: m,
 		inFlight: semaphore.NewWeighted(c.MaxInFlightBytes), checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	mux := http.NewServeMux()

@@ -1,4 +1,4 @@
-// Package limit counts the requests of each account and of each node, over all processes that share a Redis.
+// Package limit counts the requests, or the frames, of each account and of each node, over all processes that share a Redis.
 //
 // What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock. While Redis is away or
 // slow each process enforces the same rates for itself, so that n processes let n times as much through; a request never waits longer for Redis than Config.Timeout.
@@ -28,6 +28,9 @@ type Rates struct {
 
 // Config is the rates of accounts and how long to wait for Redis.
 type Config struct {
+	// Of names what is counted where that is not requests; it counts apart from them, and from what has another name.
+	Of string `yaml:"-"`
+
 	// The rates of every account, as in Rates.
 	RequestsPerSecond     float64 `yaml:"requests_per_second"`
 	Burst                 int     `yaml:"burst"`
@@ -99,6 +102,9 @@ func (c *Config) rates(account string) [2]pace {
 	}
 }
 
+// Requests is what is counted if Config.Of does not say otherwise.
+const Requests = "requests"
+
 // Whose limit a request has met.
 const (
 	Account = "account"
@@ -119,9 +125,12 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
+	if c.Of == "" {
+		c.Of = Requests
+	}
 	l := &Limiter{
 		config: c, do: do,
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", Help: "Requests counted, by where (redis, or local while Redis is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", ConstLabels: prometheus.Labels{"of": c.Of}, Help: "Requests or frames counted, by where (redis, or local while Redis is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
 	}
 	for _, by := range []string{"redis", "local"} {
 		for _, refused := range []string{"none", Account, Node} {

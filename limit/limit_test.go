@@ -59,7 +59,7 @@ func (p *process) decisions(t *testing.T, by, refused string) float64 {
 	for _, f := range families {
 		if f.GetName() == "ringwatch_limit_decisions_total" {
 			for _, m := range f.Metric {
-				if m.Label[0].GetValue() == by && m.Label[1].GetValue() == refused {
+				if m.Label[0].GetValue() == by && m.Label[2].GetValue() == refused {
 					return m.GetCounter().GetValue()
 				}
 			}

@@ -37,13 +37,20 @@ return {0, 0}`)
 // errAway says that Redis is not asked just now.
 var errAway = errors.New("limit: Redis is not asked")
 
+func (l *Limiter) prefix() string {
+	if l.config.Of == Requests {
+		return "rw:limit:"
+	}
+	return "rw:limit:" + l.config.Of + ":"
+}
+
 // shared counts in Redis.
 func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pace) (time.Duration, string, error) {
 	if l.do == nil || time.Now().UnixNano() < l.awayUntil.Load() {
 		return 0, "", errAway
 	}
 	// The braces put an account's keys onto one node of a Redis Cluster.
-	keys := []string{"rw:limit:{" + account + "}"}
+	keys := []string{l.prefix() + "{" + account + "}"}
 	if node != "" {
 		keys = append(keys, keys[0]+":"+node)
 	}

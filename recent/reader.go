@@ -87,8 +87,8 @@ func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (fr
 	return [][]byte{key, last}, nil
 }
 
-// LastSeen returns the time of the newest frame, in milliseconds since the Unix epoch, of those of the nodes that Redis knows. Most
-// nodes are found with one lookup each, all in one pipeline; what is missing there is looked for in the older windows.
+// LastSeen returns the time of the newest frame, in milliseconds since the Unix epoch, of those of the nodes that Redis knows, as Latest finds it. The window of now
+// and those that a clock ahead of ours may have begun are asked for in one pipeline, for all nodes; who is in none of them is looked for in the older ones.
 func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (seen map[uuid.UUID]int64, err error) {
 	defer r.observe("last_seen", time.Now(), &err, nil)
 	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
@@ -98,25 +98,27 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID
 		return nil, err
 	}
 	seen = make(map[uuid.UUID]int64, len(nodes))
-	missing := nodes
-	for _, w := range r.config.windows() {
-		if len(missing) == 0 {
-			break
-		}
-		commands := make(rueidis.Commands, len(missing))
-		for i, n := range missing {
-			commands[i] = client.B().Hget().Key(windowKey(account, n, w)).Field("last").Build()
+	windows := r.config.windows()
+	first := 1 + int((windows[0]-frame.WindowOf(r.config.millis()))/frame.WindowMillis)
+	for missing := nodes; len(missing) > 0 && len(windows) > 0; windows, first = windows[first:], 1 {
+		commands := make(rueidis.Commands, 0, first*len(missing))
+		for _, n := range missing {
+			for _, w := range windows[:first] {
+				commands = append(commands, client.B().Hget().Key(windowKey(account, n, w)).Field("last").Build())
+			}
 		}
 		var still []uuid.UUID
 		for i, result := range client.DoMulti(call, commands...) {
+			n := missing[i/first]
 			at, err := result.AsInt64()
 			switch {
-			case err == nil:
-				seen[missing[i]] = at
-			case rueidis.IsRedisNil(err):
-				still = append(still, missing[i])
-			default:
+			case err == nil && seen[n] == 0: // the newest window's
+				seen[n] = at
+			case err != nil && !rueidis.IsRedisNil(err):
 				return nil, r.judge(ctx, err)
+			}
+			if i%first == first-1 && seen[n] == 0 {
+				still = append(still, n)
 			}
 		}
 		missing = still

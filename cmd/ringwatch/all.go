@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -38,6 +39,7 @@ type process struct {
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
 	throttle    *throttle.Throttle // once a role has asked for it
+	reader      *recent.Reader     // once a role has asked for it
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.

@@ -55,7 +55,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	parts = append(parts, more...)
-	reader, err := recent.NewReader(p.Redis, p.metrics)
+	reader, err := p.openReader()
 	if err != nil {
 		return nil, err
 	}

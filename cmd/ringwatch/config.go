@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/lookup"
@@ -42,7 +43,8 @@ type config struct {
 
 // consumerConfig is what a consuming role has of its own.
 type consumerConfig struct {
-	Listen string // host:port of /metrics and /-/ready when the role runs alone; empty: none
+	Listen string    // host:port of /metrics and /-/ready when the role runs alone; empty: none
+	TLS    front.TLS `yaml:"tls"`
 }
 
 type logConfig struct {
@@ -87,7 +89,8 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	registry, err := account.NewRegistry(c.Accounts)
 	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
-		section("ring", c.Ring.Validate()), section("throttle", c.Throttle.Validate()), section("lookup", c.validateLookup()), section("log", c.Log.validate()))
+		section("ring", c.Ring.Validate()), section("throttle", c.Throttle.Validate()), section("lookup", c.validateLookup()),
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

@@ -10,7 +10,7 @@ import (
 type ingestCmd struct{ roleFlags }
 
 func (c *ingestCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "ingest", func(c *config) []engine { return []engine{c.kafka()} })
+	p, err := c.start(ctx, "ingest", func(c *config) []engine { return []engine{c.kafka(), c.redis()} })
 	if err != nil {
 		return err
 	}
@@ -25,9 +25,13 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// ingestParts wires HTTP → checks → Kafka.
+// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis.
 func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err := p.topic(ctx); err != nil {
+		return nil, err
+	}
+	limit, err := p.frameLimit()
+	if err != nil {
 		return nil, err
 	}
 	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)
@@ -36,6 +40,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	}
 	server, err := ingest.New(p.Ingest, ingest.Deps{
 		Admit:     p.door.Admit,
+		Limit:     limit,
 		Publish:   producer.Publish,
 		Retryable: stream.Retryable,
 		Ready:     producer.Ready,
@@ -48,6 +53,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	}
 	p.log.Info("ingest listens", "address", server.Addr())
 	return []part{func(ctx context.Context) error {
+		defer p.reader.Close()
 		defer producer.Close()
 		return server.Run(ctx)
 	}}, nil

@@ -12,13 +12,18 @@ import (
 )
 
 // ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics.
-func (p *process) ops(listen string, ready func(context.Context) error) (part, error) {
-	if listen == "" {
+func (p *process) ops(c consumerConfig, ready func(context.Context) error) (part, error) {
+	if c.Listen == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}
-	l, err := net.Listen("tcp", listen)
+	plain, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", listen, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", c.Listen, err)
+	}
+	l, err := c.TLS.Listener(plain, p.log)
+	if err != nil {
+		plain.Close()
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })

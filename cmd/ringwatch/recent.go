@@ -25,7 +25,7 @@ func (c *recentCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := p.ops(p.Recent.Listen, p.recentReady)
+	ops, err := p.ops(p.Recent, p.recentReady)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.from = from
-	ops, err := p.ops(p.Store.Listen, p.storeState.ready) // at once: making the topic and the tables may have to wait
+	ops, err := p.ops(p.Store, p.storeState.ready) // at once: making the topic and the tables may have to wait
 	if err != nil {
 		return err
 	}

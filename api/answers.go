@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/maypok86/otter/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// form is how an answer is written.
+type form byte
+
+const (
+	asJSON form = iota
+	asText
+	asOpenMetrics
+)
+
+// encoded is everything newest of one node as it stands in an answer of one form.
+type encoded struct {
+	at       int64 // of its frame, ms
+	interval int64
+	recent   bool     // the recent source held all that it is made of
+	piece    *piece   // asJSON: its payload
+	families []family // the text forms: its lines by metric
+	budget            // what it is counted as
+}
+
+func (e *encoded) bytes() (n int) {
+	if e.piece != nil {
+		n = len(e.piece.deflated)
+	}
+	for i := range e.families {
+		n += len(e.families[i].deflated) + familyOverhead
+	}
+	return n
+}
+
+// answerKey is whose answer it is.
+type answerKey struct {
+	account string
+	node    uuid.UUID
+	form    form
+}
+
+// answers keeps nodes' newest values as they were encoded, bounded in bytes. What is kept is right for as long as the node's newest frame is the one it was made from, and a
+// node has one frame of an instant; who asks says which.
+type answers struct {
+	kept    *otter.Cache[answerKey, *encoded] // nil: nothing is kept
+	results *prometheus.CounterVec
+}
+
+// answerOverhead is what an entry takes beside its bytes and its account's name, to about a fifth.
+const answerOverhead = 400
+
+// familyOverhead is what a metric of a text takes beside its lines.
+const familyOverhead = 200
+
+func newAnswers(most int64, reg prometheus.Registerer) (*answers, error) {
+	a := &answers{results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_answers_total", Help: "Nodes whose newest values were asked for whole, by whether they were there encoded (hit) or had to be read (miss)."}, []string{"result"})}
+	a.results.WithLabelValues("hit")
+	a.results.WithLabelValues("miss")
+	size, entries := func() float64 { return 0 }, func() float64 { return 0 }
+	if most > 0 {
+		var err error
+		a.kept, err = otter.New(&otter.Options[answerKey, *encoded]{
+			MaximumWeight: uint64(most),
+			Weigher: func(k answerKey, e *encoded) uint32 {
+				return uint32(min(len(k.account)+e.bytes()+answerOverhead, 1<<31))
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		size = func() float64 { return float64(a.kept.WeightedSize()) }
+		entries = func() float64 { return float64(a.kept.EstimatedSize()) }
+	}
+	for _, c := range []prometheus.Collector{a.results,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers_bytes", Help: "Bytes of encoded answers that are kept."}, size),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers", Help: "Nodes whose encoded answers are kept."}, entries)} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// get returns what is kept, nil if nothing is.
+func (a *answers) get(k answerKey) *encoded {
+	if a.kept == nil {
+		return nil
+	}
+	e, _ := a.kept.GetIfPresent(k)
+	return e
+}
+
+func (a *answers) put(k answerKey, e *encoded) {
+	if a.kept != nil {
+		a.kept.Set(k, e)
+	}
+}
+
+// getLatestAll answers for everything newest of nodes. One question to the recent source, of all nodes, tells whose newest frame is another than the one that was encoded; only those are read and
+// encoded again, once for all who ask for them at the same time.
+func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget) error {
+	known := make([]element, len(nodes))
+	for i, e := range s.current(r, p, nodes, asJSON) {
+		if e != nil {
+			known[i] = e.element()
+		}
+	}
+	return s.stream(w, r, nodes, size, known, func(ctx context.Context, n *Node) element {
+		e, err := s.encodeLatest(ctx, p.Account, n, asJSON)
+		if err != nil || e == nil {
+			return element{err: err}
+		}
+		return e.element()
+	})
+}
+
+func (e *encoded) element() element {
+	return element{piece: e.piece, count: func(b *budget) error { return b.join(&e.budget) }}
+}
+
+// current returns for each node what is kept of it, if that is known to be of its newest frame, under the same conditions as readLatest takes that frame from the recent source; nil for the others.
+func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form) []*encoded {
+	list := make([]*encoded, len(nodes))
+	missing := len(nodes)
+	defer func() {
+		s.answers.results.WithLabelValues("hit").Add(float64(len(nodes) - missing))
+		s.answers.results.WithLabelValues("miss").Add(float64(missing))
+		s.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(len(nodes) - missing))
+	}()
+	if s.deps.Recent == nil {
+		return list
+	}
+	ids := make([]uuid.UUID, len(nodes))
+	for i := range nodes {
+		ids[i] = nodes[i].ID
+		if i == 0 || nodes[i].Cluster != nodes[i-1].Cluster { // they come by cluster
+			s.deps.Recent.Touch(p.Account, nodes[i].Cluster)
+		}
+	}
+	path := strings.Join([]string{"newest", p.Account, r.PathValue("cluster"), r.PathValue("datacenter"), r.PathValue("id")}, "/")
+	seen, err := once(r.Context(), s, path, func(ctx context.Context) (map[uuid.UUID]int64, error) {
+		return s.deps.Recent.LastSeen(ctx, p.Account, ids)
+	})
+	if err != nil {
+		return list // each node's own read counts it
+	}
+	now := s.config.Clock().UnixMilli()
+	for i := range nodes {
+		e := s.answers.get(answerKey{p.Account, nodes[i].ID, f})
+		if at, known := seen[nodes[i].ID]; known && e != nil && e.recent && e.at == at && now-at <= 2*e.interval+staleSlack {
+			list[i] = e
+			missing--
+		}
+	}
+	return list
+}
+
+// encodeLatest reads a node's newest state and returns it encoded; nil without an error if there is none.
+func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form) (*encoded, error) {
+	k := answerKey{accountName, n.ID, f}
+	return once(ctx, s, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
+		state, err := s.latestState(ctx, accountName, n)
+		if err != nil || state.Window == nil {
+			return nil, err
+		}
+		e := &encoded{at: lastTime(state.Window), interval: state.Node.Interval, recent: state.recent}
+		if known := s.answers.get(k); known != nil && known.at == e.at {
+			e.piece, e.families, e.budget = known.piece, known.families, known.budget
+		} else if f == asJSON {
+			e.encodeJSON(state.Window)
+		} else {
+			e.encodeText(state.Window, f == asOpenMetrics)
+		}
+		s.answers.put(k, e)
+		return e, nil
+	})
+}
+
+func (e *encoded) encodeJSON(w *window.Window) {
+	var text []byte
+	q := metricsQuery{latest: true}
+	series := w.Latest()
+	for i := range series {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = q.appendSeries(text, &series[i])
+	}
+	e.budget.addAll(series)
+	p := newPiece(text)
+	e.piece = &p
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// family is the lines of one metric of one node.
+type family struct {
+	metric *window.Metric
+	piece
+}
+
+// encodeText writes a node's exposition text metric by metric, in the order of their names.
+func (e *encoded) encodeText(w *window.Window, open bool) {
+	series := slices.DeleteFunc(w.Latest(), neverCounted)
+	e.budget.addAllLines(series)
+	slices.SortStableFunc(series, func(a, b window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
+	x := exposition{open: open}
+	for i := 0; i < len(series); {
+		first := &series[i]
+		x.b = x.b[:0]
+		for ; i < len(series) && series[i].Metric.Name == first.Metric.Name; i++ {
+			x.series(&series[i])
+		}
+		metric := *first.Metric // not all of the window
+		e.families = append(e.families, family{&metric, newPiece(x.b)})
+	}
+}
+
+// getLatestText answers for everything newest of nodes that are up or late as exposition text, as exposeAll does, from what is kept of each node.
+func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget, who string) error {
+	open := opens(r)
+	f := asText
+	if open {
+		f = asOpenMetrics
+	}
+	list := s.current(r, p, nodes, f)
+	var unknown []int
+	for i, e := range list {
+		if e == nil {
+			unknown = append(unknown, i)
+		}
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	type read struct {
+		e   *encoded
+		err error
+	}
+	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
+		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f)
+		return read{e, err}
+	})
+	for i, of := range unknown {
+		got := next(i)
+		if got.err != nil {
+			return got.err
+		}
+		list[of] = got.e
+	}
+	now, newest := s.config.Clock().UnixMilli(), int64(0)
+	list = slices.DeleteFunc(list, func(e *encoded) bool {
+		if e == nil {
+			return true
+		}
+		newest = max(newest, e.at)
+		return state(now-e.at, e.interval) == stateDown
+	})
+	for _, e := range list {
+		if err := size.join(&e.budget); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return silent(who, newest)
+	}
+	s.metrics.points.Add(float64(size.points))
+	writeFamilies(joined(w, r, textType(open)), list, open)
+	return nil
+}
+
+// writeFamilies writes what nodes say of each metric together, by name.
+func writeFamilies(out *answerWriter, list []*encoded, open bool) {
+	defer out.end()
+	x := exposition{open: open, names: map[string]bool{}}
+	rest := make([][]family, len(list))
+	var names []string
+	for i, e := range list {
+		rest[i] = e.families
+		for j := range e.families {
+			if name := e.families[j].metric.Name; !x.names[name] {
+				x.names[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		x.b = x.b[:0]
+		for i := range rest {
+			if len(rest[i]) == 0 || rest[i][0].metric.Name != name {
+				continue
+			}
+			f := &rest[i][0]
+			rest[i] = rest[i][1:]
+			if len(x.b) == 0 {
+				x.family(f.metric)
+				if _, err := out.Write(x.b); err != nil || out.Flush() != nil {
+					return // the client went away
+				}
+			}
+			if out.join.add(&f.piece) != nil {
+				return
+			}
+		}
+	}
+	if open {
+		_, _ = out.WriteString("# EOF\n")
+	}
+}
+
+// opens reports whether the client prefers OpenMetrics.
+func opens(r *http.Request) bool {
+	return expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)).FormatType() == expfmt.TypeOpenMetrics
+}
+
+func textType(open bool) string {
+	if open {
+		return "application/openmetrics-text; version=1.0.0; charset=utf-8"
+	}
+	return "text/plain; version=0.0.4; charset=utf-8"
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
+)
+
+// cell is one number of clients at one side with one question.
+type cell struct {
+	question, side string
+	clients        int
+	rounds         []round
+}
+
+// round is one measurement of a cell.
+type round struct {
+	taken
+	cores map[string]float64 // by process
+}
+
+// cells measures all, both sides in turn.
+func (s *sides) cells(ctx context.Context, o options, counts []int) ([]*cell, error) {
+	var cells []*cell
+	for _, q := range questions {
+		for _, n := range counts {
+			if q.few && n != 1 && n != 32 {
+				continue
+			}
+			for _, side := range []string{redisSide, cassandraSide} {
+				cells = append(cells, &cell{question: q.name, side: side, clients: n})
+			}
+		}
+	}
+	for i := range o.rounds {
+		for _, c := range cells {
+			r, err := s.round(ctx, o, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s from %s, %d clients: %w", c.question, c.side, c.clients, err)
+			}
+			c.rounds = append(c.rounds, r)
+			progress("round %d, %s from %s, %2d clients: %7.1f requests/s, p50 %.1f ms, p99 %.1f ms", i+1, c.question, c.side, c.clients, r.rate(), bench.Quantile(r.Milliseconds, 0.5), bench.Quantile(r.Milliseconds, 0.99))
+		}
+	}
+	return cells, nil
+}
+
+func (s *sides) round(ctx context.Context, o options, c *cell) (round, error) {
+	before, err := usages(s.pids(c.side))
+	if err != nil {
+		return round{}, err
+	}
+	t := task{Address: s.address[c.side], Key: s.key, Clients: c.clients, Seconds: o.seconds}
+	for _, q := range questions {
+		if q.name == c.question {
+			t.Path = q.path
+		}
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return round{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return round{}, err
+	}
+	client := exec.CommandContext(ctx, self, "-load", string(text))
+	client.Stderr = os.Stderr
+	out, err := client.Output()
+	if err != nil {
+		return round{}, err
+	}
+	var r round
+	if err := json.Unmarshal(out, &r.taken); err != nil {
+		return round{}, err
+	}
+	after, err := usages(s.pids(c.side))
+	if err != nil {
+		return round{}, err
+	}
+	r.cores = map[string]float64{"clients": r.CPU / r.Took}
+	for name := range before {
+		r.cores[name] = (after[name].CPU - before[name].CPU).Seconds() / r.Took
+	}
+	return r, nil
+}
+
+func usages(pids map[string]int) (map[string]node.Usage, error) {
+	all := map[string]node.Usage{}
+	for name, pid := range pids {
+		u, err := node.UsageOf(pid, "")
+		if err != nil {
+			return nil, err
+		}
+		all[name] = u
+	}
+	return all, nil
+}
+
+func (r *round) rate() float64 { return float64(len(r.Milliseconds)) / r.Took }
+
+// median returns the median over the rounds.
+func (c *cell) median(f func(*round) float64) float64 {
+	var list []float64
+	for i := range c.rounds {
+		list = append(list, f(&c.rounds[i]))
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+func (c *cell) rate() float64 { return c.median((*round).rate) }
+
+func (c *cell) quantile(q float64) float64 {
+	return c.median(func(r *round) float64 { return bench.Quantile(r.Milliseconds, q) })
+}
+
+func (c *cell) cores(process string) float64 {
+	return c.median(func(r *round) float64 { return r.cores[process] })
+}
+
+// bodyBytes is the size of an answer.
+func (c *cell) bodyBytes() float64 {
+	return c.median(func(r *round) float64 { return float64(r.Bytes) / float64(len(r.Milliseconds)) })
+}
+
+func (c *cell) keep(r *bench.Result) {
+	name := fmt.Sprintf("%s_%s_%d_", c.question, c.side, c.clients)
+	r.Add(name+"rps", c.rate())
+	r.Add(name+"p50_ms", c.quantile(0.5))
+	r.Add(name+"p99_ms", c.quantile(0.99))
+	r.Add(name+"body_bytes", c.bodyBytes())
+	for _, process := range []string{"api", "redis", "cassandra", "clients"} {
+		r.Add(name+process+"_cores", c.cores(process))
+	}
+}
+
+// table prints all cells.
+func table(w io.Writer, cells []*cell) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: API\tRedis\tCassandra\tclients\t")
+	for _, c := range cells {
+		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99), c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
+			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"))
+	}
+	_ = out.Flush()
+}

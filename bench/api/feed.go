@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// feed writes the fleet's frames as they come.
+type feed struct {
+	nodes  []*fleet.Node
+	ids    []uuid.UUID
+	due    []int64 // when each node's next frame is, ms
+	every  int64
+	store  *store.Writer
+	recent *recent.Writer
+	offset int64
+}
+
+// accountName is whose fleet it is.
+const accountName = "bench"
+
+func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
+	c := recent.DefaultConfig()
+	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.redis.Addr()}, 0, time.Minute
+	w, err := recent.NewWriter(c, nil, prometheus.NewRegistry())
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store), recent: w}
+	first := time.Now().Add(-20 * time.Minute).UnixMilli()
+	for i := range o.nodes {
+		n := fleet.NewNode(shape, 1, i)
+		f.nodes, f.ids = append(f.nodes, n), append(f.ids, n.ID)
+		f.due = append(f.due, first+f.every*int64(i)/int64(o.nodes))
+	}
+	return f, nil
+}
+
+// next writes the next frame.
+func (f *feed) next(ctx context.Context) error {
+	i := slices.Index(f.due, slices.Min(f.due))
+	b, err := f.nodes[i].Frame(f.due[i])
+	if err != nil {
+		return err
+	}
+	f.nodes[i].Step()
+	f.due[i] += f.every
+	f.offset++
+	if err := f.store.Handle(ctx, []store.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
+		return err
+	}
+	if err := f.recent.Handle(ctx, []recent.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
+		return err
+	}
+	return nil
+}
+
+// past writes what lies before now.
+func (f *feed) past(ctx context.Context) error {
+	for slices.Min(f.due) < time.Now().UnixMilli() {
+		if err := f.next(ctx); err != nil {
+			return fmt.Errorf("frame %d: %w", f.offset, err)
+		}
+	}
+	return f.store.Tick(ctx, time.Now())
+}
+
+// run writes frames when they are due, and lets windows close, until ctx ends.
+func (f *feed) run(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- f.store.Run(ctx) }()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Until(time.UnixMilli(slices.Min(f.due)))):
+			if err := f.next(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+	f.recent.Close()
+	if err := <-ended; ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

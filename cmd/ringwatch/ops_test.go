@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/front"
+)
+
+// TestOps asks what a consuming role says of itself when it runs alone, with a certificate and without.
+func TestOps(t *testing.T) {
+	cert, key := mustCertificate(t)
+	transport, err := (&clientTLS{CAFile: cert}).transport()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: transport}
+	for scheme, tls := range map[string]front.TLS{"http": {}, "https": {CertFile: cert, KeyFile: key}} {
+		p := &process{metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
+		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one", Help: "One."}))
+		var ready atomic.Bool
+		address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
+		ops, err := p.ops(consumerConfig{Listen: address, TLS: tls}, func(context.Context) error {
+			if !ready.Load() {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- ops(ctx) }()
+		for path, want := range map[string]struct {
+			status int
+			body   string
+		}{"/-/healthy": {200, "healthy\n"}, "/-/ready": {503, "not yet\n"}, "/metrics": {200, "# HELP one One.\n# TYPE one counter\none 0\n"}} {
+			answer, err := client.Get(scheme + "://" + address + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if err != nil || answer.StatusCode != want.status || string(body) != want.body {
+				t.Errorf("%s %s: %d %q %v", scheme, path, answer.StatusCode, body, err)
+			}
+		}
+		ready.Store(true)
+		if answer, err := client.Get(scheme + "://" + address + "/-/ready"); err != nil || answer.StatusCode != 200 {
+			t.Error(scheme, answer, err)
+		} else {
+			answer.Body.Close()
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(scheme, err)
+		}
+		if _, err := p.ops(consumerConfig{Listen: address, TLS: front.TLS{CertFile: "none", KeyFile: "none"}}, nil); err == nil {
+			t.Error("a certificate that is not there is taken")
+		}
+	}
+}

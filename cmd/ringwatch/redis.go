@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/recent"
+)
+
+// openReader returns the process's one connection to Redis for those who read or count there. Closing it twice is closing it once; who counts goes on without it.
+func (p *process) openReader() (*recent.Reader, error) {
+	if p.reader == nil {
+		var err error
+		if p.reader, err = recent.NewReader(p.Redis, p.metrics); err != nil {
+			return nil, err
+		}
+	}
+	return p.reader, nil
+}
+
+// frameLimit counts the frames of each account over all ingest processes that share a Redis.
+func (p *process) frameLimit() (func(ctx context.Context, account string) time.Duration, error) {
+	reader, err := p.openReader()
+	if err != nil {
+		return nil, err
+	}
+	c := limit.Config{Of: "frames", Timeout: p.Limits.Timeout, Backoff: p.Limits.Backoff}
+	c.RequestsPerSecond, c.Burst = p.Ingest.FramesPerSecond, p.Ingest.FramesBurst
+	c.NodeRequestsPerSecond, c.NodeBurst = c.RequestsPerSecond, c.Burst // not asked
+	limiter, err := limit.New(c, reader.Do, p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, account string) time.Duration {
+		after, _ := limiter.Take(ctx, account, "")
+		return after
+	}, nil
+}
