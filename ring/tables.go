@@ -35,7 +35,6 @@ type table struct {
 	Table
 	id          string // another one when it is dropped and made anew
 	columns     []tableColumn
-	types       string // the keyspace's own
 	tag         string // ends each statement: a comment that changes with what the table looks like
 	replication replication
 	latency     *latency
@@ -204,10 +203,9 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	if err := iter.Close(); err != nil {
 		return err
 	}
-	t.types = all.String()
 	// The driver keeps what a statement's columns and markers are by its text, and does not see that a table was made anew with other types until it executes it.
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%s %v %s", t.id, t.columns, t.types)
+	fmt.Fprintf(hash, "%s %v %s", t.id, t.columns, all.String())
 	t.tag = fmt.Sprintf(" /* %x */", hash.Sum64())
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
