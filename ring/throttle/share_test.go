@@ -228,6 +228,31 @@ func TestClientsCountTheSame(t *testing.T) {
 	}
 }
 
+// TestOwed: who asks first does not get what the other, who asks a little later, is owed.
+func TestOwed(t *testing.T) {
+	do := connect(t, engines.SharedRedis(t).Addr())
+	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 400}})
+	first, second := mustNew(t, c, do), mustNew(t, c, do)
+	ask := func(p *Throttle) float64 {
+		t.Helper()
+		answer, err := p.share(t.Context(), []*asking{{class: p.classes["x"], head: 1, need: 400, demand: 1e6, weight: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer[1]
+	}
+	ask(first)
+	ask(second)
+	for range 5 {
+		from := redisMicros(t, do)
+		eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 100_000 })
+		one, other := ask(first), ask(second)
+		if one < 20 || other < 0.4*(one+other) {
+			t.Errorf("%g and %g operations are given", one, other)
+		}
+	}
+}
+
 // BenchmarkShare is what one asking costs Redis, for one class of a hundred processes.
 func BenchmarkShare(b *testing.B) {
 	do := connect(b, engines.SharedRedis(b).Addr())
