@@ -165,7 +165,7 @@ type Deps struct {
 	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
 	SeriesState func() string
 
-	// Lookup reads rows by key; nil: there is no endpoint for it.
+	// Lookup reads rows by key; nil: there are no tables for it.
 	Lookup Lookup
 	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
 	Work Work

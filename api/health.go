@@ -66,7 +66,7 @@ const home = `<!doctype html>
 <li>/v1/nodes/{id}/prometheus, /v1/clusters/{cluster}/prometheus: everything newest, as exposition text
 <li><a href="/v1/discovery">/v1/discovery</a>: the nodes as targets of a Prometheus
 <li>/v1/series?match[]=…: which series there are; <a href="/v1/labels">/v1/labels</a>, /v1/label/{name}/values: their labels
-<li>POST /v1/lookup/{keyspace}/{table}: rows of other tables by key, if this server's configuration lists any
+<li>POST /v1/lookup/{keyspace}/{table}: rows of other tables by key that this server's configuration lists
 <li>/v1/qps: who asks for how much of Cassandra, for keys with the scope admin
 <li><a href="/v1/openapi.yaml">/v1/openapi.yaml</a>: all of this for programs
 <li><a href="/-/healthy">/-/healthy</a>, <a href="/-/ready">/-/ready</a>, <a href="/metrics">/metrics</a>: this server itself

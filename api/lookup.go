@@ -46,9 +46,6 @@ type Lookup func(ctx context.Context, q *LookupQuery, take func(i int, a LookupA
 const ndjson = "application/x-ndjson"
 
 func (s *Server) lookupRoutes() []route {
-	if s.deps.Lookup == nil {
-		return nil
-	}
 	return []route{{pattern: "POST /v1/lookup/{keyspace}/{table}", scoped: s.postLookup}}
 }
 
@@ -66,6 +63,9 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 	q, timeout, err := s.lookupQuery(r)
 	if err != nil {
 		return err
+	}
+	if s.deps.Lookup == nil {
+		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table", Message: "no table can be looked up here: the operator lists them in lookup.tables"}
 	}
 	q.Account, q.Client = p.Account, p.Account+"/"+p.Key()
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)

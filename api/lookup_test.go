@@ -231,6 +231,9 @@ func TestLookupAllFail(t *testing.T) {
 			}
 		}
 	}
+	if answer, text := newLookupServer(t, nil).whole(`{"keys":[1]}`); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "unknown_table") {
+		t.Error("without tables:", answer.Status, text)
+	}
 	// One that waits for nothing but its deadline.
 	s := newLookupServer(t, func(ctx context.Context, _ *api.LookupQuery, _ func(int, api.LookupAnswer)) error {
 		<-ctx.Done()

@@ -44,9 +44,7 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, l
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	l := &Lookup{config: c, ring: r, admit: admit, reg: reg, log: log, tables: map[string]*Table{}}
-	if l.ring.Datacenter == "" {
-		l.ring.Datacenter = c.Datacenter
-	}
+	l.ring.Datacenter = or(c.Datacenter, r.Datacenter)
 	l.ring.CacheTTL = maps.Clone(r.CacheTTL)
 	if l.ring.CacheTTL == nil {
 		l.ring.CacheTTL = map[string]time.Duration{}

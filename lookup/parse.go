@@ -2,8 +2,8 @@ package lookup
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -237,8 +237,8 @@ func parseDecimal(text string) (any, error) {
 		}
 	}
 	scale := int64(len(m[3])) - exponent
-	if scale < math.MinInt32 || scale > math.MaxInt32 {
-		return nil, errors.New("has an exponent beyond what a decimal has")
+	if scale < -maxDigits || scale > maxDigits { // Cassandra has more; comparing them takes as many digits
+		return nil, fmt.Errorf("has an exponent beyond %d", maxDigits)
 	}
 	return *inf.NewDecBig(unscaled, inf.Scale(scale)), nil
 }
@@ -333,13 +333,10 @@ func parseEach(parts []json.RawMessage, typeOf func(i int) gocql.TypeInfo) (any,
 	return values, nil
 }
 
-// ordered are the types whose sets can be in a key: their order in Cassandra is that of their numbers or bytes.
-var ordered = []gocql.Type{gocql.TypeText, gocql.TypeVarchar, gocql.TypeAscii, gocql.TypeBlob, gocql.TypeTinyInt, gocql.TypeSmallInt, gocql.TypeInt, gocql.TypeBigInt}
-
-// parseCollection reads a frozen list, or a set, which Cassandra sorts before it hashes it.
+// parseCollection reads a frozen list, set or map. Their order, and that each is there once, is ring's.
 func parseCollection(t gocql.CollectionType, raw json.RawMessage) (any, error) {
-	if t.Type() == gocql.TypeMap || t.Type() == gocql.TypeSet && !slices.Contains(ordered, t.Elem.Type()) {
-		return nil, fmt.Errorf("is of type %s, which cannot be looked up", typeName(t))
+	if t.Type() == gocql.TypeMap {
+		return parseMap(t, raw)
 	}
 	parts, err := list(raw)
 	if err != nil {
@@ -349,32 +346,75 @@ func parseCollection(t gocql.CollectionType, raw json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := some.([]any)
-	if slices.Contains(values, nil) {
+	if slices.Contains(some.([]any), nil) {
 		return nil, fmt.Errorf("has a null, which no %s has", typeName(t))
 	}
-	if t.Type() != gocql.TypeSet {
-		return values, nil
-	}
-	slices.SortFunc(values, compareValues)
-	return slices.CompactFunc(values, func(a, b any) bool { return compareValues(a, b) == 0 }), nil
+	return some, nil
 }
 
-// compareValues compares values of one of the types in ordered.
-func compareValues(a, b any) int {
-	switch a := a.(type) {
-	case string:
-		return strings.Compare(a, b.(string))
-	case []byte:
-		return bytes.Compare(a, b.([]byte))
-	case int8:
-		return cmp.Compare(a, b.(int8))
-	case int16:
-		return cmp.Compare(a, b.(int16))
-	case int32:
-		return cmp.Compare(a, b.(int32))
+// entries are a map's, keys and values in turn: some keys are nothing that a Go map can have.
+type entries []any
+
+// MarshalCQL implements gocql.Marshaler.
+func (e entries) MarshalCQL(info gocql.TypeInfo) ([]byte, error) {
+	t, ok := info.(gocql.CollectionType)
+	if !ok {
+		return nil, errors.New("it is no map")
 	}
-	return cmp.Compare(a.(int64), b.(int64))
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(e)/2))
+	for i, v := range e {
+		of := t.Key
+		if i%2 == 1 {
+			of = t.Elem
+		}
+		part, err := gocql.Marshal(of, v)
+		if err != nil {
+			return nil, err
+		}
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
+	}
+	return b, nil
+}
+
+// parseMap reads an object, whose names are its keys as answers have them: a scalar's text, or the JSON of what is made of parts.
+func parseMap(t gocql.CollectionType, raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, fmt.Errorf("is no object, as %s is", typeName(t))
+	}
+	_, _ = d.Token() // the bracket
+	e := entries{}
+	for d.More() {
+		var value json.RawMessage
+		token, err := d.Token()
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		name, isText := token.(string)
+		if err != nil || !isText {
+			return nil, errors.New("is no JSON")
+		}
+		if strings.ContainsRune(name, utf8.RuneError) {
+			return nil, errors.New("has a key with a character that cannot be told from half of one")
+		}
+		text, _ := json.Marshal(name) // no string fails
+		if simpleNames[t.Key.Type()] == "" {
+			text = []byte(name)
+		}
+		k, err := parseValue(t.Key, text)
+		if err != nil {
+			return nil, fmt.Errorf("has a key %q that %w", name, err)
+		}
+		v, err := parseValue(t.Elem, value)
+		if err != nil {
+			return nil, fmt.Errorf("has a value of %q that %w", name, err)
+		}
+		if k == nil || v == nil {
+			return nil, fmt.Errorf("has a null, which no %s has", typeName(t))
+		}
+		e = append(e, k, v)
+	}
+	return e, nil
 }
 
 func parseUDT(t gocql.UDTTypeInfo, raw json.RawMessage) (any, error) {

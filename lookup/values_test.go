@@ -18,7 +18,7 @@ const marshal = "org.apache.cassandra.db.marshal."
 
 // nested are types that tests name beside the simple ones.
 var nested = map[string]string{
-	"list<int>": "ListType(" + marshal + "Int32Type)", "set<text>": "SetType(" + marshal + "UTF8Type)", "set<bigint>": "SetType(" + marshal + "LongType)", "set<uuid>": "SetType(" + marshal + "UUIDType)",
+	"list<int>": "ListType(" + marshal + "Int32Type)", "set<text>": "SetType(" + marshal + "UTF8Type)", "map<tuple>": "MapType(" + marshal + "TupleType(" + marshal + "Int32Type)," + marshal + "Int32Type)", "set<uuid>": "SetType(" + marshal + "UUIDType)",
 	"map<int, text>": "MapType(" + marshal + "Int32Type," + marshal + "UTF8Type)", "map<text, double>": "MapType(" + marshal + "UTF8Type," + marshal + "DoubleType)",
 	"tuple<int, text, boolean>": "TupleType(" + marshal + "Int32Type," + marshal + "UTF8Type," + marshal + "BooleanType)",
 	"list<tuple>":               "ListType(" + marshal + "TupleType(" + marshal + "Int32Type," + marshal + "InetAddressType))",
@@ -47,7 +47,7 @@ func TestKeysMeanWhatTheySay(t *testing.T) {
 		{"smallint", `-2`, "fffe"}, {"int", `2147483647`, "7fffffff"}, {"int", `2147483648`, "!beyond"}, {"int", `""`, "!whole"}, {"int", `" 1"`, "!whole"}, {"int", `"0x10"`, "!whole"}, {"int", `"+1"`, "!whole"},
 		{"bigint", `9223372036854775807`, "7fffffffffffffff"}, {"bigint", `"-9223372036854775808"`, "8000000000000000"}, {"bigint", `9223372036854775808`, "!beyond"}, {"bigint", `9007199254740993`, "0020000000000001"},
 		{"varint", `0`, "00"}, {"varint", `-1`, "ff"}, {"varint", `128`, "0080"}, {"varint", `-129`, "ff7f"}, {"varint", `"18446744073709551616"`, "010000000000000000"}, {"varint", `1.5`, "!whole"}, {"varint", strings.Repeat("9", 3000), "!digits"},
-		{"decimal", `1.5`, "000000010f"}, {"decimal", `1.50`, "000000020096"}, {"decimal", `"-0.001"`, "00000003ff"}, {"decimal", `12e3`, "fffffffd0c"}, {"decimal", `1e-3`, "0000000301"}, {"decimal", `1e2147483647`, "8000000101"},
+		{"decimal", `1.5`, "000000010f"}, {"decimal", `1.50`, "000000020096"}, {"decimal", `"-0.001"`, "00000003ff"}, {"decimal", `12e3`, "fffffffd0c"}, {"decimal", `1e-3`, "0000000301"}, {"decimal", `1e2147483647`, "!exponent"},
 		{"decimal", `1e99999999999`, "!exponent"}, {"decimal", `1e2147483648`, "!exponent"}, {"decimal", `1e-2147483648`, "!exponent"}, {"decimal", `".5"`, "!number"},
 		{"float", `0.1`, "3dcccccd"}, {"float", `"NaN"`, "7fc00000"}, {"float", `1e39`, "!beyond"}, {"double", `0.1`, "3fb999999999999a"}, {"double", `-0`, "8000000000000000"}, {"double", `"-Infinity"`, "fff0000000000000"}, {"double", `"inf"`, "!number"}, {"double", `"0x1p3"`, "!number"},
 		{"boolean", `true`, "01"}, {"boolean", `"false"`, "00"}, {"boolean", `1`, "!neither"},
@@ -63,7 +63,8 @@ func TestKeysMeanWhatTheySay(t *testing.T) {
 		{"time", `"00:00:01"`, "000000003b9aca00"}, {"time", `"23:59:59.999999999"`, "00004e94914effff"}, {"time", `"00:00:00.5"`, "000000001dcd6500"}, {"time", `5`, "0000000000000005"}, {"time", `"24:00"`, "!time"}, {"time", `86400000000000`, "!time"},
 		{"duration", `"1h"`, "!no key"}, {"counter", `1`, "!no key"},
 		{"list<int>", `[1, "2"]`, "00000002000000040000000100000004" + "00000002"}, {"list<int>", `[1, null]`, "!null"}, {"list<int>", `1`, "!list"}, {"list<int>", `[1, "x"]`, "!number 1"},
-		{"set<text>", `["b", "a", "b"]`, "00000002" + "0000000161" + "0000000162"}, {"set<bigint>", `[1, -1]`, "00000002" + "00000008ffffffffffffffff" + "000000080000000000000001"}, {"set<uuid>", `[]`, "!cannot"}, {"map<int, text>", `{}`, "!cannot"},
+		{"set<text>", `["b", "a", "b"]`, "00000003" + "0000000162" + "0000000161" + "0000000162"}, {"set<uuid>", `[]`, "00000000"}, {"set<text>", `[null]`, "!null"},
+		{"map<int, text>", `{"7": "a", "-1": ""}`, "00000002" + "0000000400000007" + "0000000161" + "00000004ffffffff" + "00000000"}, {"map<int, text>", `{"x": "a"}`, "!key \"x\""}, {"map<int, text>", `{"1": 2}`, "!value of"}, {"map<int, text>", `{"1": null}`, "!null"}, {"map<int, text>", `[]`, "!object"}, {"map<text, double>", `{"\ud800": 1}`, "!character"}, {"map<tuple>", `{"[1]": 5}`, "00000001" + "000000080000000400000001" + "0000000400000005"},
 		{"tuple<int, text, boolean>", `[1, null, true]`, "0000000400000001" + "ffffffff" + "0000000101"}, {"tuple<int, text, boolean>", `[1]`, "!has 1"},
 		{"vector<float, 2>", `[1, 0]`, "3f80000000000000"}, {"vector<float, 2>", `[1]`, "!has 1"},
 		{"udt", `{"currency": "EUR", "amount": 1.5}`, "00000005000000010f" + "00000003455552"}, {"udt", `{"currency": "EUR"}`, "ffffffff" + "00000003455552"}, {"udt", `{"x": 1}`, "!field"}, {"udt", `[]`, "!object"},
@@ -143,7 +144,7 @@ func TestKeysReadBack(t *testing.T) {
 		"timestamp": func() []byte { b, _ := gocql.Marshal(typeOf(t, "timestamp"), r.Int64N(250e12)); return b },
 		"varint":    func() []byte { return append([]byte{byte(1 + r.IntN(126))}, random(r.IntN(20))...) },
 		"decimal": func() []byte {
-			return append(random(4), append([]byte{byte(1 + r.IntN(126))}, random(r.IntN(20))...)...)
+			return append([]byte{0, 0, 0, byte(r.Uint32())}, append([]byte{byte(1 + r.IntN(126))}, random(r.IntN(20))...)...)
 		},
 		"double": func() []byte { b := random(8); b[0] &^= 0x40; return b }, "float": func() []byte { b := random(4); b[0] &^= 0x40; return b },
 	} {

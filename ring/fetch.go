@@ -371,7 +371,7 @@ func (f *fetch) answered(a *attempt) {
 		return
 	}
 	if a.host != nil && a.left > 0 {
-		a.host.inTime()
+		a.host.inTime(f.r.now())
 	}
 	a.left = 0
 	won := false

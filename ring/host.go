@@ -75,18 +75,21 @@ func (s *hosts) all() []*host {
 	return list
 }
 
-// A host that was late so often in a row is asked only when no other has the rows, for lateFirst; twice as long each time that it is late again right after, up to lateMost.
+// A host that was late so often in a row, and has answered nothing for lateQuiet, is asked only when no other has the rows, for lateFirst; twice as long each time that it is late
+// again right after, up to lateMost. An overloaded host loses races too, but answers all the while.
 const (
 	lateOften = 3
+	lateQuiet = 100 * time.Millisecond
 	lateFirst = time.Second
-	lateMost  = 30 * time.Second
+	lateMost  = 10 * time.Second
 )
 
 // health is what a reader learns of a node by asking it, sooner than the cluster does: a node that hangs counts as up for long.
 type health struct {
-	late    atomic.Int32 // answers in a row that others had to give
-	until   atomic.Int64 // nanoseconds of the reader's clock until which it is left alone; 0: it is well
-	probing atomic.Bool
+	late     atomic.Int32 // answers in a row that others had to give
+	answered atomic.Int64 // when it answered last, in nanoseconds of the reader's clock
+	until    atomic.Int64 // until when it is left alone; 0: it is well
+	probing  atomic.Bool
 
 	mu      sync.Mutex
 	backoff time.Duration
@@ -97,7 +100,8 @@ type health struct {
 func (h *health) well() bool { return h.until.Load() == 0 }
 
 // inTime is told of every answer that came while it was waited for.
-func (h *health) inTime() {
+func (h *health) inTime(now int64) {
+	h.answered.Store(now)
 	if h.late.Load() != 0 {
 		h.late.Store(0)
 	}
@@ -105,7 +109,7 @@ func (h *health) inTime() {
 
 // wasLate is told when another had to answer, or when nothing came; weight lateOften is enough for one time.
 func (h *health) wasLate(now int64, weight int32) {
-	if h.late.Add(weight) >= lateOften && h.well() {
+	if h.late.Add(weight) >= lateOften && now-h.answered.Load() >= int64(lateQuiet) && h.well() {
 		h.leave(now)
 	}
 }
@@ -114,7 +118,7 @@ func (h *health) wasLate(now int64, weight int32) {
 func (h *health) leave(now int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.backoff == 0 || now-h.since > int64(lateMost) {
+	if h.backoff == 0 || now-h.since > 2*int64(h.backoff) {
 		h.backoff = lateFirst
 	} else {
 		h.backoff = min(2*h.backoff, lateMost)

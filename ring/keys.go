@@ -89,7 +89,7 @@ func (t *table) appendKey(dst []byte, index int, key Key) ([]byte, error) {
 	return dst, nil
 }
 
-// marshal is the driver's, which panics for some values that do not fit.
+// marshal is the driver's, which panics for some values that do not fit, and then Cassandra's own form.
 func marshal(typ gocql.TypeInfo, value any) (data []byte, err error) {
 	if value == nil {
 		return nil, nil
@@ -102,7 +102,10 @@ func marshal(typ gocql.TypeInfo, value any) (data []byte, err error) {
 			data, err = nil, fmt.Errorf("a %T is no value for it: %v", value, p)
 		}
 	}()
-	return gocql.Marshal(typ, value)
+	if data, err = gocql.Marshal(typ, value); err != nil || data == nil {
+		return nil, err
+	}
+	return canonical(typ, data), nil
 }
 
 func ascii(data []byte) bool {

@@ -240,19 +240,25 @@ func TestBudget(t *testing.T) {
 // TestLeftAlone: a node that was late often enough is left alone, for longer each time, until a probe is in time.
 func TestLeftAlone(t *testing.T) {
 	var h health
-	h.wasLate(1, 1)
-	h.wasLate(1, 1)
-	h.inTime()
-	h.wasLate(1, 1)
-	h.wasLate(1, 1)
+	now := int64(lateQuiet)
+	h.wasLate(now, 1)
+	h.wasLate(now, 1)
+	h.inTime(0)
+	h.wasLate(now, 1)
+	h.wasLate(now, 1)
 	if !h.well() {
 		t.Fatal("late twice in a row is enough")
 	}
-	h.wasLate(1, 1)
+	h.inTime(1)
+	h.wasLate(now, lateOften)
+	if !h.well() {
+		t.Fatal("it is left alone although it answered a moment ago")
+	}
+	h.inTime(0)
+	h.wasLate(now, lateOften)
 	if h.well() {
 		t.Fatal("late three times in a row is nothing")
 	}
-	now := int64(1)
 	if h.mayProbe(now) {
 		t.Error("it is asked at once")
 	}

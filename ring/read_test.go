@@ -28,9 +28,8 @@ func TestKeyTypes(t *testing.T) {
 	huge := new(big.Int).Lsh(big.NewInt(-3), 200)
 	day := func(s string) time.Time { d, _ := time.Parse(time.DateOnly, s); return d }
 	types := []struct {
-		cql     string
-		values  []any // the last is not there
-		ordered bool  // its elements may come back in another order than they were given in
+		cql    string
+		values []any // the last is not there
 	}{
 		{cql: "ascii", values: []any{"a", "A", strings.Repeat("~", 300), "x"}},
 		{cql: "bigint", values: []any{int64(0), int64(-1), int64(math.MinInt64), int64(math.MaxInt64), int64(256), int64(7)}},
@@ -52,9 +51,18 @@ func TestKeyTypes(t *testing.T) {
 		{cql: "varchar", values: []any{"a", long, "b"}},
 		{cql: "varint", values: []any{big.NewInt(0), big.NewInt(-129), huge, big.NewInt(1)}},
 		{cql: "frozen<list<int>>", values: []any{[]int{1, 2}, []int{2, 1}, []int{}, []int{3}}},
-		{cql: "frozen<set<text>>", values: []any{[]string{"b", "a"}, []string{"a", "c"}, []string{"z"}}, ordered: true},
-		{cql: "frozen<map<text, int>>", values: []any{map[string]int{"b": 1, "a": 2, "c": 3}, map[string]int{"b": 1}, map[string]int{"z": 1}}, ordered: true},
-		{cql: "frozen<tuple<int, text>>", values: []any{[]any{1, "a"}, []any{1, nil}, []any{2, "a"}}},
+		{cql: "frozen<set<text>>", values: []any{[]string{"b", "é", "a", "Z", "b", ""}, []string{"a", "c"}, []string{"z"}}},
+		{cql: "frozen<set<bigint>>", values: []any{[]int64{5, -5, 1 << 40, -1 << 40, 0, 5}, []int64{}, []int64{1}}},
+		{cql: "frozen<set<varint>>", values: []any{[]*big.Int{big.NewInt(300), big.NewInt(-300), big.NewInt(5), huge, big.NewInt(-5)}, []*big.Int{big.NewInt(1)}}},
+		{cql: "frozen<set<decimal>>", values: []any{[]encoded{{0, 0, 0, 0, 2}, {0, 0, 0, 2, 0x7f}, {0, 0, 0, 1, 0x80}, {255, 255, 255, 254, 1}, {0, 0, 0, 9, 0}}, []encoded{{0, 0, 0, 0, 1}}}},
+		{cql: "frozen<set<double>>", values: []any{[]float64{math.NaN(), 1, math.Inf(-1), 0, math.Copysign(0, -1), -1}, []float64{1}}},
+		{cql: "frozen<set<uuid>>", values: []any{[]gocql.UUID{uuid("f47ac10b-58cc-4372-a567-0e02b2c3d479"), uuid("50554d6e-29bb-11e5-b345-feff819cdc9f"), uuid("40554d6e-29bc-11e5-b345-feff819cdc9f"), uuid("00000000-0000-0000-0000-000000000000")}, []gocql.UUID{uuid("f47ac10b-58cc-4372-a567-0e02b2c3d479")}}},
+		{cql: "frozen<set<timeuuid>>", values: []any{[]gocql.UUID{uuid("50554d6e-29bb-11e5-b345-feff819cdc9f"), uuid("40554d6e-29bc-11e5-b345-feff819cdc9f"), uuid("50554d6e-29bb-11e5-3345-feff819cdc9f")}, []gocql.UUID{uuid("50554d6e-29bb-11e5-b345-feff819cdc9f")}}},
+		{cql: "frozen<set<frozen<list<int>>>>", values: []any{[][]int{{2}, {1, 2}, {}, {-1}, {1}}, [][]int{{1}}}},
+		{cql: "frozen<set<frozen<tuple<int, text>>>>", values: []any{[][]any{{2, "a"}, {1, "b"}, {1, nil}, {-1, "z"}}, [][]any{{1, "a"}}}},
+		{cql: "frozen<map<text, int>>", values: []any{map[string]int{"b": 1, "a": 2, "c": 3}, map[string]int{"b": 1}, map[string]int{"z": 1}}},
+		{cql: "frozen<tuple<int, frozen<tuple<text, int>>>>", values: []any{[]any{1, []any{"a", 2}}, []any{1, []any{nil, 2}}, []any{2, []any{"a", 2}}}},
+		{cql: "frozen<list<frozen<map<int, frozen<set<text>>>>>>", values: []any{[]map[int][]string{{5: {"b", "a"}, -1: {"d", "c"}}, {}}, []map[int][]string{{}}}},
 		{cql: "frozen<pair>", values: []any{map[string]any{"x": 1, "y": "a"}, map[string]any{"x": 2, "y": "a"}, map[string]any{"x": 3, "y": "a"}}},
 		{cql: "frozen<vector<float, 3>>", values: []any{[]float32{1, 2, 3}, []float32{3, 2, 1}, []float32{0, 0, 1}}},
 	}
@@ -67,8 +75,15 @@ func TestKeyTypes(t *testing.T) {
 			if typ.cql != "boolean" {
 				stored = stored[:len(stored)-1]
 			}
+			one, args := "?", func(k any) []any { return []any{k} }
+			if strings.HasPrefix(typ.cql, "frozen<tuple") { // the driver binds its elements singly
+				one, args = "(?, (?, ?))", func(k any) []any {
+					list := k.([]any)
+					return append(list[:1:1], list[1].([]any)...)
+				}
+			}
 			for v, k := range stored {
-				c.exec(t, "INSERT INTO "+full+" (k, v) VALUES (?, ?)", k, v)
+				c.exec(t, "INSERT INTO "+full+" (v, k) VALUES (?, "+one+")", append([]any{v}, args(k)...)...)
 			}
 			table, err := r.table(t.Context(), ks, name)
 			if err != nil {
@@ -84,10 +99,10 @@ func TestKeyTypes(t *testing.T) {
 			}
 			for v, k := range stored {
 				var token int64
-				if err := c.session.Query("SELECT token(k) FROM "+full+" WHERE k = ?", k).Scan(&token); err != nil {
+				if err := c.session.Query("SELECT token(k) FROM "+full+" WHERE k = "+one, args(k)...).Scan(&token); err != nil {
 					t.Fatal(err)
 				}
-				if own := tokenOf(set.routing[v]); own != token && !typ.ordered {
+				if own := tokenOf(set.routing[v]); own != token {
 					t.Errorf("the token of %v is %d, not %d", k, token, own)
 				}
 			}
@@ -114,7 +129,7 @@ func TestKeyTypes(t *testing.T) {
 							t.Errorf("key %d has value %d, %v", i, v, err)
 						}
 						for j, column := range row.Columns() {
-							if column.Name == "k" && !typ.ordered && string(row.Raw(j)) != set.routing[i] {
+							if column.Name == "k" && string(row.Raw(j)) != set.routing[i] {
 								t.Errorf("key %d comes back as %x", i, row.Raw(j))
 							}
 						}
@@ -324,10 +339,10 @@ func TestBadKeys(t *testing.T) {
 	ks := c.keyspace(t, two)
 	c.exec(t, "CREATE TABLE "+ks+".t (k text PRIMARY KEY, v int)")
 	c.exec(t, "CREATE TABLE "+ks+".u (a int, b text, PRIMARY KEY ((a, b)))")
-	c.exec(t, "CREATE TABLE "+ks+".w (k time PRIMARY KEY)")
+	c.exec(t, "CREATE TABLE "+ks+".w (k int PRIMARY KEY)")
 	for i := range 100 {
 		c.exec(t, "INSERT INTO "+ks+".t (k, v) VALUES (?, ?)", fmt.Sprint(i), i)
-		c.exec(t, "INSERT INTO "+ks+".w (k) VALUES (?)", time.Duration(i))
+		c.exec(t, "INSERT INTO "+ks+".w (k) VALUES (?)", i)
 	}
 	r := c.mustReader(t)
 	bad := map[int]Key{3: {}, 5: {1.5}, 7: {nil}, 11: {"a", "b"}, 13: {""}, 17: {"\xff"}, 19: {strings.Repeat("x", 1<<16)}, 23: {(*string)(nil)}, 29: {gocql.UnsetValue}, 31: {struct{}{}}}
@@ -359,19 +374,19 @@ func TestBadKeys(t *testing.T) {
 	if err != nil || results[0].Err != nil || results[3].Err != nil || !strings.Contains(fmt.Sprint(results[1].Err), "key 1, column a") || !strings.Contains(fmt.Sprint(results[2].Err), "key 2, column b") {
 		t.Errorf("%+v, %v", results, err)
 	}
-	// No day has 25 hours; the driver does not know.
+	// A value that the driver does not look into, and that no node takes for an int.
 	keys = nil
 	for i := range 60 {
-		keys = append(keys, Key{time.Duration(i)})
+		keys = append(keys, Key{i})
 	}
-	keys[33] = Key{25 * time.Hour}
+	keys[33] = Key{encoded{1, 2, 3}}
 	results, err = r.Read(t.Context(), Query{Keyspace: ks, Table: "w"}, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, result := range results {
 		if (result.Err != nil) != (i == 33) || result.Err == nil && len(result.Rows) != 1 {
-			t.Errorf("time %d: %+v", i, result)
+			t.Errorf("int %d: %+v", i, result)
 		}
 	}
 }

@@ -48,11 +48,11 @@ const rollingPatience = time.Second
 
 // rolling marks calls under ctx as rolling up.
 func rolling(ctx context.Context) context.Context {
-	return as(ctx, throttle.Bulk, "store/rollups", rollingPatience)
+	return as(ctx, throttle.Bulk, "Ringwatch/rollups", rollingPatience)
 }
 
 // admit asks Config.Admit for one call if it is marked, and returns what is to be called when it has ended.
-func (s *Store) admit(ctx context.Context, table string) (done func(took time.Duration, err error), err error) {
+func (s *Store) admit(ctx context.Context, table string) (func(took time.Duration, err error), error) {
 	w, marked := ctx.Value(workKey{}).(work)
 	if !marked || s.config.Admit == nil {
 		return func(time.Duration, error) {}, nil
@@ -63,7 +63,7 @@ func (s *Store) admit(ctx context.Context, table string) (done func(took time.Du
 		wait, cancel = context.WithTimeout(ctx, w.patience)
 		defer cancel()
 	}
-	done, err = s.config.Admit(wait, w.Work, s.config.Keyspace, table, 1)
+	done, err := s.config.Admit(wait, w.Work, s.config.Keyspace, table, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -180,4 +180,6 @@ ingest:
   listen: %s
 api:
   listen: %s
+lookup: # an example: bin/ringwatch lookup system_schema.tables ringwatch --columns table_name,id
+  tables: [{table: system_schema.tables, accounts: [default], max_rows: 1000}]
 `
