@@ -112,6 +112,15 @@ func (c *Config) classes() map[string]Class {
 	return all
 }
 
+// Largest returns how many operations a request of each class may ask for.
+func (c *Config) Largest() map[string]int {
+	most := map[string]int{}
+	for name, k := range c.classes() {
+		most[name] = min(k.Burst, k.Concurrency)
+	}
+	return most
+}
+
 func either[T comparable](own, other T) T {
 	var zero T
 	if own != zero {
