@@ -95,15 +95,15 @@ func (a *attempt) run() {
 // ask reads keys from a node, or from whom the driver likes; page is called when a page has come. It returns the rows by place in items.
 func (f *fetch) ask(ctx context.Context, h *host, items []int32, part int, page func()) ([][]Row, error) {
 	columns := len(f.plan.table.Key)
-	values := make([]any, 0, columns+len(f.args))
+	values := make([]any, 0, f.plan.markers+len(f.args))
 	statement := f.plan.single
 	key := f.set.routing[f.items[items[0]].key]
-	if len(items) == 1 && columns == 1 {
-		values = append(values, text(key))
-	} else {
-		var scratch [8]string
-		for _, part := range parts(scratch[:0], key, columns) {
+	var cuts [8]string
+	for i, part := range parts(cuts[:0], key, columns) {
+		if f.plan.markers == columns {
 			values = append(values, text(part))
+		} else {
+			values = appendValues(values, f.plan.table.Key[i].Type, []byte(part))
 		}
 	}
 	if len(items) > 1 {

@@ -129,6 +129,21 @@ func TestSchema(t *testing.T) {
 	})
 	c.exec(t, "CREATE TABLE "+ks+".t (k text PRIMARY KEY, w bigint)")
 	c.exec(t, "INSERT INTO "+ks+".t (k, w) VALUES ('1', 1)")
+	for i := range 20 {
+		var k string
+		var w int64
+		err := c.session.Query("SELECT k, w FROM " + ks + ".t WHERE k = '1'").Scan(&k, &w)
+		t.Log("DEBUG direct", k, w, err)
+		got, err := read("w", Key{"1"})
+		t.Log("DEBUG one", got, err)
+		got, err = read("w", Key{"1"}, Key{"2"})
+		t.Log("DEBUG two", got, err)
+		got, err = read("", Key{"1"}, Key{"2"})
+		t.Log("DEBUG all", got, err)
+		tab, err := r.table(t.Context(), ks, "t")
+		t.Logf("DEBUG %+v %v", tab, err)
+		time.Sleep(time.Duration(i) * 20 * time.Millisecond)
+	}
 	become("the table of another type", "w", "[w=0000000000000001]", Key{"1"}, Key{"2"})
 	c.exec(t, "DROP TABLE "+ks+".t")
 	c.exec(t, "CREATE TABLE "+ks+".t (k text PRIMARY KEY, w text)")

@@ -230,7 +230,14 @@ func nodetool(tb testing.TB, n *engines.Cassandra, args ...string) string {
 	if at < 0 {
 		tb.Fatal("Cassandra's command line has no class path")
 	}
-	command := append([]string{"-Xmx64M", "-XX:TieredStopAtLevel=1", "-cp", words[at+1], "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(n.JMXPort)}, args...)
+	command := []string{"-Xmx64M", "-XX:TieredStopAtLevel=1"}
+	for _, word := range words[:at] {
+		if strings.HasPrefix(word, "--add-") {
+			command = append(command, word)
+		}
+	}
+	command = append(command, "-cp", words[at+1], "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(n.JMXPort))
+	command = append(command, args...)
 	cmd := exec.CommandContext(tb.Context(), words[0], command...)
 	cmd.Env = append(os.Environ(), "HOME="+tb.TempDir()) // it keeps a history there
 	out, err := cmd.Output()

@@ -17,6 +17,7 @@ type plan struct {
 	answer  []Column // of an answer: columns, and those of the key that are not among them
 	keyAt   []int    // where an answer has the key columns
 	single  string   // one key
+	markers int      // for the key in it
 	in      []string // by key column: keys that differ in it alone; empty where they cannot be asked for together
 	args    []gocql.TypeInfo
 	shape   string // of the query
@@ -128,6 +129,9 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 		end += " PER PARTITION LIMIT ?"
 	}
 	p.single = begin + conditions(t.Key, -1) + end
+	for _, c := range t.Key {
+		p.markers += strings.Count(marker(c.Type), "?")
+	}
 	p.in = make([]string, len(t.Key))
 	grouped := true
 	for _, c := range t.Key {
@@ -146,7 +150,7 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot have %s prepared: %w", p.single, err)
 	}
-	for _, a := range info.Args[len(t.Key):] {
+	for _, a := range info.Args[p.markers:] {
 		p.args = append(p.args, a.TypeInfo)
 	}
 	return p, nil
@@ -156,12 +160,42 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 func conditions(key []Column, in int) string {
 	list := make([]string, len(key))
 	for i, c := range key {
-		list[i] = quoted(c.Name) + " = ?"
+		list[i] = quoted(c.Name) + " = " + marker(c.Type)
 		if i == in {
 			list[i] = quoted(c.Name) + " IN ?"
 		}
 	}
 	return strings.Join(list, " AND ")
+}
+
+// marker stands for a value: the driver wants a tuple's elements singly.
+func marker(typ gocql.TypeInfo) string {
+	tuple, ok := typ.(gocql.TupleTypeInfo)
+	if !ok {
+		return "?"
+	}
+	list := make([]string, len(tuple.Elems))
+	for i, e := range tuple.Elems {
+		list[i] = marker(e)
+	}
+	return "(" + strings.Join(list, ", ") + ")"
+}
+
+// appendValues appends what marker stands for.
+func appendValues(dst []any, typ gocql.TypeInfo, data []byte) []any {
+	tuple, ok := typ.(gocql.TupleTypeInfo)
+	if !ok {
+		return append(dst, encoded(data))
+	}
+	elements, _ := cut(data, -1)
+	for i, e := range tuple.Elems {
+		var element []byte
+		if i < len(elements) {
+			element = elements[i]
+		}
+		dst = appendValues(dst, e, element)
+	}
+	return dst
 }
 
 // encoded is a value in Cassandra's form.
