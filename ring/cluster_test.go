@@ -132,7 +132,7 @@ func TestSchema(t *testing.T) {
 	for i := range 20 {
 		var k string
 		var w int64
-		err := c.session.Query("SELECT k, w FROM " + ks + ".t WHERE k = '1'").Scan(&k, &w)
+		err := c.session.Query("SELECT k, w FROM "+ks+".t WHERE k = '1'").Scan(&k, &w)
 		t.Log("DEBUG direct", k, w, err)
 		got, err := read("w", Key{"1"})
 		t.Log("DEBUG one", got, err)
