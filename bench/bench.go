@@ -30,6 +30,7 @@ type Result struct {
 	Name    string // results/NAME.json, make bench-NAME
 	Command string // what was run
 	Values  []Value
+	Detail  any    // more than a line can hold: kept, not printed; nil: nothing
 	Notes   string // what was compared with what, one sentence or two
 }
 
@@ -48,9 +49,13 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 			line += fmt.Sprintf(" %s=%v", v.Key, v.Value)
 		}
 	}
-	b, err := json.MarshalIndent(map[string]any{
+	kept := map[string]any{
 		"name": r.Name, "command": r.Command, "date": time.Now().UTC().Format(time.RFC3339), "machine": Machine(), "values": values, "notes": r.Notes,
-	}, "", "  ")
+	}
+	if r.Detail != nil {
+		kept["detail"] = r.Detail
+	}
+	b, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {
 		return err
 	}

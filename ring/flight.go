@@ -14,11 +14,10 @@ import (
 // loading is a load that has to read or to wait. Its caller's goroutine claims keys, delivers, waits and gives up; each fetch has one of its own, which never waits for who takes the answers:
 // others may have joined.
 type loading struct {
+	ask
 	cache   *rowCache
-	shape   unique.Handle[string]
-	table   uint64 // its hash
-	fresh   bool
-	ttl     time.Duration
+	handle  unique.Handle[string] // of the shape
+	table   uint64                // its hash
 	keys    []string
 	fetch   func(ctx context.Context, missing []int, deliver func(i int, result Result))
 	deliver func(i int, result Result)
@@ -67,7 +66,7 @@ const (
 // flight is one key being read. done and joined are guarded by the lock of its cache's flights.
 type flight struct {
 	by     *loading
-	key    cacheKey
+	key    flightKey
 	hash   uint64
 	began  time.Time
 	at     uint32
@@ -121,7 +120,7 @@ func (l *loading) claim(list []int, join bool) claimed {
 	mine := claimed{list[:0], make([]flight, 0, len(list))}
 	kept, joined := 0, 0
 	for _, i := range list {
-		key := cacheKey{l.shape, l.keys[i]}
+		key := flightKey{cacheKey{l.handle, l.keys[i]}, l.lane}
 		hash := c.hashOf(key.key)
 		at := c.markOf(l.table, hash)
 		part := c.flightsOf(hash)
@@ -137,7 +136,7 @@ func (l *loading) claim(list []int, join bool) claimed {
 			continue
 		}
 		if !l.fresh { // a read that has ended since load looked
-			if e, ok := c.entries.GetEntryQuietly(key); ok && c.current(e.Value, began.UnixNano()) {
+			if e, ok := c.entries.GetEntryQuietly(key.cacheKey); ok && c.current(e.Value, began.UnixNano()) {
 				part.Unlock()
 				l.deliver(i, Result{Rows: e.Value.rows, Cached: true})
 				kept++
@@ -218,7 +217,7 @@ func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	if part.of[f.key] == f {
 		delete(part.of, f.key)
 		if a != nil && c.current(a, c.now().UnixNano()) {
-			c.keep(f.key, a)
+			c.keep(f.key.cacheKey, a)
 		}
 	}
 	joined := f.joined

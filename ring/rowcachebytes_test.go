@@ -109,7 +109,7 @@ func TestHitsAllocateNothing(t *testing.T) {
 	hits := 0
 	deliver := func(int, Result) { hits++ }
 	ctx := context.Background()
-	allocated := testing.AllocsPerRun(100, func() { c.load(ctx, cacheShape, keys, time.Hour, nil, deliver) })
+	allocated := testing.AllocsPerRun(100, func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
 	if hits != 101*len(keys) || allocated >= 1 {
 		t.Errorf("%d hits, %v allocations each", hits, allocated)
 	}
@@ -130,12 +130,12 @@ func BenchmarkCacheLoad(b *testing.B) {
 						deliver(i, Result{Rows: value})
 					}
 				}
-				load, ttl := c.load, time.Hour
+				ttl := time.Hour
 				if missing > 0 {
 					ttl = 0 // not kept, so that it is missing again
 				}
 				for p.Next() {
-					load(b.Context(), cacheShape, keys, ttl, fetch, deliver)
+					c.load(b.Context(), ask{shape: cacheShape, ttl: ttl}, keys, fetch, deliver)
 				}
 			})
 		})
