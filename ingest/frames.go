@@ -38,6 +38,10 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	}
 	s.metrics.forwarded.Inc()
 	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
+	if h := w.Header(); r.Header.Get(front.RequestID) == "" { // 720 answers an hour and node, none of which has a body or is looked at
+		h.Del(front.RequestID)
+		h.Del("X-Content-Type-Options")
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -51,6 +51,17 @@ func TestTLSAndAccessLog(t *testing.T) {
 	if answer.StatusCode != http.StatusNoContent || answer.TLS == nil || answer.Header.Get("X-Request-Id") != "mine" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
 	}
+	q.Header.Del("X-Request-Id")
+	if q.Body, err = q.GetBody(); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err = other.Client().Do(q); err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusNoContent || len(answer.Header) != 1 || answer.Header.Get("Date") == "" {
+		t.Errorf("an answer that nobody looks at says more than it must: %s %v", answer.Status, answer.Header)
+	}
 	other.Client().CloseIdleConnections()
 	s.stop() // then the line is there
 	for _, want := range []string{"request=mine", "path=/v1/frames", "status=204", "account=acme", "key=agents"} {
@@ -64,7 +75,7 @@ func TestTLSAndAccessLog(t *testing.T) {
 	if n := s.counts(t, "requests_total")[""]; n != 0 {
 		t.Error("labels are missing")
 	}
-	if got := s.counts(t, "requests_total")["204"]; got != 1 {
+	if got := s.counts(t, "requests_total")["204"]; got != 2 {
 		t.Errorf("%v", s.counts(t, "requests_total"))
 	}
 	c := DefaultConfig()

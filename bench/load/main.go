@@ -46,8 +46,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.tables, "tables", "50,1000", "how many tables the load goes to; one comparison for each number")
 	flag.IntVar(&o.ops, "ops", 1_000_000, "writes, reads and mixed operations per node, over all rounds and repeats")
-	flag.IntVar(&o.rounds, "rounds", 10, "rounds per repeat; each should last for an interval")
-	flag.IntVar(&o.repeats, "repeats", 2, "how often all nodes are started anew")
+	flag.IntVar(&o.rounds, "rounds", 6, "rounds per repeat; each should last for an interval")
+	flag.IntVar(&o.repeats, "repeats", 3, "how often all nodes are started anew: two JVMs of one kind differ by up to 8 %, as long as they live")
 	flag.IntVar(&o.clients, "clients", 32, "operations in flight")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	flag.StringVar(&o.heap, "heap", "2G", "each Cassandra's heap")
@@ -151,6 +151,13 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 		}
 		all = append(all, c)
 	}
+	defer func() { // so that the sessions can close, which asks their nodes
+		for _, c := range all {
+			if err := c.Resume(); err != nil {
+				fmt.Println(err)
+			}
+		}
+	}()
 	for _, c := range all { // not before all have started: a connection does not outlive a long pause
 		if err := c.Pause(); err != nil {
 			return err
@@ -172,7 +179,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 				}
 				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
 			}
-			if (k+1)%5 == 0 {
+			if (k+1)%5 == 0 || k+1 == o.rounds {
 				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1, o.rounds,
 					ratio(rounds[work+"push"], rounds[work+"none"], round.rate), ratio(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
