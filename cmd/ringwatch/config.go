@@ -87,7 +87,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	registry, err := account.NewRegistry(c.Accounts)
 	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
-		section("ring", c.Ring.Validate()), section("throttle", c.Throttle.Validate()), section("lookup", c.validateLookup()), section("log", c.Log.validate()))
+		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +13,18 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
+
+// validateThrottle checks the classes, and that each can do what ring asks for at once.
+func (c *config) validateThrottle() error {
+	wrong := []error{c.Throttle.Validate()}
+	largest := c.Throttle.Largest()
+	for _, name := range slices.Sorted(maps.Keys(largest)) {
+		if n := largest[name]; n < c.Ring.GroupKeys {
+			wrong = append(wrong, fmt.Errorf("classes.%s: %d operations at once, the least of burst and concurrency, are fewer than ring.group_keys (%d), so a group of keys could never be read: raise them, or lower that", name, n, c.Ring.GroupKeys))
+		}
+	}
+	return errors.Join(wrong...)
+}
 
 // throttled returns the process's one throttle and, the first time, what runs it.
 func (p *process) throttled() (*throttle.Throttle, []part, error) {

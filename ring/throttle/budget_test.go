@@ -25,7 +25,7 @@ func TestAlone(t *testing.T) {
 		}
 		var all []begun
 		var running []float64
-		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+		for range rapid.IntRange(50, 200).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			if len(running) > 0 && rapid.Bool().Draw(t, "end") {
 				b.give(running[0])

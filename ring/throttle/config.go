@@ -13,9 +13,9 @@ import (
 // Class is the limits of one class, over all processes together. What is 0 has the default of the class of that name, or dashboard's.
 type Class struct {
 	OperationsPerSecond float64 `yaml:"operations_per_second"`
-	// Burst is how many operations may begin at once after a pause: a second's worth, if neither it nor its class has a default.
+	// Burst is how many operations may begin at once after a pause, and with Concurrency the largest request. 0 beside a rate: a second's worth.
 	Burst int `yaml:"burst"`
-	// Concurrency is how many operations may be under way at once, and so the largest request.
+	// Concurrency is how many operations may be under way at once.
 	Concurrency int `yaml:"concurrency"`
 	// MaxWait is how long a request waits at most before it is refused.
 	MaxWait time.Duration `yaml:"max_wait"`
@@ -110,6 +110,15 @@ func (c *Config) classes() map[string]Class {
 		all[name] = k
 	}
 	return all
+}
+
+// Largest returns how many operations a request of each class may ask for.
+func (c *Config) Largest() map[string]int {
+	most := map[string]int{}
+	for name, k := range c.classes() {
+		most[name] = min(k.Burst, k.Concurrency)
+	}
+	return most
 }
 
 func either[T comparable](own, other T) T {

@@ -20,7 +20,7 @@ func TestQueue(t *testing.T) {
 		got := map[pair][2]float64{}
 		names := []string{"a", "b", "c", "d"}
 		both := func(p pair) bool { return len(lines[p[0]]) > 0 && len(lines[p[1]]) > 0 }
-		t.Repeat(map[string]func(*rapid.T){
+		steps := map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				name := rapid.SampledFrom(names).Draw(t, "client")
 				w := &waiter{n: float64(rapid.IntRange(1, most).Draw(t, "n"))}
@@ -100,7 +100,10 @@ func TestQueue(t *testing.T) {
 					}
 				}
 			},
-		})
+		}
+		for range 10 { // thirty steps each
+			t.Repeat(steps)
+		}
 	})
 }
 

@@ -6,7 +6,7 @@ import "github.com/redis/rueidis"
 // node of a Redis Cluster:
 //
 //	rw:throttle:{NAME}:health    hash: p pressure, at begin of the window in µs, n s f what was seen in it
-//	rw:throttle:{NAME}:c:CLASS   hash: "." → "level at born", PROCESS → "expires asked held cap used head need demand weight since owed"
+//	rw:throttle:{NAME}:c:CLASS   hash, values in MessagePack: "." → {level, at, born}, PROCESS → {expires, asked, held, cap, used, head, need, demand, weight, since, owed}
 //
 // Operations are tokens of one bucket for the class. It fills with the rate up to the burst less what processes hold, so level + held ≤ burst always, and over any time no more
 // begin than burst + rate × time. A process that has asked gets as much as there is beyond what the others are owed, up to a part of the burst that goes by its share. If that is not
@@ -22,7 +22,6 @@ var share = rueidis.NewLuaScript(fillLua + `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local id, lease, refresh = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local fields = {'expires', 'asked', 'held', 'cap', 'used', 'head', 'need', 'demand', 'weight', 'since', 'owed'}
 
 local function pressure()
   local h = redis.call('HMGET', KEYS[1], 'p', 'at', 'n', 's', 'f')
@@ -54,24 +53,15 @@ local function class(key, arg, p)
   local all, before = {}, {}
   local raw = redis.call('HGETALL', key)
   for i = 1, #raw, 2 do
-    local v = {}
-    for x in string.gmatch(raw[i + 1], '%S+') do
-      v[#v + 1] = tonumber(x)
-    end
+    local e = cmsgpack.unpack(raw[i + 1])
     if raw[i] == '.' then
-      level, at, born = v[1], v[2], v[3]
+      level, at, born = e.level, e.at, e.born
+    elseif raw[i] == id then
+      before = e
+    elseif e.expires <= now then
+      redis.call('HDEL', key, raw[i])
     else
-      local e = {}
-      for j, name in ipairs(fields) do
-        e[name] = v[j]
-      end
-      if raw[i] == id then
-        before = e
-      elseif e.expires <= now then
-        redis.call('HDEL', key, raw[i])
-      else
-        all[#all + 1] = e
-      end
+      all[#all + 1] = e
     end
   end
 
@@ -81,7 +71,7 @@ local function class(key, arg, p)
   end
   level = math.max(-a.burst, math.min(level + rate * math.max(0, now - at) / 1000000 - a.taken, burst - held))
   local function keep()
-    redis.call('HSET', key, '.', string.format('%.6f %.0f %.0f', level, now, born))
+    redis.call('HSET', key, '.', cmsgpack.pack({level = level, at = now, born = born}))
     redis.call('PEXPIRE', key, 86400000)
   end
   if a.weight == 0 then
@@ -138,8 +128,8 @@ local function class(key, arg, p)
     since = me.since > 0 and me.since or now
   end
 
-  redis.call('HSET', key, id, string.format('%.0f %.0f %.6f %.0f %.0f %.0f %.0f %.6f %.0f %.0f %.6f',
-    now + lease, now, a.held + granted, cap, a.used, a.head, a.need, a.demand, a.weight, since, math.max(0, me.owed - granted)))
+  redis.call('HSET', key, id, cmsgpack.pack({expires = now + lease, asked = now, held = a.held + granted, cap = cap, used = a.used, head = a.head, need = a.need,
+    demand = a.demand, weight = a.weight, since = since, owed = math.max(0, me.owed - granted)}))
   keep()
   return granted, portion, cap, target
 end

@@ -14,6 +14,9 @@
 //   - The first request after a pause of a lease's length waits for one answer of Redis, or Timeout.
 //   - Limits are those of the asking process's configuration: give all processes the same.
 //
+// Cost: Admit and done take 1 to 2 µs together. An asking takes 0.25 ms of Redis's processor for a class in which a hundred processes work, less with fewer; five times a second from
+// each of them that is an eighth of a core. While a class has no work it takes nothing.
+//
 // A Throttle by itself, without Redis, is a limiter for one process:
 //
 //	t, err := throttle.New(throttle.DefaultConfig(), nil, prometheus.NewRegistry())
