@@ -30,13 +30,14 @@ type Result struct {
 	Name    string // results/NAME.json, make bench-NAME
 	Command string // what was run
 	Values  []Value
+	Detail  any    // more than a line can hold: kept, not printed; nil: nothing
 	Notes   string // what was compared with what, one sentence or two
 }
 
 // Add appends a figure.
 func (r *Result) Add(key string, value any) { r.Values = append(r.Values, Value{key, value}) }
 
-// Keep writes the result below dir (bench/results) and prints the RESULT line to w.
+// Keep writes the result below dir (bench/results; empty: nowhere) and prints the RESULT line to w.
 func (r *Result) Keep(w io.Writer, dir string) error {
 	values := map[string]any{}
 	line := "RESULT"
@@ -48,17 +49,23 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 			line += fmt.Sprintf(" %s=%v", v.Key, v.Value)
 		}
 	}
-	b, err := json.MarshalIndent(map[string]any{
+	kept := map[string]any{
 		"name": r.Name, "command": r.Command, "date": time.Now().UTC().Format(time.RFC3339), "machine": Machine(), "values": values, "notes": r.Notes,
-	}, "", "  ")
+	}
+	if r.Detail != nil {
+		kept["detail"] = r.Detail
+	}
+	b, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'), 0o644); err != nil {
-		return err
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'), 0o644); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintln(w, line)
 	return err

@@ -301,11 +301,18 @@ func TestFaults(t *testing.T) {
 	}
 	fault("Paused", func(t *testing.T) {
 		n := c.nodes[1]
+		alone := newSingle(t, c, r, n)
 		won := count(r.metrics.won)
 		if err := n.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		defer n.Resume()
+		// What only the paused node has is waited for until the deadline; the rest is there.
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := alone.check(ctx, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }); err != nil {
+			t.Error(err)
+		}
 		eventually(t, "the paused node to be left alone", func() error {
 			if hostOf(n).up() && hostOf(n).well() {
 				return errors.New("it is asked")
@@ -338,14 +345,20 @@ func TestFaults(t *testing.T) {
 	})
 	fault("Killed", func(t *testing.T) {
 		n := c.nodes[2]
+		alone := newSingle(t, c, r, n)
 		if err := n.Kill(); err != nil {
 			t.Fatal(err)
+		}
+		// What only the dead node has fails, and the rest is there.
+		if err := alone.check(t.Context(), func(error) bool { return true }); err != nil {
+			t.Error(err)
 		}
 		h.more(t, 5000)
 		if err := n.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		serves(n)
+		eventually(t, "its own keys to be answered again", func() error { return alone.check(t.Context(), nil) })
 	})
 	fault("Added", func(t *testing.T) {
 		n, err := c.startNode(4, func(c *engines.CassandraConfig) { c.Extra["auto_bootstrap"] = true })
@@ -389,108 +402,54 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDown: with one copy of each row, keys of a node that is down fail alone, and soon; those that are missing are told from them.
-func TestDown(t *testing.T) {
-	c := mustTrio(t)
-	ks := c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
-	r := c.mustReader(t)
-	h := &hammer{r: r, ks: ks, keys: 200}
-	h.fill(t, c)
-	n := c.nodes[2]
-	keys := make([]Key, 2*h.keys)
-	for k := range keys {
-		keys[k] = Key{k}
-	}
-	table, err := r.table(t.Context(), ks, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := table.encode(keys, nil)
-	topology := r.topology.Load()
-	gone := func(k int) bool {
-		owner := topology.place(table.replication, "dc1").of(tokenOf(set.routing[k]))[0]
-		return topology.nodes[owner].host.driver.Load().ConnectAddress().String() == n.Host
-	}
-	belongs := make([]bool, len(keys))
-	for k := range keys {
-		belongs[k] = gone(k)
-	}
-	check := func(down bool) error {
-		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: []string{"v"}}, keys)
-		if err != nil {
-			return err
-		}
-		for k, result := range results {
-			if (result.Err != nil) != (down && belongs[k]) {
-				return fmt.Errorf("key %d, which lies there: %v; %w", k, belongs[k], result.Err)
-			}
-			if result.Err == nil && len(result.Rows) != boolInt(k < h.keys) {
-				return fmt.Errorf("key %d has %d rows", k, len(result.Rows))
-			}
-		}
-		return nil
-	}
-	if err := check(false); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := check(true); err != nil {
-		t.Error(err)
-	}
-	if err := n.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "all keys to be answered", func() error { return check(false) })
+// single is a table with one copy of each row, so that some keys are only on one node.
+type single struct {
+	hammer
+	all  []Key
+	lies []bool // on the node
 }
 
-// TestDeadline: a read of what only a paused node has ends with its context.
-func TestDeadline(t *testing.T) {
-	c := mustTrio(t)
-	ks := c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")
-	r := c.mustReader(t)
-	h := &hammer{r: r, ks: ks, keys: 200}
-	h.fill(t, c)
-	keys := make([]Key, h.keys)
-	for k := range keys {
-		keys[k] = Key{k}
+func newSingle(t *testing.T, c *trio, r *Reader, n *engines.Cassandra) *single {
+	t.Helper()
+	s := &single{hammer: hammer{r: r, keys: 200, ks: c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")}}
+	s.fill(t, c)
+	s.all, s.lies = make([]Key, 2*s.keys), make([]bool, 2*s.keys)
+	for k := range s.all {
+		s.all[k] = Key{k}
 	}
-	if _, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t"}, keys); err != nil {
-		t.Fatal(err)
-	}
-	n := c.nodes[1]
-	if err := n.Pause(); err != nil {
-		t.Fatal(err)
-	}
-	defer n.Resume()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	began := time.Now()
-	results, err := r.Read(ctx, Query{Keyspace: ks, Table: "t"}, keys)
+	table, err := r.table(t.Context(), s.ks, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("it took %s", time.Since(began))
-	late := 0
-	for _, result := range results {
-		if errors.Is(result.Err, context.DeadlineExceeded) {
-			late++
-		} else if result.Err != nil {
-			t.Error(result.Err)
-		}
+	set := table.encode(s.all, nil)
+	topology := r.topology.Load()
+	for k := range s.all {
+		owner := topology.place(table.replication, "dc1").of(tokenOf(set.routing[k]))[0]
+		s.lies[k] = topology.nodes[owner].host.driver.Load().ConnectAddress().String() == n.Host
 	}
-	if late == 0 || late == len(keys) {
-		t.Errorf("%d of %d keys were late", late, len(keys))
-	}
-	if err := n.Resume(); err != nil {
+	if err := s.check(t.Context(), nil); err != nil { // and each node has the statement prepared
 		t.Fatal(err)
 	}
-	eventually(t, "all keys to be answered", func() error {
-		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t"}, keys)
-		for _, result := range results {
-			err = errors.Join(err, result.Err)
-		}
+	return s
+}
+
+// check reads all keys: those of the node fail, and only those, with an error that failure, unless it is nil, is content with.
+func (s *single) check(ctx context.Context, failure func(error) bool) error {
+	results, err := s.r.Read(ctx, Query{Keyspace: s.ks, Table: "t", Columns: []string{"v"}}, s.all)
+	if err != nil {
 		return err
-	})
+	}
+	for k, result := range results {
+		switch {
+		case failure != nil && s.lies[k]:
+			if result.Err == nil || !failure(result.Err) {
+				return fmt.Errorf("key %d, which lies there: %w", k, result.Err)
+			}
+		case result.Err != nil:
+			return fmt.Errorf("key %d: %w", k, result.Err)
+		case len(result.Rows) != boolInt(k < s.keys):
+			return fmt.Errorf("key %d has %d rows", k, len(result.Rows))
+		}
+	}
+	return nil
 }

@@ -11,27 +11,25 @@ import (
 	"unique"
 )
 
-// loading is a load that has to read or to wait. Its own goroutine claims keys, waits and gives up; it fetches, too, when there is nothing to wait for, else that happens beside it.
+// loading is a load that has to read or to wait. Its caller's goroutine claims keys, delivers, waits and gives up; each fetch has one of its own, which never waits for who takes the answers:
+// others may have joined.
 type loading struct {
-	cache  *rowCache
-	shape  unique.Handle[string]
-	table  uint64 // its hash
-	fresh  bool
-	ttl    time.Duration
-	keys   []string
-	fetch  func(ctx context.Context, missing []int, deliver func(i int, result Result))
-	counts *tableCounts
-
-	delivering sync.Mutex
-	deliver    func(i int, result Result)
+	ask
+	cache   *rowCache
+	handle  unique.Handle[string] // of the shape
+	table   uint64                // its hash
+	keys    []string
+	fetch   func(ctx context.Context, missing []int, deliver func(i int, result Result))
+	deliver func(i int, result Result)
+	counts  *tableCounts
 
 	waits   []wait
 	waiting int // those of waits that are not done
-	fetches int // beside
+	fetches int
 
 	arriving sync.Mutex
 	arrived  []arrival
-	woken    chan struct{} // holds one when something has arrived; made before anything can
+	woken    chan struct{} // holds one when something has arrived
 }
 
 // wait is for a key that is being read already.
@@ -40,12 +38,21 @@ type wait struct {
 	done bool
 }
 
-// arrival ends a wait, or a fetch.
+// arrival ends a wait or a fetch, or is one of a fetch's answers.
 type arrival struct {
-	wait   int // -1: a fetch has ended
+	what   what
+	at     int // a key that was read, or a wait
 	result Result
 	after  after
 }
+
+type what int
+
+const (
+	wasRead what = iota
+	wasJoined
+	fetchEnded
+)
 
 // after says what follows an error that arrives.
 type after int
@@ -59,7 +66,7 @@ const (
 // flight is one key being read. done and joined are guarded by the lock of its cache's flights.
 type flight struct {
 	by     *loading
-	key    cacheKey
+	key    flightKey
 	hash   uint64
 	began  time.Time
 	at     uint32
@@ -80,12 +87,8 @@ var errNotRead = errors.New("ring: the key was not read")
 
 // run reads and waits until all of missing is delivered. It uses missing's memory.
 func (l *loading) run(ctx context.Context, missing []int) {
-	mine := l.claim(missing, !l.fresh)
-	if l.waiting == 0 {
-		l.read(ctx, mine)
-		return
-	}
-	l.readBeside(ctx, mine)
+	l.woken = make(chan struct{}, 1)
+	l.read(ctx, l.claim(missing, !l.fresh))
 	ended := ctx.Done()
 	for l.waiting > 0 || l.fetches > 0 {
 		select {
@@ -95,8 +98,8 @@ func (l *loading) run(ctx context.Context, missing []int) {
 			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w", context.Cause(ctx)))
 		}
 		join, alone := l.take()
-		l.readBeside(ctx, l.claim(join, true))
-		l.readBeside(ctx, l.claim(alone, false))
+		l.read(ctx, l.claim(join, true))
+		l.read(ctx, l.claim(alone, false))
 	}
 }
 
@@ -117,7 +120,7 @@ func (l *loading) claim(list []int, join bool) claimed {
 	mine := claimed{list[:0], make([]flight, 0, len(list))}
 	kept, joined := 0, 0
 	for _, i := range list {
-		key := cacheKey{l.shape, l.keys[i]}
+		key := flightKey{cacheKey{l.handle, l.keys[i]}, l.lane}
 		hash := c.hashOf(key.key)
 		at := c.markOf(l.table, hash)
 		part := c.flightsOf(hash)
@@ -125,9 +128,6 @@ func (l *loading) claim(list []int, join bool) claimed {
 		mark := c.marks[at].Load()
 		// A read that began before a forget is for those who asked before it only.
 		if f := part.of[key]; f != nil && (f.by == l || join && f.mark == mark) {
-			if l.woken == nil {
-				l.woken = make(chan struct{}, 1)
-			}
 			f.joined = &joiner{l, len(l.waits), f.joined}
 			part.Unlock()
 			l.waits = append(l.waits, wait{key: i})
@@ -136,9 +136,9 @@ func (l *loading) claim(list []int, join bool) claimed {
 			continue
 		}
 		if !l.fresh { // a read that has ended since load looked
-			if e, ok := c.entries.GetEntryQuietly(key); ok && c.current(e.Value, began.UnixNano()) {
+			if e, ok := c.entries.GetEntryQuietly(key.cacheKey); ok && c.current(e.Value, began.UnixNano()) {
 				part.Unlock()
-				l.give(i, Result{Rows: e.Value.rows, Cached: true})
+				l.deliver(i, Result{Rows: e.Value.rows, Cached: true})
 				kept++
 				continue
 			}
@@ -157,16 +157,28 @@ func (l *loading) claim(list []int, join bool) claimed {
 	return mine
 }
 
-// read fetches what was claimed and ends its flights, whatever fetch does.
+// read fetches what was claimed, beside.
 func (l *loading) read(ctx context.Context, mine claimed) {
 	if len(mine.keys) == 0 {
 		return
 	}
+	l.fetches++
+	l.arriving.Lock()
+	l.arrived = slices.Grow(l.arrived, len(mine.keys)+1)
+	l.arriving.Unlock()
+	go func() {
+		defer l.arrive(arrival{what: fetchEnded})
+		l.fetchAll(ctx, mine)
+	}()
+}
+
+// fetchAll ends the flights of what was claimed, whatever fetch does.
+func (l *loading) fetchAll(ctx context.Context, mine claimed) {
 	var ended atomic.Int32
 	end := func(at int, result Result) {
 		if l.settle(ctx, &mine.flights[at], result) {
-			l.give(mine.keys[at], result)
 			ended.Add(1)
+			l.arrive(arrival{what: wasRead, at: mine.keys[at], result: result})
 		}
 	}
 	defer func() {
@@ -188,18 +200,6 @@ func (l *loading) read(ctx context.Context, mine claimed) {
 	})
 }
 
-// readBeside is read in a goroutine of its own, which run waits for.
-func (l *loading) readBeside(ctx context.Context, mine claimed) {
-	if len(mine.keys) == 0 {
-		return
-	}
-	l.fetches++
-	go func() {
-		defer l.arrive(arrival{wait: -1})
-		l.read(ctx, mine)
-	}()
-}
-
 // settle ends a flight: its answer is kept, if it may be, and given to who joined. It returns false if the flight had ended before.
 func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	c := l.cache
@@ -217,21 +217,21 @@ func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	if part.of[f.key] == f {
 		delete(part.of, f.key)
 		if a != nil && c.current(a, c.now().UnixNano()) {
-			c.keep(f.key, a)
+			c.keep(f.key.cacheKey, a)
 		}
 	}
 	joined := f.joined
 	f.joined = nil
 	part.Unlock()
 	for j := joined; j != nil; j = j.next {
-		what := arrival{wait: j.wait, result: result}
+		a := arrival{what: wasJoined, at: j.wait, result: result}
 		switch {
 		case j.load == l:
-			what.after = believe
+			a.after = believe
 		case ctx.Err() != nil:
-			what.after = joinOn
+			a.after = joinOn
 		}
-		j.load.arrive(what)
+		j.load.arrive(a)
 	}
 	return true
 }
@@ -254,11 +254,15 @@ func (l *loading) take() (join, alone []int) {
 	l.arrived = nil
 	l.arriving.Unlock()
 	for _, a := range list {
-		if a.wait < 0 {
+		switch a.what {
+		case wasRead:
+			l.deliver(a.at, a.result)
+			continue
+		case fetchEnded:
 			l.fetches--
 			continue
 		}
-		w := &l.waits[a.wait]
+		w := &l.waits[a.at]
 		if w.done {
 			continue // given up
 		}
@@ -266,7 +270,7 @@ func (l *loading) take() (join, alone []int) {
 		l.waiting--
 		switch {
 		case a.result.Err == nil || a.after == believe:
-			l.give(w.key, a.result)
+			l.deliver(w.key, a.result)
 		case a.after == joinOn:
 			join = append(join, w.key)
 		default:
@@ -282,13 +286,7 @@ func (l *loading) giveUp(err error) {
 		if w := &l.waits[k]; !w.done {
 			w.done = true
 			l.waiting--
-			l.give(w.key, Result{Err: err})
+			l.deliver(w.key, Result{Err: err})
 		}
 	}
-}
-
-func (l *loading) give(i int, result Result) {
-	l.delivering.Lock()
-	defer l.delivering.Unlock()
-	l.deliver(i, result)
 }

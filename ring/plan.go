@@ -128,6 +128,7 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 	if q.Limit > 0 {
 		end += " PER PARTITION LIMIT ?"
 	}
+	end += t.tag
 	p.single = begin + conditions(t.Key, -1) + end
 	for _, c := range t.Key {
 		p.markers += strings.Count(marker(c.Type), "?")

@@ -66,11 +66,25 @@ func TestKeyTypes(t *testing.T) {
 		{cql: "frozen<pair>", values: []any{map[string]any{"x": 1, "y": "a"}, map[string]any{"x": 2, "y": "a"}, map[string]any{"x": 3, "y": "a"}}},
 		{cql: "frozen<vector<float, 3>>", values: []any{[]float32{1, 2, 3}, []float32{3, 2, 1}, []float32{0, 0, 1}}},
 	}
+	hasty := c.cluster()
+	hasty.MaxWaitSchemaAgreement = time.Nanosecond // once for all tables is enough
+	makers, err := hasty.CreateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer makers.Close()
+	for i, typ := range types {
+		if err := makers.Query(fmt.Sprintf("CREATE TABLE %s.t%d (k %s PRIMARY KEY, v int)", ks, i, strings.ReplaceAll(typ.cql, "pair", ks+".pair"))).Exec(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.session.AwaitSchemaAgreement(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for i, typ := range types {
 		t.Run(typ.cql, func(t *testing.T) {
 			name := fmt.Sprintf("t%d", i)
 			full := ks + "." + name
-			c.exec(t, fmt.Sprintf("CREATE TABLE %s (k %s PRIMARY KEY, v int)", full, strings.ReplaceAll(typ.cql, "pair", ks+".pair")))
 			stored := typ.values
 			if typ.cql != "boolean" {
 				stored = stored[:len(stored)-1]

@@ -166,11 +166,11 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 	switch {
 	case len(set.routing) == 0:
 	case r.cache != nil && p.keptFor > 0:
-		load := r.cache.load
-		if q.Fresh {
-			load = r.cache.loadFresh
+		about := ask{shape: shapeOf(p.kept, level, args), ttl: p.keptFor, fresh: q.Fresh}
+		if r.admit != nil {
+			about.lane = q.Work
 		}
-		load(ctx, shapeOf(p.kept, level, args), set.routing, p.keptFor, func(ctx context.Context, missing []int, deliver func(int, Result)) {
+		r.cache.load(ctx, about, set.routing, func(ctx context.Context, missing []int, deliver func(int, Result)) {
 			r.newFetch(ctx, p, args, level, q.Work, set, missing, deliver).run()
 		}, deliver)
 	default:

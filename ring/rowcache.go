@@ -21,7 +21,7 @@ import (
 // What it promises:
 //   - An answer is given out for its time to live, counted from before it was read, and never after forget named its partition: neither one that is kept, nor one whose reading began
 //     before. Who joined that reading before forget still gets it.
-//   - Of the concurrent loads of one answer one reads and the others wait for it. If it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond its own context,
+//   - Of the concurrent loads of one answer in one lane one reads and the others wait for it. If it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond its own context,
 //     and no load waits for another before its own keys are being read, so two can wait for each other.
 //   - That there is no such partition is an answer, and kept; a failure never is.
 //
@@ -68,7 +68,7 @@ func newRowCache(bytes int64) (*rowCache, error) {
 	n := uint64(min(max(bytes/bytesPerMark, minMarks), maxMarks))
 	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(), most: bytes / leastAnswers, now: time.Now}
 	for i := range c.flights {
-		c.flights[i].of = map[cacheKey]*flight{}
+		c.flights[i].of = map[flightKey]*flight{}
 	}
 	var err error
 	c.entries, err = otter.New(&otter.Options[cacheKey, *answer]{
@@ -111,43 +111,41 @@ func tableOf(shape string) string {
 	return table
 }
 
-// load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. shape is shapeOf's, keys are routing keys.
+// ask says what a load is about.
+type ask struct {
+	shape string // shapeOf's
+	ttl   time.Duration
+	fresh bool // neither what is kept nor what is being read already will do; what is read is kept
+	lane  Work // loads of different lanes do not wait for each other: who hurries must not queue at the throttle with who does not
+}
+
+// load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. keys are routing keys.
 //
 // fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine, once for each, and returns when it has called it for the last time, soon after its context has ended. What it leaves out
-// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called one at a time, from any goroutine, the last call before load returns.
-func (c *rowCache) load(ctx context.Context, shape string, keys []string, ttl time.Duration,
-	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
-	handle := unique.Make(shape)
+// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called by the caller's goroutine.
+func (c *rowCache) load(ctx context.Context, q ask, keys []string, fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
+	handle := unique.Make(q.shape)
 	now := c.now().UnixNano()
 	var missing []int
 	for i, key := range keys {
-		if a, ok := c.entries.GetIfPresent(cacheKey{handle, key}); ok && c.current(a, now) {
-			deliver(i, Result{Rows: a.rows, Cached: true})
-			continue
+		if !q.fresh {
+			if a, ok := c.entries.GetIfPresent(cacheKey{handle, key}); ok && c.current(a, now) {
+				deliver(i, Result{Rows: a.rows, Cached: true})
+				continue
+			}
 		}
 		if missing == nil {
 			missing = make([]int, 0, len(keys)-i)
 		}
 		missing = append(missing, i)
 	}
-	counts := c.metrics.of(tableOf(shape))
+	table := tableOf(q.shape)
+	counts := c.metrics.of(table)
 	counts.kept.Add(float64(len(keys) - len(missing)))
 	if len(missing) > 0 {
-		l := &loading{cache: c, shape: handle, table: c.hashOf(tableOf(shape)), ttl: ttl, keys: keys, fetch: fetch, deliver: deliver, counts: counts}
+		l := &loading{cache: c, ask: q, handle: handle, table: c.hashOf(table), keys: keys, fetch: fetch, deliver: deliver, counts: counts}
 		l.run(ctx, missing)
 	}
-}
-
-// loadFresh is load without looking at what is kept or being read already; what it reads is kept.
-func (c *rowCache) loadFresh(ctx context.Context, shape string, keys []string, ttl time.Duration,
-	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
-	all := make([]int, len(keys))
-	for i := range all {
-		all[i] = i
-	}
-	table := tableOf(shape)
-	l := &loading{cache: c, shape: unique.Make(shape), table: c.hashOf(table), fresh: true, ttl: ttl, keys: keys, fetch: fetch, deliver: deliver, counts: c.metrics.of(table)}
-	l.run(ctx, all)
 }
 
 // forget makes partitions of a table, "keyspace.table", be read anew, whatever is read of them. Call it when the write has been acknowledged, or has failed, since it may have happened all the same.
@@ -173,8 +171,14 @@ func (c *rowCache) markOf(table, key uint64) uint32 {
 // flights are the reads under way of a part of the keys.
 type flights struct {
 	sync.Mutex
-	of map[cacheKey]*flight
+	of map[flightKey]*flight
 	_  [48]byte // no two locks on one cache line
+}
+
+// flightKey is an answer that a lane reads.
+type flightKey struct {
+	cacheKey
+	lane Work
 }
 
 func (c *rowCache) flightsOf(key uint64) *flights { return &c.flights[key>>58] }

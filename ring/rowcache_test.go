@@ -16,7 +16,6 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 )
 
 var cacheColumns = []Column{{Name: "value"}}
@@ -45,14 +44,6 @@ func mustCache(tb testing.TB, bytes int64) *rowCache {
 	return c
 }
 
-func counted(c prometheus.Counter) float64 {
-	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		panic(err)
-	}
-	return m.Counter.GetValue()
-}
-
 const cacheTable = "shop.items"
 
 var cacheShape = shapeOf(shapePrefix("shop", "items", "id", cacheColumns, ""), gocql.LocalOne, nil)
@@ -74,7 +65,7 @@ func (a *answers) take(i int, r Result) {
 func loadAll(tb testing.TB, c *rowCache, shape string, ttl time.Duration, read func(key string) Result, keys ...string) (got []Result, asked []string) {
 	tb.Helper()
 	a := answers{tb, map[int]Result{}}
-	c.load(tb.Context(), shape, keys, ttl, func(_ context.Context, missing []int, deliver func(int, Result)) {
+	c.load(tb.Context(), ask{shape: shape, ttl: ttl}, keys, func(_ context.Context, missing []int, deliver func(int, Result)) {
 		for _, i := range missing {
 			asked = append(asked, keys[i])
 			deliver(i, read(keys[i]))
@@ -143,7 +134,7 @@ func TestCacheKeeps(t *testing.T) {
 	if _, asked := loadAll(t, c, other, time.Minute, read, "a"); len(asked) != 1 {
 		t.Error("what was forgotten was answered in another shape")
 	}
-	c.loadFresh(t.Context(), cacheShape, []string{"b"}, time.Minute, func(_ context.Context, missing []int, deliver func(int, Result)) {
+	c.load(t.Context(), ask{shape: cacheShape, ttl: time.Minute, fresh: true}, []string{"b"}, func(_ context.Context, missing []int, deliver func(int, Result)) {
 		deliver(missing[0], Result{Rows: rowsOf("new")})
 	}, func(_ int, r Result) {
 		if valueOf(r) != "new" {
@@ -155,7 +146,7 @@ func TestCacheKeeps(t *testing.T) {
 	}
 	want := map[string]float64{"kept": 3 + 1, "joined": 0, "read": 4 + 1 + 1 + 2 + 1 + 1 + 1}
 	for by, n := range want {
-		if got := counted(c.metrics.keys.WithLabelValues(cacheTable, by)); got != n {
+		if got := count(c.metrics.keys.WithLabelValues(cacheTable, by)); got != n {
 			t.Errorf("counted %v keys %s, want %v", got, by, n)
 		}
 	}
@@ -235,14 +226,14 @@ type heldLoad struct {
 
 // begin starts a load whose fetches the test answers. It returns when all is quiet. Only in a bubble.
 func begin(t *testing.T, c *rowCache, fresh bool, keys ...string) *heldLoad {
+	return beginIn(t, c, Work{}, fresh, keys...)
+}
+
+func beginIn(t *testing.T, c *rowCache, lane Work, fresh bool, keys ...string) *heldLoad {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &heldLoad{answers: &answers{t, map[int]Result{}}, cancel: cancel}
-	load := c.load
-	if fresh {
-		load = c.loadFresh
-	}
 	go func() {
-		load(ctx, cacheShape, keys, time.Minute, func(ctx context.Context, missing []int, deliver func(int, Result)) {
+		c.load(ctx, ask{cacheShape, time.Minute, fresh, lane}, keys, func(ctx context.Context, missing []int, deliver func(int, Result)) {
 			h := &held{ctx, keys, slices.Clone(missing), deliver, make(chan struct{})}
 			l.mu.Lock()
 			l.fetches = append(l.fetches, h)
@@ -293,7 +284,7 @@ func TestCacheJoins(t *testing.T) {
 		if valueOf(b.got[0]) != "two" || valueOf(b.got[1]) != "three" || len(b.got) != 3 || b.got[2].Err != nil || valueOf(d.got[0]) != "three" || len(d.got) != 2 {
 			t.Errorf("got %+v and %+v", b.got, d.got)
 		}
-		if got := counted(c.metrics.of(cacheTable).joined); got != 4 {
+		if got := count(c.metrics.of(cacheTable).joined); got != 4 {
 			t.Errorf("counted %v joins", got)
 		}
 	})
@@ -419,6 +410,27 @@ func TestCacheJoins(t *testing.T) {
 			t.Errorf("asked for %q, got %+v", asked, got)
 		}
 	})
+	bubble("lanes", func(t *testing.T, c *rowCache) {
+		a := beginIn(t, c, Work{Class: "bulk"}, false, "1")
+		time.Sleep(time.Second) // the bubble's
+		b := beginIn(t, c, Work{Class: "serving"}, false, "1")
+		d := beginIn(t, c, Work{Class: "serving"}, false, "1")
+		if len(b.fetches) != 1 || len(d.fetches) != 0 {
+			t.Fatalf("who hurries reads %d times, and who joins %d", len(b.fetches), len(d.fetches))
+		}
+		b.fetches[0].answer("1", Result{Rows: rowsOf("later")})
+		close(b.fetches[0].end)
+		synctest.Wait()
+		if !d.done || a.done {
+			t.Errorf("done: %v, %v", d.done, a.done)
+		}
+		a.fetches[0].answer("1", Result{Rows: rowsOf("earlier")})
+		close(a.fetches[0].end)
+		synctest.Wait()
+		if got, _ := loadAll(t, c, cacheShape, time.Minute, answering("never"), "1"); valueOf(got[0]) != "later" || valueOf(a.got[0]) != "earlier" {
+			t.Errorf("kept %q, and who read first got %q", valueOf(got[0]), valueOf(a.got[0]))
+		}
+	})
 }
 
 // Writers write and forget, readers read through the cache: nobody gets what was forgotten before it asked.
@@ -453,17 +465,8 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 				if r.IntN(50) == 0 {
 					cancel()
 				}
-				own := 0
-				load := c.load
-				if r.IntN(20) == 0 {
-					load = c.loadFresh
-				}
-				var mu sync.Mutex
-				load(ctx, cacheShape, list, time.Minute, func(ctx context.Context, missing []int, deliver func(int, Result)) {
+				c.load(ctx, ask{cacheShape, time.Minute, r.IntN(20) == 0, Work{Class: []string{"", "bulk"}[r.IntN(2)]}}, list, func(ctx context.Context, missing []int, deliver func(int, Result)) {
 					var fetches sync.WaitGroup
-					mu.Lock()
-					own += len(missing)
-					mu.Unlock()
 					for _, i := range missing {
 						n, _ := strconv.Atoi(list[i])
 						fetches.Go(func() {
@@ -500,7 +503,7 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	joined.Store(int64(counted(c.metrics.of(cacheTable).joined)))
+	joined.Store(int64(count(c.metrics.of(cacheTable).joined)))
 	if kept.Load() == 0 || joined.Load() == 0 {
 		t.Errorf("%d answers were kept ones, %d joined: this tested nothing", kept.Load(), joined.Load())
 	}

@@ -78,12 +78,12 @@ func TestBounded(t *testing.T) {
 	if often < 15_000 {
 		t.Errorf("%d of 20,000 reads of 50 keys were hits, among as many that come once", often)
 	}
-	if counted(c.metrics.evicted) < 10_000 {
-		t.Errorf("%v evictions were counted", counted(c.metrics.evicted))
+	if count(c.metrics.evicted) < 10_000 {
+		t.Errorf("%v evictions were counted", count(c.metrics.evicted))
 	}
 	loadAll(t, c, cacheShape, time.Hour, answering(string(make([]byte, limit/8))), "large")
-	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"), "large"); len(asked) != 1 || counted(c.metrics.tooLarge) != 1 {
-		t.Errorf("an answer of an eighth of the cache was kept; %v were counted", counted(c.metrics.tooLarge))
+	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"), "large"); len(asked) != 1 || count(c.metrics.tooLarge) != 1 {
+		t.Errorf("an answer of an eighth of the cache was kept; %v were counted", count(c.metrics.tooLarge))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestHitsAllocateNothing(t *testing.T) {
 	hits := 0
 	deliver := func(int, Result) { hits++ }
 	ctx := context.Background()
-	allocated := testing.AllocsPerRun(100, func() { c.load(ctx, cacheShape, keys, time.Hour, nil, deliver) })
+	allocated := testing.AllocsPerRun(100, func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
 	if hits != 101*len(keys) || allocated >= 1 {
 		t.Errorf("%d hits, %v allocations each", hits, allocated)
 	}
@@ -130,12 +130,12 @@ func BenchmarkCacheLoad(b *testing.B) {
 						deliver(i, Result{Rows: value})
 					}
 				}
-				load, ttl := c.load, time.Hour
+				ttl := time.Hour
 				if missing > 0 {
 					ttl = 0 // not kept, so that it is missing again
 				}
 				for p.Next() {
-					load(b.Context(), cacheShape, keys, ttl, fetch, deliver)
+					c.load(b.Context(), ask{shape: cacheShape, ttl: ttl}, keys, fetch, deliver)
 				}
 			})
 		})

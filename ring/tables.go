@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type table struct {
 	Table
 	id          string // another one when it is dropped and made anew
 	columns     []tableColumn
+	tag         string // ends each statement: a comment that changes with what the table looks like
 	replication replication
 	latency     *latency
 }
@@ -44,7 +46,7 @@ type tableColumn struct {
 }
 
 func (t *table) same(o *table) bool {
-	return t.id == o.id && slices.Equal(t.columns, o.columns) && t.replication.equal(o.replication)
+	return t.tag == o.tag && t.replication.equal(o.replication)
 }
 
 // column finds a column.
@@ -191,11 +193,25 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
+	var name string
+	var fields, types []string
+	var all strings.Builder
+	iter = r.control("SELECT type_name, field_names, field_types FROM system_schema.types WHERE keyspace_name = ?", t.Keyspace).SetHostID(id).IterContext(ctx)
+	for iter.Scan(&name, &fields, &types) {
+		fmt.Fprintf(&all, "%q %q %q\n", name, fields, types)
+	}
+	if err := iter.Close(); err != nil {
+		return err
+	}
+	// The driver keeps what a statement's columns and markers are by its text, and does not see that a table was made anew with other types until it executes it.
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%s %v %s", t.id, t.columns, all.String())
+	t.tag = fmt.Sprintf(" /* %x */", hash.Sum64())
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = quoted(c.name)
 	}
-	info, err := r.prepareAt(ctx, id, "SELECT "+strings.Join(names, ", ")+" FROM "+quoted(t.Keyspace)+"."+quoted(t.Name))
+	info, err := r.prepareAt(ctx, id, "SELECT "+strings.Join(names, ", ")+" FROM "+quoted(t.Keyspace)+"."+quoted(t.Name)+t.tag)
 	if err != nil {
 		return err
 	}

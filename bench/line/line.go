@@ -107,6 +107,7 @@ cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
+lookup: {tables: [{table: shop.orders, accounts: [default]}]}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
 `, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
 	if err := os.WriteFile(l.yaml, []byte(text), 0o600); err != nil {

@@ -24,18 +24,14 @@ const nodes = 3
 // cluster is three nodes and what asks them.
 type cluster struct {
 	nodes []*engines.Cassandra
-	temp  string // removed in the end
+	dir   string // removed in the end
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
 func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *cluster, err error) {
 	c := &cluster{}
-	dir := o.dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
-			return nil, err
-		}
-		c.temp = dir
+	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -53,8 +49,13 @@ func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *
 	for i := range nodes {
 		host := fmt.Sprintf("127.0.0.%d", i+1)
 		config := engines.CassandraConfig{
-			Dir: filepath.Join(dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
+			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
 			Seeds: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))}, Progress: func(s string) { say("%s", s) },
+			Extra:   map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},                 // there is nothing to bring along, and compaction is not what is timed
+			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"}, // the first is how long a seed may take to answer, too
+		}
+		if wanted(o, serverCached) {
+			config.Extra["row_cache_size"] = fmt.Sprintf("%dKiB", o.cacheBytes()>>10)
 		}
 		n, err := engines.StartCassandra(ctx, config)
 		if err != nil {
@@ -89,9 +90,7 @@ func (c *cluster) stop() {
 		n.Resume()
 		n.Kill()
 	}
-	if c.temp != "" {
-		os.RemoveAll(c.temp)
-	}
+	os.RemoveAll(c.dir)
 }
 
 // session is a client as its documentation has it, with a choice of who is asked.
@@ -137,18 +136,34 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 		return err
 	}
 	defer session.Close()
-	var there int
-	if err := session.Query("SELECT count(*) FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace).ScanContext(ctx, &there); err != nil || there > 0 {
+	if err := session.Query("CREATE KEYSPACE " + keyspace + " WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas + "}").ExecContext(ctx); err != nil {
 		return err
 	}
-	for _, text := range []string{
-		"CREATE KEYSPACE " + keyspace + " WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas + "}",
-		"CREATE TABLE " + keyspace + ".items (id text PRIMARY KEY, name text, price bigint, stock int, description text)",
-	} {
+	for table, rows := range map[string]string{items: "NONE", itemsKept: "1"} {
+		if table == itemsKept && !wanted(o, serverCached) {
+			continue
+		}
+		text := "CREATE TABLE " + keyspace + "." + table + " (id text PRIMARY KEY, name text, price bigint, stock int, description text) WITH caching = {'keys': 'ALL', 'rows_per_partition': '" + rows + "'}"
 		if err := session.Query(text).ExecContext(ctx); err != nil {
 			return err
 		}
+		if err := insert(ctx, session, o, keyspace+"."+table); err != nil {
+			return fmt.Errorf("filling %s.%s: %w", keyspace, table, err)
+		}
 	}
+	for _, n := range c.nodes {
+		for _, what := range []string{"flush", "compact"} {
+			if err := node.Tool(ctx, n, what, keyspace); err != nil {
+				return err
+			}
+		}
+	}
+	say("%s: %d items on %s replicas", keyspace, o.items, replicas)
+	return nil
+}
+
+// insert writes the items to all replicas.
+func insert(ctx context.Context, session *gocql.Session, o options, table string) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for w := range 48 {
@@ -166,7 +181,7 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 				id := itemID(i)
 				var err error
 				for range 10 { // a node that was stopped by the machine for a moment
-					if err = session.Query("INSERT INTO "+keyspace+".items (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id, "name of "+id, int64(i), int32(i%100), string(description)).
+					if err = session.Query("INSERT INTO "+table+" (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id, "name of "+id, int64(i), int32(i%100), string(description)).
 						Consistency(gocql.All).ExecContext(ctx); err == nil || ctx.Err() != nil {
 						break
 					}
@@ -177,16 +192,5 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 			}
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("filling %s: %w", keyspace, err)
-	}
-	for _, n := range c.nodes {
-		for _, what := range []string{"flush", "compact"} {
-			if err := node.Tool(context.WithoutCancel(ctx), n, what, keyspace); err != nil {
-				return err
-			}
-		}
-	}
-	say("%s: %d items on %s replicas", keyspace, o.items, replicas)
-	return nil
+	return g.Wait()
 }

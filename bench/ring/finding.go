@@ -118,7 +118,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 	for n := range o.searches {
 		for _, s := range f.sides {
 			search := s.searches[n%len(s.searches)]
-			r, err := u.open(ctx, s.side, search.rate, o.round)
+			r, err := u.open(ctx, s.side, search.rate, o.round, true)
 			if err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 
 // compare looks at one side at the one rate: when all are well, then while a node is paused, from the first moment of the pause on. Then it waits until the node is used again.
 func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n int) error {
-	r, err := u.open(ctx, s.side, f.rate, o.round)
+	r, err := u.open(ctx, s.side, f.rate, o.round, false)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n
 	if err := victim.Pause(); err != nil {
 		return err
 	}
-	r, err = u.open(ctx, s.side, f.rate, o.round)
+	r, err = u.open(ctx, s.side, f.rate, o.round, false)
 	if err := victim.Resume(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n
 	}
 	s.paused = append(s.paused, r)
 	for began := time.Now(); time.Since(began) < o.settle; {
-		r, err := u.open(ctx, s.side, f.rate, 500*time.Millisecond)
+		r, err := u.open(ctx, s.side, f.rate, 500*time.Millisecond, false)
 		if err != nil {
 			return err
 		}
@@ -238,29 +238,30 @@ func keep(o options, list []*finding, took time.Duration) error {
 		r.Add("mean_latency_ratio", median(cached.healthy, (*round).mean)/median(base.healthy, (*round).mean))
 		r.Add("paused_p99_ratio", median(all.paused, p99)/median(all.healthy, p99))
 		r.Add("better_plain", base.name)
+		r.Add("plain_capacity_per_s", base.capacity(0))
+		r.Add("cached_capacity_per_s", cached.capacity(0))
+		r.Add("half_limit_ratio", cached.capacity(1)/base.capacity(1))
+		r.Add("all_ratio", all.capacity(0)/base.capacity(0))
 		r.Add("hit_rate", cached.hitRate())
 		if grouped := f.side("grouped"); grouped != nil {
 			r.Add("grouped_ratio", grouped.capacity(0)/base.capacity(0))
 		}
 	}
+	detail := map[string]any{}
 	for _, f := range list {
-		r.Add("rate_rf"+f.replicas, f.rate)
 		for _, s := range f.sides {
-			key := "_rf" + f.replicas + "_" + s.name
-			r.Add("capacity"+key, s.capacity(0))
-			r.Add("capacity_half_limit"+key, s.capacity(1))
-			r.Add("mean_ms"+key, median(s.healthy, (*round).mean))
-			r.Add("p99_ms"+key, median(s.healthy, p99))
-			r.Add("client_cpu_us"+key, s.cpu(client))
-			r.Add("nodes_cpu_us"+key, s.cpu(servers))
-			if s.hits != nil {
-				r.Add("hit_rate"+key, s.hitRate())
+			one := map[string]any{
+				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1), "mean_ms": median(s.healthy, (*round).mean), "p99_ms": median(s.healthy, p99),
+				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers), "rate_per_s": f.rate,
+				"paused_mean_ms": median(s.paused, (*round).mean), "paused_p99_ms": median(s.paused, p99), "paused_failed": together(s.paused).failed, "paused_lookups": len(together(s.paused).millis),
 			}
-			r.Add("paused_mean_ms"+key, median(s.paused, (*round).mean))
-			r.Add("paused_p99_ms"+key, median(s.paused, p99))
-			r.Add("paused_failed"+key, together(s.paused).failed)
+			if s.hits != nil {
+				one["hit_rate"] = s.hitRate()
+			}
+			detail["replication_"+f.replicas+" "+s.name] = one
 		}
 	}
+	r.Detail = detail
 	r.Add("seconds", took.Seconds())
 	r.Notes = fmt.Sprintf("Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the data. Capacity: lookups a second offered at random moments (open loop, latency from the moment each was due) up to which p95 of a %v round is within %v, "+
 		"or half of that; grouped + row cache over the better of plain and IN, replication %s. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one of three replicas stopped from the first to the last moment of a round; "+

@@ -38,29 +38,28 @@ type options struct {
 	share               float64
 	limit               time.Duration // of p95; half of it, too
 
-	heap, dir, profile string
-	seed               uint64
+	heap, profile string
+	seed          uint64
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
-	flag.IntVar(&o.items, "items", 100_000, "items in the table")
+	flag.IntVar(&o.items, "items", 60_000, "items in the table")
 	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
 	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
 	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
 	flag.Float64Var(&o.cacheShare, "cache-share", 0.25, "how much of the data the row cache can hold")
 	flag.StringVar(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
 	flag.StringVar(&o.replicas, "replicas", "3,2", "replication factors, one after another")
-	flag.DurationVar(&o.warm, "warm", 6*time.Second, "how long each side runs before anything counts")
+	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	flag.DurationVar(&o.settle, "settle", 10*time.Second, "how long at most a paused node gets to be whole again")
-	flag.IntVar(&o.searches, "searches", 8, "rounds in search of the capacity, each side")
+	flag.IntVar(&o.searches, "searches", 10, "rounds in search of the capacity, each side")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
 	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
 	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
 	flag.StringVar(&o.heap, "heap", "640M", "heap of each node")
-	flag.StringVar(&o.dir, "dir", "", "keep the nodes' data here, and use what is there already")
 	flag.StringVar(&o.profile, "profile", "", "write the client's CPU profile of ten seconds of one side, FILE=SIDE")
 	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
 	flag.Parse()

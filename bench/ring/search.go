@@ -14,9 +14,10 @@ type search struct {
 	was   int // 1: the last round was within, -1: it was not
 }
 
-// firstStep is how far the rate goes after the first round; each turn back halves it, down to leastStep.
+// The rate doubles, or halves, until the first turn: where the search began may have been wrong by far. Then it goes by turnStep, which each turn halves, down to leastStep.
 const (
-	firstStep = 0.4
+	firstStep = 1.0
+	turnStep  = 0.3
 	leastStep = 0.06
 )
 
@@ -27,7 +28,7 @@ func (s *search) learn(within bool) {
 		is = 1
 	}
 	if s.was != 0 && s.was != is {
-		s.step = max(s.step/2, leastStep)
+		s.step = max(min(s.step/2, turnStep), leastStep)
 	}
 	s.was = is
 	if within {

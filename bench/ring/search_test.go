@@ -12,7 +12,7 @@ func TestSearch(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for range 200 {
 		real := 50 * (1 + 30*r.Float64())
-		s := &search{limit: limit, rate: real * (0.4 + 1.2*r.Float64()), step: firstStep}
+		s := &search{limit: limit, rate: real * (0.2 + 2*r.Float64()), step: firstStep}
 		var rounds []*round
 		for i := range 12 {
 			within := s.rate < real*(0.97+0.06*r.Float64())

@@ -28,16 +28,32 @@ type side struct {
 
 // ways are how sides read, by name, in the order of the table.
 var ways = []struct {
-	name, says string
-	change     func(c *ring.Config, o options) // nil: without ring
+	name   string
+	change func(c *ring.Config, o options) // nil: without ring
+	table  string
 }{
-	{"plain", "a query per key, token-aware", nil},
-	{"in", "IN through one coordinator", nil},
-	{"grouped", "grouped", func(*ring.Config, options) {}},
-	{"cached", "a query per key + row cache", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }},
-	{"grouped_cached", "grouped + row cache", cached},
-	{"grouped_raced", "grouped + speculation", raced},
-	{"all", "grouped + row cache + speculation", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }},
+	{"plain", nil, items}, // a query per key, token-aware
+	{"in", nil, items},    // IN through one coordinator
+	{"grouped", func(*ring.Config, options) {}, items},                                   // and without speculation, as the next two
+	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }, items}, // a query per key, and the row cache
+	{"grouped_cached", cached, items},
+	{"grouped_raced", raced, items}, // grouped, and speculation
+	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }, items},
+	{serverCached, func(*ring.Config, options) {}, itemsKept}, // grouped, and Cassandra's own row cache; only if it is asked for
+}
+
+const (
+	items        = "items"
+	itemsKept    = "items_kept" // Cassandra keeps its rows
+	serverCached = "grouped_server_cached"
+)
+
+// wanted says whether the options want a side.
+func wanted(o options, name string) bool {
+	if o.sides == "" {
+		return name != serverCached
+	}
+	return slices.Contains(strings.Split(o.sides, ","), name)
 }
 
 func sideNames() (names []string) {
@@ -47,8 +63,13 @@ func sideNames() (names []string) {
 	return names
 }
 
+// cacheBytes is for the row cache, and for Cassandra's, of each node.
+func (o *options) cacheBytes() int64 {
+	return int64(o.cacheShare * float64(o.items) * float64(o.itemBytes+keptBytes))
+}
+
 func cached(c *ring.Config, o options) {
-	c.CacheBytes = int64(o.cacheShare * float64(o.items) * float64(o.itemBytes+keptBytes))
+	c.CacheBytes = o.cacheBytes()
 	c.CacheTTL = map[string]time.Duration{"*": time.Hour}
 }
 
@@ -67,7 +88,7 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 		}
 	}()
 	for _, w := range ways {
-		if o.sides != "" && !slices.Contains(strings.Split(o.sides, ","), w.name) {
+		if !wanted(o, w.name) {
 			continue
 		}
 		session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(), gocql.ShuffleReplicas()))
@@ -91,7 +112,7 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 				return list, err
 			}
 			s.close = func() { reader.Close(); session.Close() }
-			s.lookup = ringed(reader, keyspace)
+			s.lookup = ringed(reader, keyspace, w.table)
 			if config.CacheBytes > 0 {
 				s.hits = func() (kept, all float64) { return hits(reg) }
 			}
@@ -154,8 +175,8 @@ func in(session *gocql.Session, keyspace string) func(context.Context, []string,
 }
 
 // ringed asks a ring.Reader.
-func ringed(reader *ring.Reader, keyspace string) func(context.Context, []string, []item) error {
-	query := ring.Query{Keyspace: keyspace, Table: "items", Columns: []string{"id", "name", "price", "stock", "description"}}
+func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, []string, []item) error {
+	query := ring.Query{Keyspace: keyspace, Table: table, Columns: []string{"id", "name", "price", "stock", "description"}}
 	return func(ctx context.Context, ids []string, into []item) error {
 		keys := make([]ring.Key, len(ids))
 		values := make([]any, len(ids))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +46,7 @@ func TestWholeLine(t *testing.T) {
 		return nil
 	})
 	t.Run("ValuesAreCassandras", w.testValues)
+	t.Run("RowsAreLookedUp", w.testLookup)
 	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
 	t.Run("DroppedTableIsGone", w.testDropped)
@@ -207,6 +209,37 @@ func (w *whole) testValues(t *testing.T) {
 		t.Logf("%s %s = %s", c.selector, c.field, shown)
 	}
 	w.testBuckets(t, table("ReadLatency"), of("cassandra_table_read_latency_seconds"))
+}
+
+// testLookup asks for all rows of the table by the command line: through the API, the throttle and ring.
+func (w *whole) testLookup(t *testing.T) {
+	var keys strings.Builder
+	for k := range 301 { // one more than there are
+		fmt.Fprintln(&keys, k)
+	}
+	var out bytes.Buffer
+	ask := lookupCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Table: "shop.orders", KeysFrom: "-", JSON: true}
+	if err := ask.run(t.Context(), strings.NewReader(keys.String()), &out); err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Found, Missing int
+		Results        []struct {
+			Found bool
+			Rows  []struct {
+				K int
+				V string
+			}
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || answer.Found != 300 || answer.Missing != 1 || len(answer.Results) != 301 {
+		t.Fatalf("%d found, %d missing, %v", answer.Found, answer.Missing, err)
+	}
+	for k, r := range answer.Results[:300] {
+		if len(r.Rows) != 1 || r.Rows[0].K != k || r.Rows[0].V != strings.Repeat("x", k) {
+			t.Errorf("key %d is %+v", k, r)
+		}
+	}
 }
 
 // testRollups asks for the running five minutes, hour and day: their last sample is the newest.

@@ -62,7 +62,9 @@ func newTables(t *testing.T, name string, schema []string, c lookup.Config) *loo
 			c.Tables[i].Table = f.keyspace + "." + c.Tables[i].Table
 		}
 	}
-	l, err := lookup.New(c, ring.DefaultConfig(), f.admitting, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	rc := ring.DefaultConfig()
+	rc.CacheBytes = 8 << 20
+	l, err := lookup.New(c, rc, f.admitting, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func TestLookupEveryKeyType(t *testing.T) {
 func TestLookupValues(t *testing.T) {
 	c := lookup.DefaultConfig()
 	c.Tables = []lookup.Table{
-		{Table: "orders", Accounts: []string{"acme"}, MaxRows: 3, MaxKeys: 50}, {Table: "MixedCase", Accounts: []string{"acme"}}, {Table: "counts", Accounts: []string{"*"}},
+		{Table: "orders", Accounts: []string{"acme"}, MaxRows: 3, MaxKeys: 50}, {Table: "MixedCase", Accounts: []string{"acme"}}, {Table: "counts", Accounts: []string{"*"}, CacheTTL: time.Hour},
 		{Table: "items", Accounts: []string{"acme", "other"}, Columns: []string{"id", "name", "gone"}}, {Table: "dropped", Accounts: []string{"acme"}}, {Table: "everything", Accounts: []string{"acme"}}, {Table: "system_schema.keyspaces", Accounts: []string{"acme"}},
 	}
 	f := newTables(t, "lookup_values", []string{
@@ -262,6 +264,15 @@ func TestLookupValues(t *testing.T) {
 	if r := f.ask(testKey, "orders", `{"keys":[["acme","2026-11-20"]]}`); len(r.answer.Results) != 1 || len(r.answer.Results[0].Rows) != 3 || !r.answer.Results[0].More {
 		t.Errorf("beyond the table's rows: %s", r.body)
 	}
+	// Where the configuration lets it, a row comes from memory; elsewhere it is as new as Cassandra's.
+	f.exec("UPDATE KS.counts SET n = n + 1 WHERE id = 1")
+	f.exec("UPDATE KS.items SET name = 'ladle' WHERE id = 1")
+	for table, want := range map[string]string{"counts": `[{"id":1,"n":"5"}]`, "items": `[{"id":1,"name":"ladle"}]`} {
+		if r := f.ask(testKey, table, `{"keys":[1]}`); !strings.Contains(r.body, want) {
+			t.Errorf("%s: %s, want %s", table, r.body, want)
+		}
+	}
+	f.exec("UPDATE KS.items SET name = 'spoon' WHERE id = 1")
 	f.refusals()
 	f.throttling()
 }
