@@ -86,7 +86,7 @@ func run(ctx context.Context, o options) error {
 		if err := f.fill(ctx, c, o, say); err != nil {
 			return err
 		}
-		f.print(os.Stdout)
+		f.print(os.Stdout, o)
 		found = append(found, f)
 	}
 	return keep(o, found, time.Since(began))
