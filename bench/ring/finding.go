@@ -84,6 +84,11 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 				return err
 			}
 		}
+		for _, s := range f.sides {
+			if r := s.paused[n]; r.failed > 0 {
+				say("replication %s, a paused replica: %s failed %d times of %d, the last time: %.300s", f.replicas, s.name, r.failed, len(r.millis), r.error)
+			}
+		}
 		say("replication %s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f.replicas, n+1, o.rounds, f.rate)
 	}
 	return nil
