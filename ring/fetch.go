@@ -302,10 +302,19 @@ func (f *fetch) race(a *attempt, now int64) {
 		}
 	}
 	groups, _ := f.chooser.group(len(f.topology.nodes), items, func(i int32, replicas []int32) (mask uint64) {
+		var late uint64 // one that is left alone is still better than to wait for another that is late, too
 		for bit, n := range replicas {
-			if h := f.topology.nodes[n].host; bit < 64 && f.items[i].asked&(1<<bit) == 0 && h.up() && h.well() {
+			h := f.topology.nodes[n].host
+			switch {
+			case bit >= 64 || f.items[i].asked&(1<<bit) != 0 || !h.up():
+			case h.well():
 				mask |= 1 << bit
+			default:
+				late |= 1 << bit
 			}
+		}
+		if mask == 0 {
+			return late
 		}
 		return mask
 	})

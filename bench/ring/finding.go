@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -83,6 +82,11 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		for _, s := range f.sides {
 			if err := f.compare(ctx, u, o, s, n); err != nil {
 				return err
+			}
+		}
+		for _, s := range f.sides {
+			if r := s.paused[n]; r.failed > 0 {
+				say("replication %s, a paused replica: %s failed %d times of %d, the last time: %.300s", f.replicas, s.name, r.failed, len(r.millis), r.error)
 			}
 		}
 		say("replication %s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f.replicas, n+1, o.rounds, f.rate)
@@ -191,14 +195,15 @@ func median(list []*round, f func(*round) float64) float64 {
 	return bench.Quantile(values, 0.5)
 }
 
-func (f *finding) print(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "replication %s\tp95 ≤ limit\thalf of it\tmean ms\tp99 ms\tclient µs\tnodes µs\thits\tpaused mean ms\tp99 ms\tfailed\t\n", f.replicas)
+// print writes the table of docs/RING.md.
+func (f *finding) print(w io.Writer, o options) {
+	fmt.Fprintf(w, "\n| replication %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f.replicas, o.limit, o.limit/2)
 	for _, s := range f.sides {
-		fmt.Fprintf(t, "%s\t%.0f/s\t%.0f/s\t%.1f\t%.1f\t%.0f\t%.0f\t%s\t%.1f\t%.1f\t%d\t\n", s.name, s.capacity(0), s.capacity(1),
-			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client), s.cpu(servers), s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99), together(s.paused).failed)
+		all := together(s.paused)
+		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
+			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99), 100*float64(all.failed)/float64(max(1, len(all.millis))))
 	}
-	t.Flush()
+	fmt.Fprintf(w, "\nLatencies and CPU at %.0f lookups/s.\n\n", f.rate)
 }
 
 func p99(r *round) float64 { return r.at(0.99) }

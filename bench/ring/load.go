@@ -111,7 +111,7 @@ func (u *runner) one(ctx context.Context, s *side) error {
 	return s.lookup(ctx, b.ids, b.items)
 }
 
-// open begins lookups at random moments of a rate (lookups a second), whatever becomes of those before, and waits for all. A search may end it when a lookup takes a
+// open begins lookups at random moments of a rate (lookups a second), whatever becomes of those before, and waits for all. A search may end it when as many wait as come in a
 // second: then the rate is far too high.
 func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Duration, searching bool) (*round, error) {
 	r := &round{side: s.name, rate: rate}
@@ -125,14 +125,14 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	var late atomic.Bool
+	var waiting atomic.Int64
 	began := time.Now()
 	for due := time.Duration(0); ; {
 		due += time.Duration(u.r.ExpFloat64() / rate * float64(time.Second))
 		if due > span || ctx.Err() != nil {
 			break
 		}
-		if late.Load() {
+		if searching && float64(waiting.Load()) > max(rate, 50) {
 			r.gaveUp = true
 			break
 		}
@@ -140,12 +140,11 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 			time.Sleep(wait)
 		}
 		at := began.Add(due)
+		waiting.Add(1)
 		all.Go(func() {
 			err := u.one(ctx, s)
 			took := time.Since(at)
-			if searching && took > time.Second {
-				late.Store(true)
-			}
+			waiting.Add(-1)
 			mu.Lock()
 			defer mu.Unlock()
 			r.millis = append(r.millis, float64(took)/float64(time.Millisecond))

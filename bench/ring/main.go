@@ -49,7 +49,7 @@ func main() {
 	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
 	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
 	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
-	flag.Float64Var(&o.cacheShare, "cache-share", 0.25, "how much of the data the row cache can hold")
+	flag.Float64Var(&o.cacheShare, "cache-share", 0.3, "how much of the data the row cache can hold")
 	flag.StringVar(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
 	flag.StringVar(&o.replicas, "replicas", "3,2", "replication factors, one after another")
 	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
@@ -86,7 +86,7 @@ func run(ctx context.Context, o options) error {
 		if err := f.fill(ctx, c, o, say); err != nil {
 			return err
 		}
-		f.print(os.Stdout)
+		f.print(os.Stdout, o)
 		found = append(found, f)
 	}
 	return keep(o, found, time.Since(began))

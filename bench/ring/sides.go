@@ -32,14 +32,20 @@ var ways = []struct {
 	change func(c *ring.Config, o options) // nil: without ring
 	table  string
 }{
-	{"plain", nil, items}, // a query per key, token-aware
-	{"in", nil, items},    // IN through one coordinator
-	{"grouped", func(*ring.Config, options) {}, items},                                   // and without speculation, as the next two
-	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }, items}, // a query per key, and the row cache
+	{"plain", nil, items},
+	{"in", nil, items},
+	{"grouped", func(*ring.Config, options) {}, items},
+	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }, items},
 	{"grouped_cached", cached, items},
-	{"grouped_raced", raced, items}, // grouped, and speculation
+	{"grouped_raced", raced, items},
 	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }, items},
-	{serverCached, func(*ring.Config, options) {}, itemsKept}, // grouped, and Cassandra's own row cache; only if it is asked for
+	{serverCached, func(*ring.Config, options) {}, itemsKept}, // only if it is asked for
+}
+
+// says is what the table calls them.
+var says = map[string]string{
+	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator", "grouped": "grouped", "cached": "a query per key + row cache", "grouped_cached": "grouped + row cache",
+	"grouped_raced": "grouped + speculation", "all": "grouped + row cache + speculation", serverCached: "grouped + Cassandra's row cache",
 }
 
 const (
