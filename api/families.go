@@ -12,6 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
+const openMetricsType = "application/openmetrics-text"
+
 // family is the lines of one metric of one node.
 type family struct {
 	metric *window.Metric
@@ -127,14 +129,21 @@ func writeFamilies(out *answerWriter, list []*encoded, open bool) {
 	}
 }
 
-// opens reports whether the client prefers OpenMetrics.
+// opens reports whether the client prefers OpenMetrics, of whose versions 1.0.0 is meant if none is named.
 func opens(r *http.Request) bool {
-	return expfmt.NegotiateAccept(r.Header, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)).FormatType() == expfmt.TypeOpenMetrics
+	ranges := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
+	for i, text := range ranges {
+		if kind, _, _ := strings.Cut(text, ";"); strings.TrimSpace(kind) == openMetricsType && !strings.Contains(text, "version=") {
+			ranges[i] = strings.Replace(text, openMetricsType, openMetricsType+";version=1.0.0", 1)
+		}
+	}
+	accept := http.Header{"Accept": {strings.Join(ranges, ",")}}
+	return expfmt.NegotiateAccept(accept, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)).FormatType() == expfmt.TypeOpenMetrics
 }
 
 func textType(open bool) string {
 	if open {
-		return "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		return openMetricsType + "; version=1.0.0; charset=utf-8"
 	}
 	return "text/plain; version=0.0.4; charset=utf-8"
 }

@@ -130,6 +130,13 @@ func (c *cell) cores(process string) float64 {
 	return c.median(func(r *round) float64 { return r.cores[process] })
 }
 
+// cpu is what a request costs the API, Redis and its client together, in ms: the cores divided by it are the most requests a second that there can be.
+func (c *cell) cpu() float64 {
+	return c.median(func(r *round) float64 {
+		return (r.cores["api"] + r.cores["redis"] + r.cores["clients"]) / r.rate() * 1000
+	})
+}
+
 // bodyBytes is the size of an answer.
 func (c *cell) bodyBytes() float64 {
 	return c.median(func(r *round) float64 { return float64(r.Bytes) / float64(len(r.Milliseconds)) })
@@ -144,15 +151,16 @@ func (c *cell) keep(r *bench.Result) {
 	for _, process := range []string{"api", "redis", "cassandra", "clients"} {
 		r.Add(name+process+"_cores", c.cores(process))
 	}
+	r.Add(name+"cpu_ms_per_request", c.cpu())
 }
 
 // table prints all cells.
 func table(w io.Writer, cells []*cell) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: API\tRedis\tCassandra\tclients\t")
+	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: API\tRedis\tCassandra\tclients\tCPU ms/request\t")
 	for _, c := range cells {
-		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99), c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
-			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"))
+		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99), c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
+			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"), c.cpu())
 	}
 	_ = out.Flush()
 }

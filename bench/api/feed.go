@@ -23,6 +23,7 @@ type feed struct {
 	store  *store.Writer
 	recent *recent.Writer
 	offset int64
+	clock  time.Time // of the frame that is written, while that is not now
 }
 
 // accountName is whose fleet it is.
@@ -30,12 +31,18 @@ const accountName = "bench"
 
 func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
 	c := recent.DefaultConfig()
+	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store)}
 	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.redis.Addr()}, 0, time.Minute
-	w, err := recent.NewWriter(c, nil, prometheus.NewRegistry())
-	if err != nil {
+	c.Clock = func() time.Time { // each frame comes when it was made, so that no window begins without its key frame
+		if f.clock.IsZero() {
+			return time.Now()
+		}
+		return f.clock
+	}
+	var err error
+	if f.recent, err = recent.NewWriter(c, nil, prometheus.NewRegistry()); err != nil {
 		return nil, err
 	}
-	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store), recent: w}
 	first := time.Now().Add(-20 * time.Minute).UnixMilli()
 	for i := range o.nodes {
 		n := fleet.NewNode(shape, 1, i)
@@ -67,10 +74,12 @@ func (f *feed) next(ctx context.Context) error {
 // past writes what lies before now.
 func (f *feed) past(ctx context.Context) error {
 	for slices.Min(f.due) < time.Now().UnixMilli() {
+		f.clock = time.UnixMilli(slices.Min(f.due))
 		if err := f.next(ctx); err != nil {
 			return fmt.Errorf("frame %d: %w", f.offset, err)
 		}
 	}
+	f.clock = time.Time{}
 	return f.store.Tick(ctx, time.Now())
 }
 
