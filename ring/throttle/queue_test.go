@@ -129,6 +129,49 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
+// TestByOperations: a client of large requests gets as many operations as one of small ones, not as many requests.
+func TestByOperations(t *testing.T) {
+	var q queue
+	for range 100 {
+		q.push("large", &waiter{n: 50})
+	}
+	for range 5000 {
+		q.push("small", &waiter{n: 1})
+	}
+	got := map[string]float64{}
+	for range 4000 {
+		w := q.pop()
+		got[w.client.name] += w.n
+		if d := got["large"] - got["small"]; d > 51 || d < -51 {
+			t.Fatalf("%v operations", got)
+		}
+	}
+}
+
+// TestNewcomer: who comes when others have had much begins where they are.
+func TestNewcomer(t *testing.T) {
+	var q queue
+	for range 1000 {
+		q.push("a", &waiter{n: 1})
+		q.push("b", &waiter{n: 1})
+	}
+	for range 1000 {
+		q.pop()
+	}
+	for range 100 {
+		q.push("late", &waiter{n: 1})
+	}
+	got := map[string]int{}
+	for range 30 {
+		got[q.pop().client.name]++
+	}
+	for name, n := range got {
+		if n < 9 || n > 11 {
+			t.Errorf("%s has got %d of 30", name, n)
+		}
+	}
+}
+
 // TestQueueForgets: clients that have had their share are not remembered.
 func TestQueueForgets(t *testing.T) {
 	var q queue
