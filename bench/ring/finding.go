@@ -86,7 +86,8 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		}
 		for _, s := range f.sides {
 			if r := s.paused[n]; r.failed > 0 {
-				say("replication %s, a paused replica: %s failed %d times of %d, the last time: %.300s", f.replicas, s.name, r.failed, len(r.millis), r.error)
+				text, _, _ := strings.Cut(r.error.Error(), "\n") // plain has one for each key
+				say("replication %s, a paused replica: %s failed %d times of %d, the last time: %s", f.replicas, s.name, r.failed, len(r.millis), text)
 			}
 		}
 		say("replication %s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f.replicas, n+1, o.rounds, f.rate)
