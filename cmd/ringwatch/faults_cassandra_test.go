@@ -4,15 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/engines"
 )
 
@@ -77,16 +78,20 @@ func (f *faults) fillDisk() error {
 	if err := f.two.LimitFiles(0); err != nil {
 		return err
 	}
-	// ALL, so that node two has each in its commit log before the next one comes. One that fails may be slow; several in a row are a node that has stopped its ports.
-	failed := 0
-	for i := range 4096 {
-		if err := f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", i, make([]byte, 64<<10)).Consistency(gocql.All).Exec(); err == nil {
-			failed = 0
-		} else if failed++; failed == 5 {
-			return nil
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	return line.Until(ctx, "node two to need a file", func(ctx context.Context) error {
+		var failed error
+		// ALL, so that node two has each in its commit log before the next one comes. One that fails may only be slow: the node itself says when it has stopped.
+		for id := 0; failed == nil; id++ {
+			failed = f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", id, make([]byte, 64<<10)).Consistency(gocql.All).ExecContext(ctx)
 		}
-	}
-	return errors.New("node two takes 256 MiB without a new file")
+		log, err := os.ReadFile(f.two.LogFile())
+		if err == nil && !strings.Contains(string(log), "Commit disk failure policy is") {
+			err = fmt.Errorf("it goes on, and a write failed: %w", failed)
+		}
+		return err
+	})
 }
 
 // limitMutations lets node two refuse what node one, as coordinator, has let pass: from now on frames have a text that does not become smaller.
