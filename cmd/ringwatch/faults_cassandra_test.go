@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,15 +83,16 @@ func (f *faults) fillDisk() error {
 	defer cancel()
 	return line.Until(ctx, "node two to need a file", func(ctx context.Context) error {
 		var failed error
-		// ALL, so that node two has each in its commit log before the next one comes. One that fails may only be slow: the node itself says when it has stopped.
+		// ALL, so that node two has each in its commit log before the next one comes. One that fails may only be slow; a node that has stopped takes no clients.
 		for id := 0; failed == nil; id++ {
 			failed = f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", id, make([]byte, 64<<10)).Consistency(gocql.All).ExecContext(ctx)
 		}
-		log, err := os.ReadFile(f.two.LogFile())
-		if err == nil && !strings.Contains(string(log), "Commit disk failure policy is") {
-			err = fmt.Errorf("it goes on, and a write failed: %w", failed)
+		client, err := (&net.Dialer{}).DialContext(ctx, "tcp", f.two.Addr())
+		if err != nil {
+			return nil
 		}
-		return err
+		client.Close()
+		return fmt.Errorf("it goes on, and a write failed: %w", failed)
 	})
 }
 
