@@ -232,6 +232,12 @@ func (h *hammer) start(ctx context.Context, seed uint64, goroutines int) {
 		h.wait.Go(func() {
 			for ctx.Err() == nil {
 				h.round(ctx, next)
+				if os.Getenv("RINGWATCH_TEST_FULL") == "" { // as fast as they come they would take the machine from other tests
+					select {
+					case <-ctx.Done():
+					case <-time.After(20 * time.Millisecond):
+					}
+				}
 			}
 		})
 	}
