@@ -71,13 +71,15 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 	for _, scope := range k.Scopes {
 		row.Scopes = append(row.Scopes, string(scope))
 	}
+	until := "never"
 	if !k.Expires.IsZero() {
 		row.Expires = k.Expires.UnixMilli()
+		until = k.Expires.Format(time.RFC3339)
 	}
 	if err := s.db.CreateKey(ctx, row); err != nil {
 		return err
 	}
-	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name, "scopes", k.Scopes, "networks", k.Networks, "expires", k.Expires, "by", k.CreatedBy)
+	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name, "scopes", k.Scopes, "networks", k.Networks, "expires", until, "by", k.CreatedBy)
 	if c.JSON {
 		info := newKeyInfo(&k)
 		info.Key = text
