@@ -211,7 +211,7 @@ func (s *Store) Cutover(ctx context.Context, to string, at time.Time, by string)
 	for _, t := range g.Tables(&s.config) {
 		found, _, err := s.check(ctx, t)
 		if err == nil && !found {
-			err = s.change(ctx, t.create(s.config.Keyspace))
+			err = s.retry(ctx, "create "+t.name, func() error { return s.change(ctx, t.create(s.config.Keyspace)) })
 		}
 		if err != nil {
 			return c, err

@@ -60,7 +60,8 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 		}
 	}
 	for _, t := range tables {
-		if err := s.change(ctx, "DROP TABLE IF EXISTS "+s.table(t.name)); err != nil {
+		drop := func() error { return s.change(ctx, "DROP TABLE IF EXISTS "+s.table(t.name)) }
+		if err := s.retry(ctx, "drop "+t.name, drop); err != nil { // a change may take a busy Cassandra longer than a query may
 			return err
 		}
 	}

@@ -159,6 +159,7 @@ func mustStore(t *testing.T, l *line.Line) *store.Store {
 	t.Helper()
 	c := store.DefaultConfig()
 	c.Hosts = []string{l.Cassandra.Addr()}
+	c.Timeout = time.Minute // a crowded machine is no outage
 	db, err := store.New(c, store.NewMetrics(nil))
 	if err != nil {
 		t.Fatal(err)

@@ -219,6 +219,7 @@ func TestBackfill(t *testing.T) {
 	}
 	c := store.DefaultConfig()
 	c.Hosts, c.Keyspace = []string{cassandra.Addr()}, "backfill"
+	c.Timeout = time.Minute // a crowded machine is no outage
 	db, err := store.New(c, nil)
 	if err != nil {
 		t.Fatal(err)
