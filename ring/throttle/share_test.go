@@ -292,3 +292,30 @@ func BenchmarkShare(b *testing.B) {
 	}
 	b.ReportMetric((cpu()-before)*1e6/float64(n), "redis-cpu-µs/op")
 }
+
+// TestHeldCounts: what a process holds and does not use is not given to others as well.
+func TestHeldCounts(t *testing.T) {
+	do := connect(t, engines.SharedRedis(t).Addr())
+	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 500, Concurrency: 1000}})
+	out := 0.0
+	ask := func(p *Throttle) {
+		t.Helper()
+		answer, err := p.share(t.Context(), []*asking{{class: p.classes["x"], head: 250, need: 250, weight: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += answer[1]
+	}
+	holder := mustNew(t, c, do)
+	eventually(t, "it gets nothing", func() bool { ask(holder); return out > 0 })
+	from := redisMicros(t, do)
+	eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 900_000 }) // and the bucket is as full as it may be
+	from = redisMicros(t, do)
+	for range 5 {
+		ask(mustNew(t, c, do))
+	}
+	// A burst, what came meanwhile, and one request's more.
+	if most := 500 + float64(redisMicros(t, do)-from)/1000 + 250; out > most {
+		t.Errorf("%g operations may begin at once where %g may", out, most)
+	}
+}
