@@ -25,7 +25,7 @@ func TestPlacement(t *testing.T) {
 	for name, replication := range map[string]string{"Simple": two, "Topology": "{'class': 'NetworkTopologyStrategy', 'dc1': 2}"} {
 		t.Run(name, func(t *testing.T) {
 			ks := c.keyspace(t, replication)
-			checkPlacement(t, c, c.mustReader(t), ks, parseReplication(optionsOf(t, c, ks)))
+			checkPlacement(t, c, c.mustReader(t), ks, "dc1")
 		})
 	}
 }
@@ -43,10 +43,11 @@ var (
 	spaces    = regexp.MustCompile(`[\s/]+`)
 )
 
-func checkPlacement(t *testing.T, c *trio, r *Reader, ks string, replication replication) {
+// checkPlacement compares a keyspace's replicas in a datacenter, or in all of them, with Cassandra's.
+func checkPlacement(t *testing.T, c *trio, r *Reader, ks, datacenter string) {
 	t.Helper()
 	topology := r.topology.Load()
-	p := topology.place(replication, "dc1")
+	p := topology.place(parseReplication(optionsOf(t, c, ks)), datacenter)
 	if p == nil {
 		t.Fatalf("%s is not placed", ks)
 	}
@@ -57,7 +58,9 @@ func checkPlacement(t *testing.T, c *trio, r *Reader, ks string, replication rep
 	for _, line := range lines {
 		end, _ := strconv.ParseInt(line[2], 10, 64)
 		begin, _ := strconv.ParseInt(line[1], 10, 64)
-		want := strings.Split(spaces.ReplaceAllString(line[3], ""), ",")
+		want := slices.DeleteFunc(strings.Split(spaces.ReplaceAllString(line[3], ""), ","), func(host string) bool {
+			return datacenter == "dc1" && host == inDC2
+		})
 		slices.Sort(want)
 		for _, token := range []int64{end, begin + 1} {
 			var got []string
@@ -255,7 +258,7 @@ func (h *hammer) more(t *testing.T, keys int64) {
 	})
 }
 
-// TestFaults reads at random, all the while that nodes are paused, slow, killed and, at full extent, added and taken away. No answer is ever another key's, and when a fault is over all keys are
+// TestFaults reads at random, all the while that nodes are paused, slow, killed, added, moved and taken away. No answer is ever another key's, and when a fault is over all keys are
 // answered again.
 func TestFaults(t *testing.T) {
 	c := mustTrio(t)
@@ -371,16 +374,18 @@ func TestFaults(t *testing.T) {
 		serves(n)
 		eventually(t, "its own keys to be answered again", func() error { return alone.check(t.Context(), nil) })
 	})
-	added := fault
-	if os.Getenv("RINGWATCH_TEST_FULL") == "" { // a fourth node takes as long as all the rest
-		added = func(string, func(*testing.T)) {}
-	}
-	added("Added", func(t *testing.T) {
-		n, err := c.startNode(4, func(c *engines.CassandraConfig) { c.Extra["auto_bootstrap"] = true })
+	fault("Added", func(t *testing.T) {
+		n, err := c.startNode(4, func(c *engines.CassandraConfig) {
+			c.Extra["auto_bootstrap"], c.Extra["num_tokens"] = true, 1 // only a node of one token can be moved
+			c.JVMArgs = append(c.JVMArgs, "-Dcassandra.join_ring=false")
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer n.Kill()
+		// A node that joins waits for the schema, but no longer than ring_delay_ms. Then it takes over its ranges and none of the data, and says that there are no such rows.
+		c.knows(t, n, ks)
+		nodetool(t, n, "join")
 		eventually(t, "the new node to be known", func() error {
 			if nodes := len(r.topology.Load().nodes); nodes != 4 {
 				return fmt.Errorf("%d nodes", nodes)
@@ -388,7 +393,17 @@ func TestFaults(t *testing.T) {
 			return nil
 		})
 		serves(n)
-		checkPlacement(t, c, r, ks, parseReplication(optionsOf(t, c, ks)))
+		checkPlacement(t, c, r, ks, "dc1")
+		was := tokenOfNode(r, hostOf(n))
+		nodetool(t, n, "move", strconv.FormatInt(was/2, 10))
+		eventually(t, "its new place to be known", func() error {
+			if now := tokenOfNode(r, hostOf(n)); now != was/2 {
+				return fmt.Errorf("it is at %d", now)
+			}
+			return nil
+		})
+		checkPlacement(t, c, r, ks, "dc1")
+		serves(n)
 		nodetool(t, n, "decommission", "--force")
 		eventually(t, "the node that left to be forgotten", func() error {
 			if nodes := len(r.topology.Load().nodes); nodes != 3 {
@@ -396,7 +411,7 @@ func TestFaults(t *testing.T) {
 			}
 			return nil
 		})
-		checkPlacement(t, c, r, ks, parseReplication(optionsOf(t, c, ks)))
+		checkPlacement(t, c, r, ks, "dc1")
 		serves(c.nodes[0])
 	})
 	want := int64(60_000)
@@ -414,6 +429,106 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d answers, %d failed", h.checked.Load(), h.failed.Load())
 	if said := h.first.Load(); said != nil {
 		t.Log("the first to fail: ", *said)
+	}
+}
+
+// tokenOfNode is the only token of a node; 0: it has none.
+func tokenOfNode(r *Reader, h *host) int64 {
+	topology := r.topology.Load()
+	for _, o := range topology.ring {
+		if topology.nodes[o.node].host == h {
+			return o.token
+		}
+	}
+	return 0
+}
+
+const inDC2 = "127.0.0.5"
+
+// TestDatacenters: with a second datacenter a reader asks its own only, and knows the replicas of both.
+func TestDatacenters(t *testing.T) {
+	c := mustTrio(t)
+	n, err := c.startNode(5, func(c *engines.CassandraConfig) { c.Datacenter = "dc2" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), engines.StartTimeout)
+	defer cancel()
+	for _, node := range append(slices.Clone(c.nodes), n) {
+		if err := c.sees(ctx, node, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ks := c.keyspace(t, "{'class': 'NetworkTopologyStrategy', 'dc1': 2, 'dc2': 1}")
+	h := &hammer{ks: ks, keys: 400}
+	h.fill(t, c)
+	readers := map[string]*Reader{}
+	for _, datacenter := range []string{"", "dc1", "dc2"} {
+		r := c.mustReaderOf(t, 4, func(c *Config) { c.Datacenter, c.Speculation = datacenter, "never" })
+		readers[datacenter] = r
+		if datacenter != "dc2" {
+			checkPlacement(t, c, r, ks, datacenter)
+		}
+	}
+	all := make([]Key, 2*h.keys)
+	for k := range all {
+		all[k] = Key{k}
+	}
+	// read returns which keys are answered rightly, and which fail.
+	read := func(datacenter string) (right, failed int) {
+		t.Helper()
+		results, err := readers[datacenter].Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: []string{"v"}}, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, result := range results {
+			var v string
+			switch {
+			case result.Err != nil:
+				failed++
+			case len(result.Rows) != boolInt(k < h.keys), k < h.keys && (result.Rows[0].Scan(&v) != nil || v != h.value(k)):
+				t.Errorf("key %d is answered with %v", k, result.Rows)
+			default:
+				right++
+			}
+		}
+		return right, failed
+	}
+	// What a node was asked for itself tells whom each reader asked.
+	for datacenter, r := range readers {
+		if right, failed := read(datacenter); right != len(all) {
+			t.Fatalf("%q: %d right, %d failed", datacenter, right, failed)
+		}
+		for _, host := range r.hosts.all() {
+			local := host.driver.Load().DataCenter() == datacenter
+			if asked := host.answered.Load() > 0; datacenter != "" && asked != local {
+				t.Errorf("a reader of %s asked %s: %v", datacenter, host.driver.Load().ConnectAddress(), asked)
+			}
+		}
+	}
+	nodetool(t, n, "disablebinary")
+	eventually(t, "the other datacenter to be down", func() error {
+		for _, host := range readers["dc2"].hosts.all() {
+			if host.up() && host.driver.Load().DataCenter() == "dc2" {
+				return errors.New("it is up")
+			}
+		}
+		return nil
+	})
+	if right, failed := read("dc2"); failed != len(all) {
+		t.Errorf("without a node in its datacenter %d keys are answered, and %d fail", right, failed)
+	}
+	for _, datacenter := range []string{"dc1", ""} {
+		if right, failed := read(datacenter); right != len(all) {
+			t.Errorf("without the other datacenter %q answers %d, and %d fail", datacenter, right, failed)
+		}
+	}
+	nodetool(t, n, "decommission", "--force")
+	for _, node := range c.nodes {
+		if err := c.sees(ctx, node, 2); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

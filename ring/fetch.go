@@ -147,11 +147,19 @@ func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 		f.fail(left[i], it.err)
 		left = slices.Delete(left, i, i+1)
 	}
-	for _, i := range left {
-		f.items[i].elsewhere = true
-	}
 	for from := 0; from < len(left); from += f.r.config.GroupKeys {
-		f.enqueue(group{host: f.r.somebody(), items: left[from:min(from+f.r.config.GroupKeys, len(left))]}, k, failures, alone)
+		h, ok := f.r.somebody()
+		if !ok {
+			for _, i := range left[from:] {
+				f.fail(i, f.items[i].err)
+			}
+			return
+		}
+		some := left[from:min(from+f.r.config.GroupKeys, len(left))]
+		for _, i := range some {
+			f.items[i].elsewhere = true
+		}
+		f.enqueue(group{host: h, items: some}, k, failures, alone)
 	}
 }
 

@@ -99,12 +99,31 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 	return engines.StartCassandra(context.Background(), config)
 }
 
-// sees waits until a node knows so many others.
-func (c *trio) sees(ctx context.Context, n *engines.Cassandra, others int) error {
+// only is a session with one node.
+func (c *trio) only(n *engines.Cassandra) (*gocql.Session, error) {
 	cluster := gocql.NewCluster(n.Host)
 	cluster.Port, cluster.HostFilter = n.NativePort, gocql.WhiteListHostFilter(n.Host)
 	cluster.Timeout, cluster.ConnectTimeout = engines.StartTimeout, engines.StartTimeout
-	session, err := cluster.CreateSession()
+	return cluster.CreateSession()
+}
+
+// knows waits until a node knows a keyspace's table t.
+func (c *trio) knows(t *testing.T, n *engines.Cassandra, ks string) {
+	t.Helper()
+	session, err := c.only(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	eventually(t, n.Host+" to know "+ks, func() error {
+		var name string
+		return session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 't'", ks).Scan(&name)
+	})
+}
+
+// sees waits until a node knows so many others.
+func (c *trio) sees(ctx context.Context, n *engines.Cassandra, others int) error {
+	session, err := c.only(n)
 	if err != nil {
 		return err
 	}
@@ -175,6 +194,12 @@ const (
 // mustReader is a reader with a session of its own.
 func (c *trio) mustReader(tb testing.TB, change ...func(*Config)) *Reader {
 	tb.Helper()
+	return c.mustReaderOf(tb, len(c.nodes), change...)
+}
+
+// mustReaderOf waits until the reader knows so many nodes.
+func (c *trio) mustReaderOf(tb testing.TB, nodes int, change ...func(*Config)) *Reader {
+	tb.Helper()
 	config := DefaultConfig()
 	config.Datacenter, config.Timeout = "dc1", time.Minute
 	for _, f := range change {
@@ -191,7 +216,7 @@ func (c *trio) mustReader(tb testing.TB, change ...func(*Config)) *Reader {
 	}
 	tb.Cleanup(r.Close)
 	eventually(tb, "the reader to know the ring", func() error {
-		if n := len(r.topology.Load().nodes); n != len(c.nodes) {
+		if n := len(r.topology.Load().nodes); n != nodes {
 			return fmt.Errorf("it knows %d nodes", n)
 		}
 		return nil

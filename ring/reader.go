@@ -202,19 +202,23 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 	return nil
 }
 
-// somebody is a node of the datacenter that is up, each in turn; nil leaves it to the driver.
-func (r *Reader) somebody() *host {
-	if r.config.Datacenter == "" {
-		return nil
-	}
+// somebody is a node of the datacenter that is up, each in turn; nil leaves it to the driver. It returns false if all nodes are known and none is up there: others are not asked.
+func (r *Reader) somebody() (h *host, ok bool) {
 	nodes := r.topology.Load().nodes
+	if r.config.Datacenter == "" || len(nodes) == 0 {
+		return nil, true
+	}
 	turn := int(r.rotation.Add(1))
 	for i := range nodes {
-		if n := nodes[(turn+i)%len(nodes)]; n.datacenter == r.config.Datacenter && n.host.up() && n.host.well() {
-			return n.host
+		n := nodes[(turn+i)%len(nodes)]
+		if n.datacenter != r.config.Datacenter || !n.host.up() {
+			continue
+		}
+		if h = n.host; h.well() {
+			break
 		}
 	}
-	return nil
+	return h, h != nil
 }
 
 // Forget takes partitions out of the row cache, so that the next read sees what was just written; call it when the write has ended, well or not. Only this process's. An error
