@@ -265,7 +265,8 @@ func TestFaults(t *testing.T) {
 	ks := c.keyspace(t, two)
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
-	r := c.mustReader(t)
+	// On a machine so slow that every answer is late, races would be used up before a node hangs.
+	r := c.mustReader(t, func(c *Config) { c.SpeculationShare = 1 })
 	h := &hammer{r: r, ks: ks, keys: hammerKeys}
 	h.fill(t, c)
 	for _, n := range c.nodes { // a commit log that is written every ten seconds loses the last of them with its node
@@ -290,7 +291,7 @@ func TestFaults(t *testing.T) {
 		t.Helper()
 		eventually(t, n.Host+" to serve again", func() error {
 			if host := hostOf(n); host == nil || !host.up() || !host.well() {
-				return fmt.Errorf("it is %+v", host)
+				return errors.New("it is down, or left alone")
 			}
 			return nil
 		})
