@@ -213,6 +213,9 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 		"-Dcassandra.jmx.local.port="+strconv.Itoa(c.JMXPort),
 		"-XX:ErrorFile="+filepath.Join(c.Dir, "hs_err_pid%p.log"),
 	)
+	if bootstraps, set := c.Extra["auto_bootstrap"]; len(c.Seeds) > 0 && set && bootstraps == false {
+		args = append(args, "-Dcassandra.ring_delay_ms=60000") // how long its seeds may take to answer; who bootstraps sleeps for as long, too
+	}
 	args = append(args, c.JVMArgs...)
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")
 }

@@ -116,6 +116,7 @@ func TestCassandraCluster(t *testing.T) {
 	second := MustCassandra(t, func(c *CassandraConfig) {
 		c.ListenAddress, c.StoragePort, c.Rack = "127.0.0.2", first.StoragePort, "rack2"
 		c.Seeds = []string{net.JoinHostPort(first.Host, itoa(first.StoragePort))}
+		c.Extra = map[string]any{"auto_bootstrap": false}
 	})
 	for _, node := range []*Cassandra{first, second} {
 		session := cqlSession(t, node.Addr())

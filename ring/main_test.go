@@ -86,8 +86,10 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 			"auto_bootstrap": false, "read_request_timeout": "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
 			"native_transport_max_concurrent_connections_per_ip": -1,
 		},
-		JVMArgs: []string{"-Dcassandra.ring_delay_ms=2000", "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.consistent.rangemovement=false",
-			"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
+		JVMArgs: []string{"-Dcassandra.consistent.rangemovement=false", "-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
+	}
+	if i > 3 { // it comes and goes, and sleeps for this long each time
+		config.JVMArgs = append(config.JVMArgs, "-Dcassandra.ring_delay_ms=2000")
 	}
 	if len(c.nodes) > 0 {
 		config.StoragePort, config.NativePort = c.nodes[0].StoragePort, c.nodes[0].NativePort
@@ -96,7 +98,12 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 	if change != nil {
 		change(&config)
 	}
-	return engines.StartCassandra(context.Background(), config)
+	for tries := 1; ; tries++ {
+		n, err := engines.StartCassandra(context.Background(), config)
+		if err == nil || tries == 5 || !strings.Contains(err.Error(), "Unable to gossip with any peers") { // they had no more than ring_delay_ms to answer
+			return n, err
+		}
+	}
 }
 
 // only is a session with one node.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -92,6 +93,8 @@ func startFaults(t *testing.T) *faults {
 	f.two = engines.MustCassandra(t, set, func(c *engines.CassandraConfig) {
 		c.ListenAddress, c.StoragePort, c.NativePort, c.Rack = "127.0.0.2", f.one.StoragePort, f.one.NativePort, "rack2"
 		c.Seeds = []string{net.JoinHostPort(f.one.Host, strconv.Itoa(f.one.StoragePort))}
+		c.Extra = maps.Clone(extra)
+		c.Extra["auto_bootstrap"] = false // there is nothing yet
 	})
 	kafka := engines.MustKafka(t)
 	port := engines.FreePorts(t, 1)[0]
