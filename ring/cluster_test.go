@@ -508,7 +508,9 @@ func TestDatacenters(t *testing.T) {
 			}
 		}
 	}
-	nodetool(t, n, "disablebinary")
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the other datacenter to be down", func() error {
 		for _, host := range readers["dc2"].hosts.all() {
 			if host.up() && host.driver.Load().DataCenter() == "dc2" {
@@ -524,6 +526,9 @@ func TestDatacenters(t *testing.T) {
 		if right, failed := read(datacenter); right != len(all) {
 			t.Errorf("without the other datacenter %q answers %d, and %d fail", datacenter, right, failed)
 		}
+	}
+	if err := n.Restart(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	nodetool(t, n, "decommission", "--force")
 	for _, node := range c.nodes {
