@@ -21,8 +21,6 @@ type Config struct {
 	Class string `yaml:"class"`
 	// GroupKeys is how many keys one request to a replica asks for at most.
 	GroupKeys int `yaml:"group_keys"`
-	// Gather is how long a read waits at most, while others of the same table, columns and restriction are under way, to go to the replicas with those that come meanwhile; 0: not at all.
-	Gather time.Duration `yaml:"gather"`
 	// Speculation is when a late group is raced by another replica: "15ms" (a delay), "p95" (a percentile of the table's own recent answers), "always" or "never".
 	Speculation string `yaml:"speculation"`
 	// SpeculationFloor is the least delay that a percentile gives.
@@ -40,15 +38,12 @@ type Config struct {
 // DefaultConfig races after 15 ms and keeps no rows.
 func DefaultConfig() Config {
 	return Config{
-		Consistency: "LOCAL_ONE", Class: "serving", GroupKeys: 100, Gather: 2 * time.Millisecond, Speculation: "15ms", SpeculationFloor: 2 * time.Millisecond, SpeculationShare: 0.1, Timeout: 10 * time.Second,
+		Consistency: "LOCAL_ONE", Class: "serving", GroupKeys: 100, Speculation: "15ms", SpeculationFloor: 2 * time.Millisecond, SpeculationShare: 0.1, Timeout: 10 * time.Second,
 	}
 }
 
 // maxGroupKeys is Cassandra's own bound for values of one IN that take part in no other.
 const maxGroupKeys = 1000
-
-// maxGather bounds Config.Gather.
-const maxGather = time.Second
 
 // Validate returns everything that is wrong with the configuration, at once.
 func (c *Config) Validate() error {
@@ -64,9 +59,6 @@ func (c *Config) Validate() error {
 	}
 	if c.GroupKeys < 1 || c.GroupKeys > maxGroupKeys {
 		wrong("group_keys is %d: 1 to %d keys can be asked for in one request", c.GroupKeys, maxGroupKeys)
-	}
-	if c.Gather < 0 || c.Gather > maxGather {
-		wrong("gather is %s: 0 has each read go by itself, and longer than %s no read waits for others", c.Gather, maxGather)
 	}
 	if _, err := parseSpeculation(c.Speculation, c.SpeculationFloor); err != nil {
 		errs = append(errs, err)

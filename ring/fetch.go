@@ -24,7 +24,6 @@ type fetch struct {
 	topology  *topology
 	placement *placement // nil: not known, the driver chooses for each key
 	delay     time.Duration
-	due       time.Time // when the first of its callers wants to have it
 
 	items  []item
 	itemOf []int32 // by key of the set: its item; -1: none
@@ -58,7 +57,6 @@ func (r *Reader) newFetch(ctx context.Context, p *plan, args []any, level gocql.
 	f := &fetch{r: r, ctx: ctx, plan: p, args: args, level: level, work: work, set: set, deliver: deliver, topology: r.topology.Load()}
 	f.placement = f.topology.place(p.table.replication, r.config.Datacenter)
 	f.delay = r.speculation.after(r.now(), p.table.latency)
-	f.due, _ = ctx.Deadline()
 	f.items = make([]item, len(keys))
 	f.itemOf = make([]int32, len(set.routing))
 	for i := range f.itemOf {
@@ -229,13 +227,8 @@ func (f *fetch) newAttempt(h *host, items []int32, part int, k kind, failures in
 		}
 		it.elsewhere = it.elsewhere || !known
 	}
-	if k != race && untried > 0 {
-		left := time.Until(f.due)
-		if left <= 0 { // others of its callers have longer
-			last, _ := f.ctx.Deadline()
-			left = time.Until(last)
-		}
-		a.patience = left / time.Duration(1+(untried+len(items)-1)/len(items))
+	if deadline, ok := f.ctx.Deadline(); ok && k != race && untried > 0 {
+		a.patience = time.Until(deadline) / time.Duration(1+(untried+len(items)-1)/len(items))
 	}
 	return a
 }

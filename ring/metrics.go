@@ -23,7 +23,6 @@ type metrics struct {
 	begun      prometheus.Counter
 	won        prometheus.Counter
 	refused    prometheus.Counter
-	gathered   prometheus.Counter
 	topologies prometheus.Counter
 	follows    *prometheus.CounterVec
 	hosts      prometheus.Collector
@@ -46,8 +45,6 @@ func newMetrics(hosts *hosts) *metrics {
 		seconds:  histogram("request_seconds", "Time until a replica's first page, also of requests given up for another.", secondsBuckets),
 		errors:   counter("request_errors_total", "Requests to replicas that failed, by what was to blame.", "blame"),
 		raced:    counter("races_total", "Races: begun, won by the later request, and refused for the bound of the extra load.", "outcome"),
-		gathered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ringwatch_ring_gathered_reads_total", Help: "Reads that waited a moment for others of their kind and went to the replicas with them."}),
 		topologies: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_ring_topology_changes_total", Help: "Times that nodes or their tokens were found changed."}),
 		follows: counter("follows_total", "Looks at the cluster's nodes and schema, by whether they succeeded.", "outcome"),
@@ -69,7 +66,7 @@ func newMetrics(hosts *hosts) *metrics {
 var blames = []string{ofHost: "host", ofData: "data", ofRequest: "request"}
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.reads, m.outcomes, m.requests, m.keys, m.seconds, m.errors, m.raced, m.gathered, m.topologies, m.follows, m.hosts}
+	return []prometheus.Collector{m.reads, m.outcomes, m.requests, m.keys, m.seconds, m.errors, m.raced, m.topologies, m.follows, m.hosts}
 }
 
 func (m *metrics) follow(err error) {

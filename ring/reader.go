@@ -22,7 +22,6 @@ type Reader struct {
 	registerer  prometheus.Registerer
 	metrics     *metrics
 	cache       *rowCache // nil: rows are not kept
-	gatherer    gatherer
 
 	hosts    hosts
 	topology atomic.Pointer[topology]
@@ -56,7 +55,6 @@ func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registere
 	r.hosts.byID, r.tables.known, r.plans.known = map[string]*host{}, map[string]*knownTable{}, map[string]*plan{}
 	r.topology.Store(&topology{placements: map[string]*placement{}})
 	r.asked.Store(new(string))
-	r.gatherer = gatherer{reader: r, of: map[readKind]*gathering{}}
 	r.metrics = newMetrics(&r.hosts)
 	if c.CacheBytes > 0 {
 		var err error
@@ -165,23 +163,22 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 			take(int(i), result)
 		}
 	}
-	shape := shapeOf(p.kept, level, args)
 	switch {
 	case len(set.routing) == 0:
 	case r.cache != nil && p.keptFor > 0:
-		about := ask{shape: shape, ttl: p.keptFor, fresh: q.Fresh}
+		about := ask{shape: shapeOf(p.kept, level, args), ttl: p.keptFor, fresh: q.Fresh}
 		if r.admit != nil {
 			about.lane = q.Work
 		}
 		r.cache.load(ctx, about, set.routing, func(ctx context.Context, missing []int, deliver func(int, Result)) {
-			r.fetch(ctx, p, args, level, q.Work, shape, set, missing, deliver)
+			r.newFetch(ctx, p, args, level, q.Work, set, missing, deliver).run()
 		}, deliver)
 	default:
 		all := make([]int, len(set.routing))
 		for i := range all {
 			all[i] = i
 		}
-		r.fetch(ctx, p, args, level, q.Work, shape, set, all, deliver)
+		r.newFetch(ctx, p, args, level, q.Work, set, all, deliver).run()
 	}
 	if len(repeat) == 0 {
 		return nil

@@ -22,7 +22,6 @@
 //   - Partitioners other than Murmur3 and replication strategies other than the two that come with Cassandra leave the choice of the node to the session's own policy.
 //   - A read at a consistency beyond LOCAL_ONE and ONE has its group coordinated by a replica of all its keys, which asks the others for each key.
 //   - A group's answer is in memory as a whole before its keys are given out: partitions of many megabytes want a small Config.GroupKeys, or a Limit.
-//   - Reads that come while others of the same statement are under way wait up to Config.Gather to go with them; a key that several want is read once, and they share its rows.
 //   - The session's Timeout ends requests too. Let it be longer than Config.Timeout.
 //   - Static columns of a partition without rows make a row, as in any SELECT.
 package ring

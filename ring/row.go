@@ -16,7 +16,7 @@ type Row struct {
 // Columns are the row's columns in order.
 func (r Row) Columns() []Column { return r.columns }
 
-// Raw is column i as Cassandra sent it; nil: null. A tuple of which all elements are null is null. It may be others', too: it is not to be changed.
+// Raw is column i as Cassandra sent it; nil: null. A tuple of which all elements are null is null.
 func (r Row) Raw(i int) []byte { return r.values[i] }
 
 // Scan converts the columns into what into points to, as gocql does; nil skips one.

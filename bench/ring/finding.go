@@ -238,7 +238,7 @@ func (s *found) hitText() string {
 func keep(o options, list []*finding, took time.Duration) error {
 	r := &bench.Result{Name: "ring", Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	f := list[0]
-	base, cached, all := f.plain(o.limit), f.side("gathered_cached"), f.side("all")
+	base, cached, all := f.plain(o.limit), f.side("grouped_cached"), f.side("all")
 	if base != nil && cached != nil && all != nil {
 		r.Add("capacity_ratio", cached.capacity(0)/base.capacity(0))
 		r.Add("mean_latency_ratio", median(cached.healthy, (*round).mean)/median(base.healthy, (*round).mean))
@@ -249,10 +249,8 @@ func keep(o options, list []*finding, took time.Duration) error {
 		r.Add("half_limit_ratio", cached.capacity(1)/base.capacity(1))
 		r.Add("all_ratio", all.capacity(0)/base.capacity(0))
 		r.Add("hit_rate", cached.hitRate())
-		for _, name := range []string{"grouped", "gathered", "grouped_cached"} {
-			if s := f.side(name); s != nil {
-				r.Add(name+"_ratio", s.capacity(0)/base.capacity(0))
-			}
+		if grouped := f.side("grouped"); grouped != nil {
+			r.Add("grouped_ratio", grouped.capacity(0)/base.capacity(0))
 		}
 	}
 	detail := map[string]any{}
@@ -272,7 +270,7 @@ func keep(o options, list []*finding, took time.Duration) error {
 	r.Detail = detail
 	r.Add("seconds", took.Seconds())
 	r.Notes = fmt.Sprintf("Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the data. Capacity: lookups a second offered at random moments (open loop, latency from the moment each was due) up to which p95 of a %v round is within %v, "+
-		"or half of that; gathered + row cache over the better of plain and IN, replication %s. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one of three replicas stopped from the first to the last moment of a round; "+
+		"or half of that; grouped + row cache over the better of plain and IN, replication %s. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one of three replicas stopped from the first to the last moment of a round; "+
 		"everything + speculation beside itself when all are well. Client and nodes share the machine's cores: the capacities compare CPU altogether.",
 		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, f.replicas, o.rounds, o.share)
 	return r.Keep(os.Stdout, o.results)

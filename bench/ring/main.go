@@ -1,4 +1,4 @@
-// Command ring measures what reading many keys at once costs, in the ways there are: a query per key, IN, grouped by replica, gathered with lookups at the same time, with a row cache, with a second replica raced.
+// Command ring measures what reading many keys at once costs, in the ways there are: a query per key, IN, grouped by replica, with a row cache, with a second replica raced.
 //
 // Three real nodes on loopback hold a table of items, three times and twice. A lookup asks for 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
 // lookups, in short rounds, one way after another again and again, so that a machine whose speed changes is the same for all.

@@ -34,20 +34,18 @@ var ways = []struct {
 }{
 	{"plain", nil, items},
 	{"in", nil, items},
-	{"grouped", alone, items},
-	{"gathered", func(*ring.Config, options) {}, items},
-	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; alone(c, o); cached(c, o) }, items},
-	{"grouped_cached", func(c *ring.Config, o options) { alone(c, o); cached(c, o) }, items},
-	{"gathered_cached", cached, items},
-	{"grouped_raced", func(c *ring.Config, o options) { alone(c, o); raced(c, o) }, items},
+	{"grouped", func(*ring.Config, options) {}, items},
+	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }, items},
+	{"grouped_cached", cached, items},
+	{"grouped_raced", raced, items},
 	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }, items},
-	{serverCached, alone, itemsKept}, // only if it is asked for
+	{serverCached, func(*ring.Config, options) {}, itemsKept}, // only if it is asked for
 }
 
 // says is what the table calls them.
 var says = map[string]string{
-	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator", "grouped": "grouped", "gathered": "gathered", "cached": "a query per key + row cache", "grouped_cached": "grouped + row cache", "gathered_cached": "gathered + row cache",
-	"grouped_raced": "grouped + speculation", "all": "gathered + row cache + speculation", serverCached: "grouped + Cassandra's row cache",
+	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator", "grouped": "grouped", "cached": "a query per key + row cache", "grouped_cached": "grouped + row cache",
+	"grouped_raced": "grouped + speculation", "all": "grouped + row cache + speculation", serverCached: "grouped + Cassandra's row cache",
 }
 
 const (
@@ -75,9 +73,6 @@ func sideNames() (names []string) {
 func (o *options) cacheBytes() int64 {
 	return int64(o.cacheShare * float64(o.items) * float64(o.itemBytes+keptBytes))
 }
-
-// alone has each lookup go by itself.
-func alone(c *ring.Config, _ options) { c.Gather = 0 }
 
 func cached(c *ring.Config, o options) {
 	c.CacheBytes = o.cacheBytes()
