@@ -111,10 +111,12 @@ func (p *goPackage) count(t *goTest, e goEvent, parent *goTest, show *screen) {
 		if parent != nil {
 			parent.failedBelow = true
 		}
-		show.block(t.output.String())
-		if !t.failedBelow {
-			p.failed++
+		if t.failedBelow {
+			show.block(t.output.String())
+			break
 		}
+		show.fail(short(e.Package)+" "+e.Test, t.output.String())
+		p.failed++
 	case t.hasSubtests:
 	case e.Action == "pass":
 		p.passed++
@@ -141,11 +143,12 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 		if e.Action == "fail" && !p.anyFails {
 			// It did not build, panicked outside of a test, or ran out of time.
 			p.failed++
+			text := p.output.String()
 			for name, t := range p.tests {
-				show.block(t.output.String())
 				show.ended(e.Package, name)
+				text = t.output.String() + text
 			}
-			show.block(p.output.String())
+			show.fail(short(e.Package), text)
 		}
 		word := "ok    "
 		if p.failed > 0 {

@@ -64,6 +64,7 @@ func run(ctx context.Context, o options) tally {
 		show.say("interrupted")
 		sum.failed++
 	}
+	show.repeat()
 	if sum.skipped > 0 {
 		show.say(fmt.Sprintf("%d skipped", sum.skipped))
 	}

@@ -59,6 +59,27 @@ func TestReadGo(t *testing.T) {
 	}
 }
 
+func TestRepeat(t *testing.T) {
+	var out strings.Builder
+	show := newScreen(&out)
+	readGo(strings.NewReader(`
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"output","Package":"p","Test":"A/x","Output":"    a_test.go:7: it is 2, not 3\n"}
+{"Action":"output","Package":"p","Test":"A/x","Output":"    testing.go:9: the end of the log:\n        INFO  starting a.go:3\n"}
+{"Action":"fail","Package":"p","Test":"A/x"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}
+{"Action":"run","Package":"q","Test":"B"}
+{"Action":"output","Package":"q","Test":"B","Output":"panic: boom\n"}
+{"Action":"fail","Package":"q"}`), show)
+	out.Reset()
+	show.repeat()
+	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the log:\nq\n    panic: boom\n"; out.String() != want {
+		t.Errorf("it says\n%swant\n%s", out.String(), want)
+	}
+}
+
 func TestReadReports(t *testing.T) {
 	project := t.TempDir()
 	reports := filepath.Join(project, "target", "surefire-reports")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -16,7 +17,17 @@ type screen struct {
 	out    io.Writer
 	began  time.Time
 	active map[string]time.Time // running tests
+	failed []string             // what failed and why, in a few lines each
 }
+
+// complaint is a line of t.Error and its kin: the file, the line, the words. What an engine logged has none.
+var complaint = regexp.MustCompile(`^\s*\w+\.go:\d+: |^panic: `)
+
+// Of one failure the sum repeats that much.
+const (
+	maxComplaints = 8
+	maxComplaint  = 400 // bytes
+)
 
 // quiet is how long a test runs before it is named.
 const quiet = 30 * time.Second
@@ -50,6 +61,30 @@ func (s *screen) block(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintln(s.out, strings.TrimRight(text, "\n"))
+}
+
+// fail prints the output of what failed and keeps its complaints for repeat.
+func (s *screen) fail(name, text string) {
+	s.block(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = append(s.failed, name)
+	found := 0
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); found < maxComplaints && complaint.MatchString(line) {
+			s.failed = append(s.failed, "    "+line[:min(len(line), maxComplaint)])
+			found++
+		}
+	}
+}
+
+// repeat says at the end what failed and why: engines' logs may have parted the two above.
+func (s *screen) repeat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.failed {
+		fmt.Fprintln(s.out, line)
+	}
 }
 
 func (s *screen) running(pkg, test string) {
