@@ -3,9 +3,14 @@ package engines
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 )
+
+// quickJVM keeps to the first of Java's two compilers: an engine that lives for a test is ready in 4.6 s instead of 6.6 s, for
+// 5.0 s of CPU instead of 8.2 s, and seldom earns what the second one costs. Those that a whole package shares do.
+var quickJVM = []string{"-XX:TieredStopAtLevel=1"}
 
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test ends. change may set more
 // than the directory.
@@ -15,6 +20,7 @@ func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	for _, f := range change {
 		f(&c)
 	}
+	c.JVMArgs = slices.Concat(quickJVM, c.JVMArgs)
 	node, err := StartCassandra(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
@@ -30,6 +36,7 @@ func MustKafka(tb testing.TB, change ...func(*KafkaConfig)) *Kafka {
 	for _, f := range change {
 		f(&c)
 	}
+	c.JVMArgs = slices.Concat(quickJVM, c.JVMArgs)
 	broker, err := StartKafka(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
