@@ -21,6 +21,7 @@ import (
 type node struct {
 	*engines.Cassandra
 	version string
+	config  string // agent.yaml
 	frames  *receiver
 	jmx     *jmx
 	cql     *gocql.Session
@@ -43,14 +44,14 @@ func mustNodeWith(t *testing.T, version, lines string, change ...func(*engines.C
 		t.Fatalf("the agent is not built: run `make build` first (%v)", err)
 	}
 	n := &node{version: version, frames: mustReceiver(t)}
-	config := filepath.Join(t.TempDir(), "agent.yaml")
+	n.config = filepath.Join(t.TempDir(), "agent.yaml")
 	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\n%s", n.frames.url, lines)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.Cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.Version = version
-		c.JVMArgs = []string{"-javaagent:" + jar + "=" + config}
+		c.JVMArgs = []string{"-javaagent:" + jar + "=" + n.config}
 		for _, f := range change {
 			f(c)
 		}

@@ -20,7 +20,11 @@ func TestVersions(t *testing.T) {
 	for _, version := range engines.CassandraVersions() {
 		t.Run(version, func(t *testing.T) {
 			long := extent(version)
-			n := mustNode(t, version, func(c *engines.CassandraConfig) { c.Heap = long.heap })
+			if !long.full {
+				t.Parallel() // each waits for a minute's turn; at full extent their heaps would be 12 GB
+			}
+			listens := engines.FreePorts(t, 1)[0]
+			n := mustNodeWith(t, version, fmt.Sprintf("listen: 127.0.0.1:%d\n", listens), func(c *engines.CassandraConfig) { c.Heap = long.heap })
 			n.exec(t, "CREATE KEYSPACE watched"+replication)
 			n.exec(t, "CREATE KEYSPACE many"+replication)
 			n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
@@ -45,6 +49,7 @@ func TestVersions(t *testing.T) {
 			t.Run("DroppedAndCreatedAgain", n.testDropped) // after it: a drop flushes every table with a write in the commit log
 			t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
 			t.Run("Ledger", n.testLedger)
+			t.Run("Paused", func(t *testing.T) { n.testPaused(t, listens) })
 		})
 	}
 }
@@ -57,6 +62,7 @@ type long struct {
 	tables int           // of keyspace many
 	idle   time.Duration // how long the quiet table stands still at least
 	heap   string
+	full   bool
 }
 
 // extent is enough to see each thing work, or, with RINGWATCH_TEST_FULL=1, as much as an operator has: 1,000 tables on each version, and on
@@ -66,9 +72,9 @@ func extent(version string) long {
 	case os.Getenv("RINGWATCH_TEST_FULL") == "":
 		return long{tables: 8, heap: "512M"}
 	case version == engines.CassandraVersion:
-		return long{tables: 5000, idle: time.Hour, heap: "6G"}
+		return long{tables: 5000, idle: time.Hour, heap: "6G", full: true}
 	}
-	return long{tables: 1000, heap: "2G"}
+	return long{tables: 1000, heap: "2G", full: true}
 }
 
 func table(name, attribute, series string) pair {
@@ -373,4 +379,71 @@ func (n *node) testLedger(t *testing.T) {
 	cost := s.series["ringwatch_agent_pass_cpu_seconds_total"]
 	t.Logf("%d series, %d frames; %s gauges failed; %.1f ms CPU and %s bytes allocated in %s passes", len(s.series), n.frames.count(),
 		s.text("ringwatch_agent_read_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent), s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
+}
+
+// testPaused takes the agent out of Cassandra's way and back in, without a restart.
+func (n *node) testPaused(t *testing.T, listens int) {
+	text, err := os.ReadFile(n.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(more string) {
+		t.Helper()
+		if err := os.WriteFile(n.config, append(text[:len(text):len(text)], more...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := n.next(t)
+	if page := mustMetric(t, listens, "what is not paused", `ringwatch_agent_state_info{value="sending"}`); !strings.Contains(page, "cassandra_table_") {
+		t.Errorf("no tables in %.300s", page)
+	}
+	write("paused: true\n")
+	n.untilState(t, "paused")
+	if page := mustMetric(t, listens, "the pause", `ringwatch_agent_state_info{value="paused"}`); strings.Contains(page, "cassandra_") {
+		t.Error("/metrics still says of Cassandra what it said before the pause")
+	}
+	passes := n.ask(t, "ringwatch_agent_passes_total")
+	write("paused: perhaps\n") // by the time it is refused, several passes are due
+	eventually(t, "the refusal", func() error {
+		log, err := os.ReadFile(n.LogFile())
+		if err == nil && !strings.Contains(string(log), "paused must be true or false; going on as before") {
+			err = errors.New("not said")
+		}
+		return err
+	})
+	if now := n.ask(t, "ringwatch_agent_passes_total"); now != passes {
+		t.Errorf("%s passes and not %s while it was paused", now, passes)
+	}
+	sent := time.Now().UnixMilli()
+	write("")
+	n.untilState(t, "sending")
+	after, err := n.frames.after(t.Context(), before.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.at < sent {
+		t.Errorf("a frame of %d ms before the end of the pause", sent-after.at)
+	}
+	if got := after.text("ringwatch_agent_passes_skipped_total"); got != before.text("ringwatch_agent_passes_skipped_total") {
+		t.Errorf("%s passes count as skipped", got)
+	}
+}
+
+// ask is what the agent's table says.
+func (n *node) ask(t *testing.T, name string) (value string) {
+	t.Helper()
+	if err := n.cql.Query("SELECT value FROM system_ringwatch.agent WHERE name = ?", name).ScanContext(t.Context(), &value); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return value
+}
+
+func (n *node) untilState(t *testing.T, want string) {
+	t.Helper()
+	eventually(t, "the state "+want, func() error {
+		if got := n.ask(t, "ringwatch_agent_state_info"); got != want {
+			return errors.New("it is " + got)
+		}
+		return nil
+	})
 }

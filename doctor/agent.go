@@ -26,6 +26,7 @@ type agentConfig struct {
 	listen                string
 	spool                 string
 	interval              time.Duration
+	paused                bool
 	queueBytes, spoolSize int64
 }
 
@@ -134,6 +135,9 @@ func (n *node) checkConfig(ctx context.Context) {
 	default:
 		n.parsed = true
 		n.add("config", OK, "", "%s is understood by agent %s", n.AgentConfig, n.agent.version)
+		if n.agent.paused {
+			n.add("paused", Warn, "take the line out when the agent shall work", "%s says paused: true: nothing will be read or sent", n.AgentConfig)
+		}
 	}
 }
 
@@ -179,6 +183,8 @@ func (a *agentConfig) parse(out string) (problem string) {
 			a.queueBytes = number
 		case "interval_ms":
 			a.interval = time.Duration(number) * time.Millisecond
+		case "paused":
+			a.paused = value == "true"
 		}
 	}
 	return problem

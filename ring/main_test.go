@@ -86,7 +86,7 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 			"auto_bootstrap": false, "read_request_timeout": "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
 			"native_transport_max_concurrent_connections_per_ip": -1,
 		},
-		JVMArgs: []string{"-Dcassandra.consistent.rangemovement=false", "-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
+		JVMArgs: []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.consistent.rangemovement=false", "-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
 	}
 	if i > 3 { // it comes and goes, and sleeps for this long each time
 		config.JVMArgs = append(config.JVMArgs, "-Dcassandra.ring_delay_ms=2000")

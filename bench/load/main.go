@@ -4,6 +4,9 @@
 // The three nodes live side by side and take short rounds in turn; whoever is not in its round is stopped (SIGSTOP), so that a round has
 // the machine as alone as the machine allows. A ratio is the median over the rounds of what one node did over what the node without an
 // exporter did in the same round. JVMs differ by some percent from start to start, so all nodes are started anew for each repeat.
+//
+// With -paused there is one node, with the agent, and it is compared with itself: at work and paused in turns. What differs between JVMs
+// is the same on both sides then, so that what the agent takes is told more finely.
 package main
 
 import (
@@ -38,6 +41,7 @@ type options struct {
 	heap     string
 	jar      string
 	results  string
+	paused   bool
 }
 
 var works = []string{"write", "read", "mixed"}
@@ -53,6 +57,7 @@ func main() {
 	flag.StringVar(&o.heap, "heap", "2G", "each Cassandra's heap")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
+	flag.BoolVar(&o.paused, "paused", false, "one node with the agent at work and paused, in turns, and no other")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -62,6 +67,9 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
+	if o.paused {
+		return runPaused(ctx, o)
+	}
 	r := bench.Result{Name: "load", Command: "make bench-load " + strings.Join(os.Args[1:], " ")}
 	for _, text := range strings.Split(o.tables, ",") {
 		tables, err := strconv.Atoi(text)

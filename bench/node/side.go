@@ -30,6 +30,7 @@ type Side struct {
 	Name   string
 	Args   []string
 	Scrape string // URL; empty: nothing to scrape
+	Config string // agent.yaml, of our own
 	Thread string // how the names of its threads begin, as the kernel cuts them (15 bytes)
 }
 
@@ -65,7 +66,7 @@ func (s *Side) agent(dir, jar, text string) error {
 	if _, err := os.Stat(jar); err != nil {
 		return fmt.Errorf("the agent is missing (%w): make build", err)
 	}
-	s.Args = []string{"-javaagent:" + jar + "=" + config}
+	s.Args, s.Config = []string{"-javaagent:" + jar + "=" + config}, config
 	return nil
 }
 

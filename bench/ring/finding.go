@@ -243,6 +243,9 @@ func keep(o options, list []*finding, took time.Duration) error {
 		r.Add("capacity_ratio", cached.capacity(0)/base.capacity(0))
 		r.Add("mean_latency_ratio", median(cached.healthy, (*round).mean)/median(base.healthy, (*round).mean))
 		r.Add("paused_p99_ratio", median(all.paused, p99)/median(all.healthy, p99))
+		if p95 := f.side("all_p95"); p95 != nil {
+			r.Add("paused_p99_ratio_p95", median(p95.paused, p99)/median(p95.healthy, p99))
+		}
 		r.Add("better_plain", base.name)
 		r.Add("plain_capacity_per_s", base.capacity(0))
 		r.Add("cached_capacity_per_s", cached.capacity(0))

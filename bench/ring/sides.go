@@ -39,13 +39,14 @@ var ways = []struct {
 	{"grouped_cached", cached, items},
 	{"grouped_raced", raced, items},
 	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }, items},
+	{"all_p95", func(c *ring.Config, o options) { cached(c, o); c.Speculation = "p95" }, items},
 	{serverCached, func(*ring.Config, options) {}, itemsKept}, // only if it is asked for
 }
 
 // says is what the table calls them.
 var says = map[string]string{
 	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator", "grouped": "grouped", "cached": "a query per key + row cache", "grouped_cached": "grouped + row cache",
-	"grouped_raced": "grouped + speculation", "all": "grouped + row cache + speculation", serverCached: "grouped + Cassandra's row cache",
+	"grouped_raced": "grouped + speculation", "all": "grouped + row cache + speculation", "all_p95": "the same, raced after p95", serverCached: "grouped + Cassandra's row cache",
 }
 
 const (

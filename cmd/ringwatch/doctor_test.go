@@ -186,6 +186,7 @@ func TestDoctor(t *testing.T) {
 			s.file(t, "etc/ringwatch/agent.yaml", fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\n", s.ingest, s.write), 0o644)
 		}, "files", doctor.Warn, "holds a secret and everyone may read it → chmod o-r"},
 		{"BadConfig", func(t *testing.T) { s.agent(t, "colour: red\n") }, "config", doctor.Fail, `unknown key "colour"`},
+		{"Paused", func(t *testing.T) { s.agent(t, "paused: true\n") }, "paused", doctor.Warn, "nothing will be read or sent"},
 		{"NoEnvironment", func(t *testing.T) { s.agent(t, "cluster: ${RINGWATCH_TEST_NOT_SET}\n") }, "config", doctor.Fail, "with the environment that Cassandra will have"},
 		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") }, "config", doctor.Fail, "there is no such file"},
 		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") }, "port", doctor.Fail, "stop what has it"},

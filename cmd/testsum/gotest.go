@@ -95,6 +95,10 @@ func (p *goPackage) take(e goEvent, show *screen) {
 		if parent != nil {
 			parent.hasSubtests = true
 		}
+	case "cont":
+		show.running(e.Package, e.Test)
+	case "pause":
+		show.ended(e.Package, e.Test)
 	case "output":
 		t.output.WriteString(e.Output)
 	case "pass", "skip", "fail":

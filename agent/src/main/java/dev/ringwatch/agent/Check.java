@@ -43,6 +43,7 @@ public final class Check {
         line(out, "interval_ms", config.intervalMs);
         line(out, "queue_bytes", config.queueBytes);
         line(out, "cluster", config.cluster);
+        line(out, "paused", config.paused ? true : null);
         line(out, "listen", config.listenHost == null ? null
                 : (config.listenHost.indexOf(':') < 0 ? config.listenHost : "[" + config.listenHost + "]") + ":" + config.listenPort);
     }

@@ -80,6 +80,7 @@ final class Collector {
 
     void pass(long at, long skipped) {
         synchronized (model) { // a scrape of /metrics may be reading it
+            model.paused(false);
             sampleAndSend(at, skipped);
         }
     }
@@ -147,7 +148,14 @@ final class Collector {
         keyWindow = -1;
     }
 
-    /** The clock was set back far: as if the agent had just been started. */
+    /** Until the next pass. */
+    void pause() {
+        synchronized (model) {
+            model.paused(true);
+        }
+    }
+
+    /** The clock was set back far, or there was a pause: as if the agent had just been started. */
     void beginAnew() {
         started = System.currentTimeMillis();
         sequence = 0;

@@ -28,7 +28,7 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
-    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles, cql";
+    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles, cql, paused";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -62,6 +62,8 @@ final class Config {
     List<Profile> profiles = List.of(Profile.RINGWATCH);
     /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
     boolean cql = true;
+    /** Nothing is read or sent; the one setting that counts at once when the file changes. */
+    boolean paused;
 
     /** The message holds every error. */
     static final class Invalid extends Exception {
@@ -175,10 +177,10 @@ final class Config {
                 profiles(value, errors);
                 return;
             case "cql":
-                cql = "true".equals(value);
-                if (!cql && !"false".equals(value)) {
-                    errors.add("cql must be true or false");
-                }
+                cql = flag(name, value, errors);
+                return;
+            case "paused":
+                paused = flag(name, value, errors);
                 return;
             default:
                 errors.add("unknown key \"" + name + "\", there are " + KEYS);
@@ -247,6 +249,13 @@ final class Config {
             errors.add(name + " is no path");
             return null;
         }
+    }
+
+    private static boolean flag(String name, Object value, List<String> errors) {
+        if (!"true".equals(value) && !"false".equals(value)) {
+            errors.add(name + " must be true or false");
+        }
+        return "true".equals(value);
     }
 
     private static int count(String name, Object value, int from, int to, List<String> errors) {

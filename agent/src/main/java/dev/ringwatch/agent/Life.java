@@ -92,7 +92,8 @@ final class Life implements Runnable {
             VirtualTables.register(model, version);
         }
         Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-        passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis));
+        passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis),
+                new PauseSwitch(arguments, config.paused, state::say));
         return "stopped";
     }
 
@@ -134,12 +135,18 @@ final class Life implements Runnable {
         }
     }
 
-    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender, Ticker ticker) throws InterruptedException {
-        if (sender == null) {
-            state.become(State.SERVING, "");
-        }
+    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender, Ticker ticker, PauseSwitch pause)
+            throws InterruptedException {
+        String beginning = sender == null ? State.SERVING : State.STARTING;
+        state.become(beginning, "");
         boolean complained = false;
         for (;;) {
+            if (pause.look()) {
+                rest(collector, sender, pause);
+                ticker.restart();
+                collector.beginAnew();
+                state.become(beginning, "");
+            }
             long wait = ticker.waitMs();
             if (wait > 0) {
                 Thread.sleep(Math.min(wait, LONGEST_SLEEP_MS));
@@ -166,6 +173,18 @@ final class Life implements Runnable {
                 }
             }
         }
+    }
+
+    /** While the configuration says so. Frames that wait are sent all the same. */
+    private void rest(Collector collector, Sender sender, PauseSwitch pause) throws InterruptedException {
+        collector.pause();
+        state.become(State.PAUSED, arguments + " says paused: true: nothing is read of this node until it says otherwise");
+        do {
+            Thread.sleep(LONGEST_SLEEP_MS);
+            if (sender != null) {
+                sender.endSlowPost();
+            }
+        } while (pause.look());
     }
 
     static boolean supported(String version) {

@@ -28,6 +28,8 @@ final class State {
     static final String BUSY = "busy";
     /** Ingest says that it will not take them: a wrong key or address, or a frame that breaks a rule. */
     static final String REFUSED = "refused";
+    /** The configuration says so. */
+    static final String PAUSED = "paused";
     static final String OFF = "off";
 
     /** A restart of ingest is shorter. */

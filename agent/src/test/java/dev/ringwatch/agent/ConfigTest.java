@@ -27,7 +27,7 @@ class ConfigTest {
         Config config = parse(
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
                 "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
-                "profiles: [jmx_exporter, ringwatch]", "cql: false");
+                "profiles: [jmx_exporter, ringwatch]", "cql: false", "paused: true");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
@@ -36,6 +36,7 @@ class ConfigTest {
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
         assertFalse(config.cql);
+        assertTrue(config.paused);
         assertEquals("[jmx_exporter, ringwatch]", config.profiles.toString());
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
     }
@@ -46,6 +47,7 @@ class ConfigTest {
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
         assertTrue(config.cql);
+        assertFalse(config.paused);
         assertEquals(16 << 20, config.queueBytes);
         assertEquals("[ringwatch]", config.profiles.toString());
     }

@@ -6,17 +6,17 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /** Tells when files were replaced: another time of change, size or inode. Follows links, as secrets are mounted through them. */
-final class WatchedFiles {
+public final class WatchedFiles {
     private final Path[] files;
     private final Object[] seen;
 
-    WatchedFiles(Path... files) {
+    public WatchedFiles(Path... files) {
         this.files = files;
         this.seen = new Object[files.length * 3];
     }
 
     /** True the first time, and whenever a file is not what it was; what is there now is what counts from here on. */
-    boolean changed() throws IOException {
+    public boolean changed() throws IOException {
         boolean changed = false;
         for (int i = 0; i < files.length; i++) {
             if (files[i] != null) {

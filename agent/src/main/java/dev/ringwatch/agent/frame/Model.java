@@ -20,6 +20,7 @@ public final class Model {
     private boolean identityChanged;
     private BiPredicate<Template, Metric> shown;
     private volatile long passes;
+    private volatile boolean paused;
 
     int keyTemplates;
     int keyBounds;
@@ -116,6 +117,15 @@ public final class Model {
     /** Passes that are complete; while it stands still, so do all values. */
     public long passes() {
         return passes;
+    }
+
+    /** Whether nothing is read of the node for now: what was read last is not to be shown as if it were news. */
+    public boolean isPaused() {
+        return paused;
+    }
+
+    public void paused(boolean now) {
+        paused = now;
     }
 
     Map<String, String> facts() {

@@ -26,12 +26,14 @@ final class Layout {
     private final Set<String> lineNames = new HashSet<>();
     private final Map<String, Series> series = new HashMap<>();
     private final String made;
+    private final boolean paused;
     private Profile adding;
 
     /** @param recents kept from layout to layout */
     Layout(Model model, List<Profile> profiles, Map<Metric, Recent> recents) {
         cluster = model.cluster();
         made = shape(model);
+        paused = model.isPaused();
         for (Profile profile : profiles) {
             adding = profile;
             profile.add(this, model);
@@ -53,7 +55,8 @@ final class Layout {
 
     /** A hundred numbers: cheap enough to be asked for on every page. */
     private static String shape(Model model) {
-        StringBuilder shape = new StringBuilder(model.cluster()).append('\n').append(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"));
+        StringBuilder shape = new StringBuilder(model.cluster()).append('\n').append(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"))
+                .append('\n').append(model.isPaused());
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
             shape.append(' ').append(template.metricCount()).append('/').append((template.slots() + Metric.BLOCK - 1) / Metric.BLOCK);
@@ -62,6 +65,9 @@ final class Layout {
     }
 
     void add(String name, Family.Type type, String unit, String help, Family.Source source) {
+        if (paused && !source.template.type.startsWith("agent")) {
+            return;
+        }
         Family family = byName.get(name);
         if (family == null) {
             family = new Family(name, type, unit, help, adding);
