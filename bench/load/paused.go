@@ -49,8 +49,8 @@ func runPaused(ctx context.Context, o options) error {
 }
 
 const (
-	atWork = "sending" // as the agent calls its states
-	paused = "paused"
+	atWork = "at work"
+	paused = "paused" // as the agent calls it
 )
 
 func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
@@ -108,7 +108,8 @@ func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[st
 	return nil
 }
 
-// become pauses the agent or lets it work, and waits until it says so.
+// become pauses the agent or lets it work, and waits until it says so. That takes two to three seconds either way: waiting for the first frame would give
+// the rounds at work up to five seconds more in which Cassandra catches up with its compactions.
 func (c contestant) become(ctx context.Context, want string) error {
 	text, err := os.ReadFile(c.Side.Config)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c contestant) become(ctx context.Context, want string) error {
 	return line.Until(ctx, "the agent to be "+want, func(ctx context.Context) error {
 		var state string
 		err := c.session.Query("SELECT value FROM system_ringwatch.agent WHERE name = 'ringwatch_agent_state_info'").ScanContext(ctx, &state)
-		if err == nil && state != want {
+		if err == nil && (state == paused) != (want == paused) {
 			err = errors.New("it is " + state)
 		}
 		return err
