@@ -19,12 +19,14 @@ type round struct {
 	ops      int
 	took     time.Duration
 	cpu      time.Duration // of Cassandra's process, exporter and collections included
+	threads  time.Duration // of the exporter's own threads
 	p50Value float64       // ms
 	p99Value float64
 }
 
 func (r round) rate() float64     { return float64(r.ops) / r.took.Seconds() }
 func (r round) cpuPerOp() float64 { return float64(r.cpu.Microseconds()) / float64(r.ops) }
+func (r round) share() float64    { return r.threads.Seconds() / r.cpu.Seconds() }
 func (r round) p50() float64      { return r.p50Value }
 func (r round) p99() float64      { return r.p99Value }
 
@@ -39,7 +41,7 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 	keys := max(1, o.ops/tables/4) // so that most reads find something
 	latencies := make([][]float64, o.clients)
 	var next atomic.Int64
-	before, err := node.UsageOf(c.Pid(), "")
+	before, err := node.UsageOf(c.Pid(), c.Side.Thread)
 	if err != nil {
 		return round{}, err
 	}
@@ -62,7 +64,7 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 	if err := g.Wait(); err != nil {
 		return round{}, err
 	}
-	after, err := node.UsageOf(c.Pid(), "")
+	after, err := node.UsageOf(c.Pid(), c.Side.Thread)
 	if err != nil {
 		return round{}, err
 	}
@@ -75,7 +77,7 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 	for _, mine := range latencies {
 		all = append(all, mine...)
 	}
-	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU, p50Value: bench.Quantile(all, 0.5), p99Value: bench.Quantile(all, 0.99)}, nil
+	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU, threads: after.Threads - before.Threads, p50Value: bench.Quantile(all, 0.5), p99Value: bench.Quantile(all, 0.99)}, nil
 }
 
 var text = "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"
