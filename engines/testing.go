@@ -9,7 +9,7 @@ import (
 )
 
 // quickJVM keeps to the first of Java's two compilers: an engine that lives for a test is ready in 4.6 s instead of 6.6 s, for
-// 5.0 s of CPU instead of 8.2 s, and seldom earns what the second one costs. Those that a whole package shares do.
+// 5.0 s of CPU instead of 8.2 s, and seldom earns what the second one costs. Those that a package shares and loads do.
 var quickJVM = []string{"-XX:TieredStopAtLevel=1"}
 
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test ends. change may set more

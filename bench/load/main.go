@@ -128,35 +128,22 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 		return err
 	}
 	defer stop()
-	progress := func(s string) { fmt.Println(s) }
 	push, err := node.Push(dir, o.jar, ingest, o.interval)
 	if err != nil {
 		return err
 	}
-	jmx, err := node.JMX(ctx, dir, false, progress)
+	jmx, err := node.JMX(ctx, dir, false, func(s string) { fmt.Println(s) })
 	if err != nil {
 		return err
 	}
 	var all []contestant
 	perRound := max(1, o.ops/o.rounds/o.repeats)
 	for _, side := range []node.Side{node.None(), push, jmx} {
-		fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-		n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: progress})
+		c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
 		if err != nil {
 			return err
 		}
-		defer n.Kill()
-		session, err := node.Session(n.Cassandra)
-		if err != nil {
-			return err
-		}
-		defer session.Close()
-		c := contestant{n, session}
-		for _, work := range works { // compiles, and prepares every statement
-			if _, err := c.round(ctx, o, tables, work, max(perRound, 8*tables)); err != nil {
-				return err
-			}
-		}
+		defer end()
 		all = append(all, c)
 	}
 	defer func() { // so that the sessions can close, which asks their nodes
@@ -194,6 +181,28 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 		}
 	}
 	return nil
+}
+
+// startWarm starts a side's node and lets it do a round of each work, which compiles, and prepares every statement. end closes it.
+func startWarm(ctx context.Context, o options, tables, perRound int, dir string, side node.Side) (c contestant, end func(), err error) {
+	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})
+	if err != nil {
+		return c, nil, err
+	}
+	session, err := node.Session(n.Cassandra)
+	if err != nil {
+		n.Kill()
+		return c, nil, err
+	}
+	c, end = contestant{n, session}, func() { session.Close(); n.Kill() }
+	for _, work := range works {
+		if _, err := c.round(ctx, o, tables, work, max(perRound, 8*tables)); err != nil {
+			end()
+			return c, nil, err
+		}
+	}
+	return c, end, nil
 }
 
 // wake resumes the node and waits until its connections answer again.

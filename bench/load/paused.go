@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,23 +68,12 @@ func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[st
 	if err != nil {
 		return err
 	}
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})
-	if err != nil {
-		return err
-	}
-	defer n.Kill()
-	session, err := node.Session(n.Cassandra)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	c := contestant{n, session}
 	perRound := max(1, o.ops/o.rounds/o.repeats/2)
-	for _, work := range works {
-		if _, err := c.round(ctx, o, tables, work, max(perRound, 8*tables)); err != nil {
-			return err
-		}
+	c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
+	if err != nil {
+		return err
 	}
+	defer end()
 	for _, work := range works {
 		for k := range o.rounds {
 			turns := []string{atWork, paused}

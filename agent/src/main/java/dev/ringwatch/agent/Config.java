@@ -62,7 +62,7 @@ final class Config {
     List<Profile> profiles = List.of(Profile.RINGWATCH);
     /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
     boolean cql = true;
-    /** Nothing is read or sent; the one setting that counts at once when the file changes. */
+    /** Nothing is read, and sent only what still waits; the one setting that counts at once when the file changes. */
     boolean paused;
 
     /** The message holds every error. */
