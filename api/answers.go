@@ -30,6 +30,7 @@ type encoded struct {
 	recent   bool     // the recent source held all that it is made of
 	piece    *piece   // asJSON: its payload
 	families []family // the text forms: its lines by metric
+	missing  []string // see newestState; then recent is false
 	budget            // what it is counted as
 }
 
@@ -118,15 +119,18 @@ func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.
 	}
 	return s.stream(w, r, nodes, size, known, func(ctx context.Context, n *Node) element {
 		e, err := s.encodeLatest(ctx, p.Account, n, asJSON)
-		if err != nil || e == nil {
+		if err != nil {
 			return element{err: err}
+		}
+		if e == nil { // nothing is known of it
+			return element{missing: s.onTheWay(ctx, p.Account, n, s.config.Clock().UnixMilli())}
 		}
 		return e.element()
 	})
 }
 
 func (e *encoded) element() element {
-	return element{piece: e.piece, count: func(b *budget) error { return b.join(&e.budget) }}
+	return element{piece: e.piece, missing: e.missing, count: func(b *budget) error { return b.join(&e.budget) }}
 }
 
 // current returns for each node what is kept of it, if that is known to be of its newest frame, under the same conditions as readLatest takes that frame from the recent source; nil for the others.
@@ -170,11 +174,11 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f}
 	return once(ctx, s, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
-		state, err := s.latestState(ctx, accountName, n)
+		state, err := s.latest(ctx, accountName, n)
 		if err != nil || state.Window == nil {
 			return nil, err
 		}
-		e := &encoded{at: lastTime(state.Window), interval: state.Node.Interval, recent: state.recent}
+		e := &encoded{at: lastTime(state.Window), interval: state.Node.Interval, recent: state.recent, missing: state.missing}
 		if known := s.answers.get(k); known != nil && known.at == e.at {
 			e.piece, e.families, e.budget = known.piece, known.families, known.budget
 		} else if f == asJSON {

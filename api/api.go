@@ -165,6 +165,9 @@ type Deps struct {
 	Rollups Rollups
 	// LastSeen is Recent's of the store; with an error it has those nodes that could be read.
 	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
+	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet, and since
+	// when, in ms. nil: nobody knows.
+	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
 

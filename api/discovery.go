@@ -29,10 +29,11 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	if by != "" && by != "node" && by != "cluster" {
 		return bad("bad_by", "by", "unknown by=%s: there are node and cluster", by)
 	}
-	nodes, err := s.describe(r.Context(), p)
+	nodes, missing, err := s.describe(r.Context(), p)
 	if err != nil {
 		return err
 	}
+	s.notePartial(w, missing)
 	base := s.base(r)
 	list := []*target{}
 	clusters := map[string]bool{}

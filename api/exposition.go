@@ -51,17 +51,19 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 	}
 	now := s.config.Clock().UnixMilli()
 	var answers []nodeSeries
+	var missing []string
 	newest := int64(0)
 	for i := range nodes {
 		w, err := s.latest(r.Context(), p.Account, &nodes[i])
 		if err != nil {
 			return err
 		}
-		if w == nil {
+		missing = also(missing, w.missing)
+		if w.Window == nil {
 			continue
 		}
-		newest = max(newest, lastTime(w))
-		if state(now-lastTime(w), w.Node.Interval) == stateDown {
+		newest = max(newest, lastTime(w.Window))
+		if state(now-lastTime(w.Window), w.Node.Interval) == stateDown {
 			continue
 		}
 		series := slices.DeleteFunc(w.Latest(), neverCounted)
@@ -71,21 +73,25 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		answers = append(answers, nodeSeries{node: &nodes[i], series: series})
 	}
 	if len(answers) == 0 {
-		return silent(who, newest)
+		return silent(who, newest, missing)
 	}
+	s.notePartial(w, missing)
 	s.metrics.points.Add(float64(size.points))
 	s.writeExposition(w, r, answers)
 	return nil
 }
 
-// silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for never.
-func silent(who string, newest int64) error {
+// silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for never, and missing why that may not be so.
+func silent(who string, newest int64, missing []string) error {
 	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
 	if newest > 0 {
 		e.Message = fmt.Sprintf("nothing was heard since %s of %s: look at the agent there; /v1/nodes/{id}/metrics has the old values", formatTime(newest), who)
 		if who != "this node" {
 			e.Message = fmt.Sprintf("%s was heard of since %s: look at the agents there; /v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
 		}
+	}
+	if len(missing) > 0 {
+		e.Message += "; or " + strings.Join(missing, "; ")
 	}
 	return e
 }

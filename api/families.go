@@ -69,10 +69,12 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		list[of] = got.e
 	}
 	now, newest := s.config.Clock().UnixMilli(), int64(0)
+	var missing []string
 	list = slices.DeleteFunc(list, func(e *encoded) bool {
 		if e == nil {
 			return true
 		}
+		missing = also(missing, e.missing)
 		newest = max(newest, e.at)
 		return state(now-e.at, e.interval) == stateDown
 	})
@@ -82,8 +84,9 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		}
 	}
 	if len(list) == 0 {
-		return silent(who, newest)
+		return silent(who, newest, missing)
 	}
+	s.notePartial(w, missing)
 	s.metrics.points.Add(float64(size.points))
 	writeFamilies(joined(w, r, textType(open)), list, open)
 	return nil

@@ -110,10 +110,10 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
 	if q.latest {
 		state, err := s.latest(ctx, p.Account, n)
-		if err != nil || state == nil {
-			return nil, nil, err
+		if err != nil || state.Window == nil {
+			return nil, state.missing, err
 		}
-		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), nil, nil
+		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), state.missing, nil
 	}
 	series, missing, err := s.timeRange(ctx, p.Account, n, q.from, q.to, q.selectors)
 	if err != nil {

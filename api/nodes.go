@@ -51,17 +51,18 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 
 func formatTime(at int64) string { return time.UnixMilli(at).UTC().Format(timeFormat) }
 
-func (s *Server) describe(ctx context.Context, p account.Principal) ([]nodeAnswer, error) {
+// describe returns the nodes that a key may see, and in words why some may have been heard of later than that says.
+func (s *Server) describe(ctx context.Context, p account.Principal) (answers []nodeAnswer, missing []string, err error) {
 	nodes, err := s.nodes.get(ctx, p, s.config.NodesTTL)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen, err := s.lastSeen(ctx, p.Account, nodes)
+	seen, missing, err := s.lastSeen(ctx, p.Account, nodes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now := s.config.Clock().UnixMilli()
-	answers := make([]nodeAnswer, len(nodes))
+	answers = make([]nodeAnswer, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		a := nodeAnswer{
@@ -78,12 +79,12 @@ func (s *Server) describe(ctx context.Context, p account.Principal) ([]nodeAnswe
 		}
 		answers[i] = a
 	}
-	return answers, nil
+	return answers, missing, nil
 }
 
 // lastSeen asks the recent source for all nodes at once, and the store at once for those of which it knows nothing fresh.
-func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (map[uuid.UUID]int64, error) {
-	seen := map[uuid.UUID]int64{}
+func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (seen map[uuid.UUID]int64, missing []string, err error) {
+	seen = map[uuid.UUID]int64{}
 	now := s.config.Clock().UnixMilli()
 	if s.deps.Recent != nil && len(nodes) > 0 {
 		ids := make([]uuid.UUID, len(nodes))
@@ -106,33 +107,37 @@ func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node)
 		n := &nodes[i]
 		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
 			stale = append(stale, n.ID)
+			if len(stale) == 1 || nodes[i-1].Cluster != n.Cluster { // they come by cluster
+				missing = also(missing, s.onTheWay(ctx, accountName, n, now))
+			}
 		}
 	}
 	if len(stale) == 0 {
-		return seen, nil
+		return seen, nil, nil
 	}
 	s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
 	stored, err := s.deps.LastSeen(ctx, accountName, stale)
 	for _, id := range stale {
 		at, found := stored[id]
 		if _, known := seen[id]; err != nil && !found && !known {
-			return nil, err
+			return nil, nil, err
 		}
 		if found {
 			seen[id] = max(seen[id], at)
 		}
 	}
-	return seen, nil // what is old is said to be
+	return seen, missing, nil // what is old is said to be
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	answers, err := s.describe(r.Context(), p)
+	answers, missing, err := s.describe(r.Context(), p)
 	if err != nil {
 		return err
 	}
+	s.notePartial(w, missing)
 	return writeJSON(w, r, answers)
 }
 
@@ -156,10 +161,11 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	nodes, err := s.describe(r.Context(), p)
+	nodes, missing, err := s.describe(r.Context(), p)
 	if err != nil {
 		return err
 	}
+	s.notePartial(w, missing)
 	answers := []*clusterAnswer{}
 	for _, n := range nodes { // by cluster, then datacenter
 		if len(answers) == 0 || answers[len(answers)-1].Cluster != n.Cluster {

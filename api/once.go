@@ -31,13 +31,8 @@ func once[T any](ctx context.Context, s *Server, key string, read func(context.C
 	}
 }
 
-// latest returns a node's newest state; nil without an error if there is none.
-func (s *Server) latest(ctx context.Context, accountName string, n *Node) (*window.Window, error) {
-	state, err := s.latestState(ctx, accountName, n)
-	return state.Window, err
-}
-
-func (s *Server) latestState(ctx context.Context, accountName string, n *Node) (newestState, error) {
+// latest returns a node's newest state; its Window is nil without an error if there is none.
+func (s *Server) latest(ctx context.Context, accountName string, n *Node) (newestState, error) {
 	return once(ctx, s, "latest/"+accountName+"/"+n.ID.String(), func(ctx context.Context) (newestState, error) {
 		return s.readLatest(ctx, accountName, n)
 	})

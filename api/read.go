@@ -31,7 +31,8 @@ func (s *Server) fall(err error) {
 // newestState is a node's newest state; of nothing, if none is known.
 type newestState struct {
 	*window.Window
-	recent bool // the recent source held all of it
+	recent  bool     // the recent source held all of it
+	missing []string // why there may be a newer one, in words
 }
 
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
@@ -46,34 +47,36 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return newestState{recent, true}, nil
+			return newestState{Window: recent, recent: true}, nil
 		} else {
 			s.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
 	}
 	frames, err := s.deps.Store.LatestFrames(ctx, accountName, n.ID)
 	if err != nil {
-		if recent != nil { // old, and its times say so
+		if recent != nil {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return newestState{recent, true}, nil
+			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now", formatTime(lastTime(recent)))
+			return newestState{Window: recent, missing: []string{missing}}, nil
 		}
 		s.metrics.failures.Inc()
 		return newestState{}, err
 	}
+	missing := s.onTheWay(ctx, accountName, n, s.config.Clock().UnixMilli())
 	if len(frames) == 0 {
-		return newestState{recent, true}, nil
+		return newestState{recent, len(missing) == 0, missing}, nil
 	}
 	stored, err := newest(accountName, n, frames)
 	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
 		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-		return newestState{recent, true}, nil
+		return newestState{recent, len(missing) == 0, missing}, nil
 	}
 	if err != nil {
 		s.metrics.failures.Inc()
 		return newestState{}, err
 	}
 	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
-	return newestState{stored, false}, nil
+	return newestState{stored, false, missing}, nil
 }
 
 func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }
@@ -164,7 +167,7 @@ func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, fr
 	if failed != nil {
 		s.metrics.failures.Inc()
 	}
-	return series, missing, failed
+	return series, also(missing, s.onTheWay(ctx, accountName, n, to)), failed
 }
 
 // union returns what any of the selectors selects; no selectors select everything.

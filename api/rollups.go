@@ -129,7 +129,7 @@ func (s *Server) selectRollups(ctx context.Context, p account.Principal, n *Node
 		}
 	}
 	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	return all, missing, nil
+	return all, also(missing, s.onTheWay(ctx, p.Account, n, q.to)), nil
 }
 
 func known(list []rollup.Series, s *rollup.Series) bool {

@@ -55,7 +55,7 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 		}
 	}
 	w.Header().Set(TotalHeader, strconv.Itoa(total))
-	s.noteMissing(w, found)
+	s.noteMissing(r, w, p, found)
 	out := answer(w, r, "application/json")
 	defer out.end()
 	if r.Method == http.MethodHead {
@@ -147,7 +147,7 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 	if limit > 0 {
 		list = list[:min(limit, len(list))]
 	}
-	s.noteMissing(w, found)
+	s.noteMissing(r, w, p, found)
 	return writeJSON(w, r, list)
 }
 
@@ -176,10 +176,19 @@ func (s *Server) selection(values url.Values, p account.Principal) (found *serie
 	return found, limit, err
 }
 
-// noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have.
-func (s *Server) noteMissing(w http.ResponseWriter, found *series.Selection) {
-	if found.Missing > 0 {
-		w.Header().Set(PartialHeader, strconv.Itoa(found.Missing))
+// noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have, or clusters whose frames are on their way.
+func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.Principal, found *series.Selection) {
+	missing := found.Missing
+	last := ""
+	for block := range found.Blocks() {
+		if block.Cluster == last { // they come by node, and mostly by cluster
+			continue
+		}
+		last = block.Cluster
+		missing += len(s.onTheWay(r.Context(), p.Account, &Node{Cluster: last}, s.config.Clock().UnixMilli()))
+	}
+	if missing > 0 {
+		w.Header().Set(PartialHeader, strconv.Itoa(missing))
 		s.metrics.partial.Inc()
 	}
 }

@@ -125,11 +125,8 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	}
 	closeAll(2, newNodeBucket)
 	got, report := read(t, s, n.ID, 0, 1<<50)
-	for _, values := range want { // windows 0 and 1 have not been closed again
-		delete(values, first+2*50_000)
-		delete(values, first+windowMillis+2*50_000)
-	}
-	if d := windowtest.Diff(got, want); d != "" || report.Raw != newNodeBucket || report.Damaged > 0 {
+	// Windows 0 and 1 have not been closed again: their late frames are read from fresh.
+	if d := windowtest.Diff(got, want); d != "" || report.Raw != newNodeBucket-2 || report.Fresh != 2 || report.Damaged > 0 {
 		t.Fatalf("%+v\n%s", report, d)
 	}
 	// Somebody slow writes what he read long ago to where nobody looked first.

@@ -149,7 +149,8 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	return g.Wait()
 }
 
-// due lists the windows whose time has come, the longest due first: that moves LowWater.
+// due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due: without the frame it would only have to be
+// closed again.
 func (w *Writer) due(now time.Time, all bool) []due {
 	grace := w.store.config.Grace
 	var list []due
@@ -159,7 +160,7 @@ func (w *Writer) due(now time.Time, all bool) []due {
 		if !all && o.last.After(at) {
 			at = o.last
 		}
-		if at = at.Add(grace); !o.closing && !at.After(now) && !o.after.After(time.Now()) {
+		if at = at.Add(grace); !o.closing && o.coming == 0 && !at.After(now) && !o.after.After(time.Now()) {
 			list = append(list, due{k, o, at, o.failed == 0})
 		}
 	}

@@ -33,6 +33,9 @@ func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header,
 	if len(b) > MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
 	}
+	if err := s.markLate(ctx, account, h); err != nil {
+		return err
+	}
 	err := s.exec(ctx, "INSERT INTO "+s.table(freshTable)+" (account, node, window, at, frame, key_at, received) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), received.UnixMilli())
 	if err != nil || !h.IsKey() {

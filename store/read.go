@@ -49,8 +49,8 @@ func (r *ReadReport) damage(errs ...error) {
 const readsInFlight = 8
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels, each
-// instant once. Windows that are closed come from raw, others from fresh if they lie within its TTL. What cannot be decoded is left out and reported;
-// the error is Cassandra's.
+// instant once. Windows that are closed come from raw, others from fresh if they lie within its TTL, and those with late frames from both. What cannot be decoded is left
+// out and reported; the error is Cassandra's.
 func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
 	ctx = dashboard(ctx, account)
 	var report ReadReport
@@ -60,13 +60,17 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, parts: map[int64][]window.Series{}, report: &report}
+	r := reader{Store: s, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, report: &report}
 	spans, err := s.spans(ctx, frame.WindowOf(from), frame.WindowOf(to))
 	if err != nil {
 		return nil, report, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	var freshWindows []int64
+	g.Go(func() (err error) {
+		defer close(r.lateKnown)
+		r.late, err = s.lateWindows(gctx, account, node, frame.WindowOf(from), frame.WindowOf(to))
+		return err
+	})
 	for _, span := range spans {
 		g.Go(func() error {
 			return span.Read(gctx, Query{Account: account, Node: node, From: span.from, To: span.to, Matchers: matchers}, r.kept)
@@ -76,8 +80,9 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 		return nil, report, fmt.Errorf("store: read raw: %w", err)
 	}
 	horizon := now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis
-	for _, w := range windowsIn(max(from, horizon), to) {
-		if !r.closed[w] {
+	var freshWindows []int64
+	for _, w := range windowsIn(from, to) {
+		if r.late[w] || w >= frame.WindowOf(horizon) && !r.closed[w] {
 			freshWindows = append(freshWindows, w)
 		}
 	}
@@ -109,8 +114,12 @@ type reader struct {
 	from, to int64
 	matchers []*labels.Matcher
 
+	lateKnown chan struct{}  // closed when late is there
+	late      map[int64]bool // windows with late frames
+
 	mu     sync.Mutex
 	closed map[int64]bool            // windows that have a meta row
+	held   map[int64]Kept            // closed ones with late frames, until those have been looked at
 	parts  map[int64][]window.Series // by window
 	report *ReadReport
 }
@@ -136,25 +145,77 @@ func (r *reader) kept(k Kept) {
 		r.report.damage(k.Damage...)
 		return
 	}
+	<-r.lateKnown
+	late := r.late[k.Start]
 	r.mu.Lock()
 	r.closed[k.Start] = true
+	if late {
+		r.held[k.Start] = k
+	}
 	r.mu.Unlock()
+	if !late {
+		r.takeKept(&k)
+	}
+}
+
+func (r *reader) takeKept(k *Kept) {
 	r.take(k.Start, k.Window.Select(r.from, r.to, r.matchers...), false, k.Meta.Report.Lost(), k.Damage)
 }
 
-// fresh answers a window from its frames.
+// fresh answers a window from its frames, and from its columns if it is closed.
 func (r *reader) fresh(ctx context.Context, start int64) error {
 	frames, err := r.freshFrames(ctx, r.account, r.node, start)
-	if err != nil || len(frames) == 0 {
+	if err != nil {
 		return err
 	}
-	w, rep, err := window.Build(window.Node{Account: r.account, ID: r.node}, frames)
-	if err != nil {
-		r.take(start, nil, true, rep.Corrupt, []error{err})
+	k, closed := r.held[start] // nobody writes it any more
+	if len(frames) == 0 {
+		if closed {
+			r.takeKept(&k)
+		}
 		return nil
 	}
-	r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
+	w, rep, err := window.Build(window.Node{Account: r.account, ID: r.node}, frames)
+	switch {
+	case err != nil && closed:
+		k.Damage = append(k.Damage, err)
+		r.takeKept(&k)
+	case err != nil:
+		r.take(start, nil, true, rep.Corrupt, []error{err})
+	case !closed:
+		r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
+	default:
+		w, from := k.with(w)
+		switch from {
+		case fromColumns:
+			r.takeKept(&k)
+		case fromFrames:
+			r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
+		default:
+			r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), k.Damage)
+		}
+	}
 	return nil
+}
+
+// Which of a closed window's layers an answer is made of.
+type layers int
+
+const (
+	fromColumns layers = iota // the frames say nothing more
+	fromFrames                // the columns say nothing more
+	fromBoth
+)
+
+// with returns what a closed window and a window made of its frames in fresh say together.
+func (k *Kept) with(w *window.Window) (*window.Window, layers) {
+	switch {
+	case within(w.Times, k.Meta.Times):
+		return k.Window, fromColumns
+	case within(k.Meta.Times, w.Times):
+		return w, fromFrames
+	}
+	return window.Merge(w, k.Window), fromBoth
 }
 
 // finder finds the dictionaries of a node's day, each always as the same pointer. It is for one goroutine. What it is told by Cassandra, other than that there is

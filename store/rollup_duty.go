@@ -77,9 +77,9 @@ func (w *Writer) takes(k windowKey, o *openWindow, frames int, level rollup.Leve
 	return true
 }
 
-// forget ends a window. The caller holds the lock.
+// forget ends a window, unless a frame of it is coming. The caller holds the lock.
 func (w *Writer) forget(k windowKey, o *openWindow) {
-	if w.open[k] == o {
+	if w.open[k] == o && o.coming == 0 {
 		delete(w.open, k)
 		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
 	}

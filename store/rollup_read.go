@@ -24,8 +24,8 @@ const settleMillis = 20 * 60_000
 const pendingMillis = 2 * dayMillis
 
 // ReadRollup returns the rollups of a node's series that match, for periods that hold instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Periods
-// that are not over, or so lately that late frames may come, are computed from the finer level, five minutes that are not closed from their frames: so the
-// answer ends where Read's does. What cannot be decoded is left out and reported; the error is Cassandra's.
+// that are not over, or so lately that late frames may come, or that have some, are computed from the finer level, five minutes that are not closed from their frames: so
+// the answer has what Read's has. What cannot be decoded is left out and reported; the error is Cassandra's.
 func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
 	ctx = dashboard(ctx, account)
 	var report ReadReport
@@ -37,6 +37,10 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 		return nil, report, nil
 	}
 	r := rollupReader{Store: s, account: account, node: node, now: now, matchers: matchers, report: &report}
+	var err error
+	if r.late, err = s.lateWindows(ctx, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
+		return nil, report, err
+	}
 	// The period before, too: increases are from the last sample in it.
 	found, err := r.level(ctx, level, from-level.Millis, level.Start(to))
 	if err != nil {
@@ -57,6 +61,7 @@ type rollupReader struct {
 	node     uuid.UUID
 	now      int64
 	matchers []*labels.Matcher
+	late     map[int64]bool // windows with late frames
 	report   *ReadReport
 }
 
@@ -72,36 +77,34 @@ func (r *rollupReader) level(ctx context.Context, level rollup.Level, from, to i
 	if !coarse {
 		return found, r.open(ctx, found, from, to)
 	}
-	// One reading of the finer level for all periods that need it; they are the newest.
-	first := int64(-1)
-	last := first
-	for start := max(from, level.Start(r.now-pendingMillis)); start <= to; start += level.Millis {
-		if r.pending(level, start, found) {
-			if first < 0 {
-				first = start
-			}
-			last = start
-		}
-	}
-	if first < 0 {
-		return found, nil
-	}
-	parts, err := r.level(ctx, finer, first, last+level.Millis-finer.Millis)
-	if err != nil {
-		return nil, err
-	}
-	for start := first; start <= last; start += level.Millis {
+	// One reading of the finer level for neighbours that need it: mostly the newest periods.
+	type run struct{ first, last int64 }
+	var runs []run
+	for start := from; start <= to; start += level.Millis {
 		if !r.pending(level, start, found) {
 			continue
 		}
-		var of []*rollup.Rollup
-		for at := start; at < start+level.Millis; at += finer.Millis {
-			if p := parts[at]; p != nil {
-				of = append(of, p)
-			}
+		if n := len(runs); n > 0 && runs[n-1].last == start-level.Millis {
+			runs[n-1].last = start
+		} else {
+			runs = append(runs, run{start, start})
 		}
-		if len(of) > 0 {
-			found[start] = rollup.Merge(level, start, of)
+	}
+	for _, n := range runs {
+		parts, err := r.level(ctx, finer, n.first, n.last+level.Millis-finer.Millis)
+		if err != nil {
+			return nil, err
+		}
+		for start := n.first; start <= n.last; start += level.Millis {
+			var of []*rollup.Rollup
+			for at := start; at < start+level.Millis; at += finer.Millis {
+				if p := parts[at]; p != nil {
+					of = append(of, p)
+				}
+			}
+			if len(of) > 0 {
+				found[start] = rollup.Merge(level, start, of)
+			}
 		}
 	}
 	return found, nil
@@ -109,15 +112,28 @@ func (r *rollupReader) level(ctx context.Context, level rollup.Level, from, to i
 
 // pending reports whether a period's stored rollup may not be what its finer ones give.
 func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]*rollup.Rollup) bool {
-	return found[start] == nil || start+level.Millis > r.now-settleMillis
+	if start+level.Millis > r.now-settleMillis || found[start] == nil && start >= level.Start(r.now-pendingMillis) {
+		return true
+	}
+	for w := range r.late {
+		if w >= start && w < start+level.Millis {
+			return true
+		}
+	}
+	return false
 }
 
-// open adds windows that are not closed, from their frames.
+// open adds windows that are not closed, from their frames, and puts those with late frames in the place of what is stored of them.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
 	horizon := frame.WindowOf(r.now - r.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var missing []int64
 	for start := max(from, horizon); start <= to; start += frame.WindowMillis {
-		if found[start] == nil {
+		if found[start] == nil && !r.late[start] {
+			missing = append(missing, start)
+		}
+	}
+	for start := range r.late {
+		if start >= from && start <= to {
 			missing = append(missing, start)
 		}
 	}
@@ -131,19 +147,44 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 				return err
 			}
 			w, rep, err := window.Build(window.Node{Account: r.account, ID: r.node}, frames)
+			var damage []error
+			if err != nil {
+				damage = []error{err}
+			} else if r.late[start] {
+				if w, damage, err = r.closedWith(gctx, w); err != nil {
+					return err
+				}
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			r.report.Fresh++
-			r.report.Lost += rep.Corrupt + rep.MissingKey + rep.Excess
-			if err != nil {
-				r.report.damage(err)
-			} else if len(w.Times) > 0 {
+			r.report.Lost += rep.Lost()
+			r.report.damage(damage...)
+			// What is stored may be made of more, where its columns have expired or cannot be read.
+			if stored := found[start]; w != nil && len(w.Times) > 0 && (stored == nil || len(w.Times) >= stored.Instants) {
 				found[start] = rollup.FromWindow(w)
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// closedWith returns what a window that is made of frames and its columns, if it is closed, say together.
+func (r *rollupReader) closedWith(ctx context.Context, w *window.Window) (*window.Window, []error, error) {
+	gen, err := r.generationAt(ctx, w.Start)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := readOne(ctx, gen, Query{Account: r.account, Node: r.node, From: w.Start, To: w.Start, Matchers: r.matchers}, false)
+	if err != nil || k.Window == nil {
+		return w, k.Damage, err
+	}
+	w, from := k.with(w)
+	if from == fromFrames {
+		return w, nil, nil
+	}
+	return w, k.Damage, nil
 }
 
 // rollupMetas returns the meta rows of periods that begin at from ≤ start ≤ to. One that cannot be decoded is nil and in damage.

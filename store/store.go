@@ -5,7 +5,9 @@
 // it has a meta row, else from fresh: so there is neither gap nor doubling, whenever and by whomever it is closed.
 //
 // What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per series and instant, whatever was written twice, late, in which order, or by which process.
-// What bites: a frame that arrives after its window was closed is seen by Read when the window has been closed again, a grace later.
+// A frame that arrives after its window was closed is seen at once, too: see late.go.
+//
+// What bites: windows with late frames are read from both layers until the frames have expired, which costs a read more.
 package store
 
 import (
@@ -41,6 +43,8 @@ type Store struct {
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
 	cutovers cutoverCache
+	progress progressCache
+	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
 
 	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
@@ -82,6 +86,7 @@ func New(c Config, m *Metrics) (*Store, error) {
 		config: c, metrics: m, log: c.Log,
 		written:      newBounded[writtenKey, struct{}](writtenEntries),
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
+		marked:       newBounded[windowID, time.Time](lateMarks),
 	}, nil
 }
 

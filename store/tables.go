@@ -11,13 +11,15 @@ import (
 
 // The tables that all generations share. Those of one generation begin with its name.
 const (
-	freshTable   = "fresh"
-	seriesTable  = "series"
-	writtenTable = "series_written"
-	nodesTable   = "nodes"
-	cutoverTable = "schema_cutovers"
-	rawTable     = "v3_raw"
-	bucketTable  = "v3_buckets"
+	freshTable    = "fresh"
+	lateTable     = "late"
+	progressTable = "progress"
+	seriesTable   = "series"
+	writtenTable  = "series_written"
+	nodesTable    = "nodes"
+	cutoverTable  = "schema_cutovers"
+	rawTable      = "v3_raw"
+	bucketTable   = "v3_buckets"
 )
 
 // tableLayout is what a table must be like.
@@ -70,7 +72,7 @@ func (c *Config) tables() []tableLayout {
 		cluster: []columnLayout{{name: "at", kind: "timestamp", descending: true}},
 		rest:    []columnLayout{{name: "frame", kind: "blob"}, {name: "key_at", kind: "timestamp"}, {name: "received", kind: "timestamp"}},
 		ttl:     c.FreshTTL, unit: time.Minute, gcGrace: 10 * time.Minute, compression: packed,
-	}, {
+	}, c.lateLayout(), {
 		name:      seriesTable,
 		comment:   "Ringwatch: dictionaries by content; closed windows refer to them",
 		partition: []columnLayout{account, node},
@@ -85,7 +87,7 @@ func (c *Config) tables() []tableLayout {
 		rest: []columnLayout{{name: "datacenter", kind: "text"}, {name: "rack", kind: "text"}, {name: "facts", kind: "frozen<map<text, text>>"},
 			{name: "interval_ms", kind: "bigint"}, {name: "last_key", kind: "timestamp"}},
 		ttl: c.RawTTL, gcGrace: 3 * time.Hour, compression: lz4,
-	}, keysLayout()}, c.rollupLayouts()...)
+	}, c.progressLayout(), keysLayout()}, c.rollupLayouts()...)
 }
 
 // Tables returns v3's tables.

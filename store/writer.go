@@ -32,6 +32,8 @@ type Writer struct {
 	// done are the records of a Handle that failed which are in Cassandra: they come again, and under overload only what is still missing may be tried, or
 	// a batch that takes longer than its caller allows would begin anew for ever.
 	done map[place]bool
+	// coming are the records that Handle has been given and that are not in Cassandra yet, with their windows, which are not closed before they are.
+	coming map[place]*openWindow
 
 	stuck   hold         // why Handle does not get on
 	overdue atomic.Int64 // when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
@@ -55,6 +57,7 @@ type openWindow struct {
 	first   int64     // offset of the earliest record
 	since   time.Time // when the first frame came that is not in columns
 	last    time.Time // when its last frame came
+	coming  int       // how many frames are known that are not written yet
 	frames  int       // how many came, so that one that comes while it is being closed is noticed
 	closed  int       // of how many its columns are made
 	rolling int       // the coarsest level whose rollup it computes; see rollup_duty.go
@@ -67,7 +70,7 @@ type openWindow struct {
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	return &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}}
+	return &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{}}
 }
 
 // Handle writes the records' frames and returns when all are in Cassandra or cannot ever be, which is counted. While Cassandra is away or overloaded it
@@ -79,24 +82,34 @@ func (w *Writer) Handle(ctx context.Context, records []Record) error {
 		return err
 	}
 	m := w.store.metrics
-	var g errgroup.Group // one that fails does not end the others
-	g.SetLimit(w.store.config.InFlight)
+	var arrivals []arrival // all are known to be coming before the first is written
 	for _, r := range records {
 		if w.isDone(r) {
 			continue
 		}
 		m.Accepted.Inc()
+		h, reason := w.admit(r)
+		if reason != "" {
+			m.Dropped.WithLabelValues(reason).Inc()
+			w.written(r, nil)
+			continue
+		}
 		m.Pending.Inc()
+		w.comes(&h, r)
+		arrivals = append(arrivals, arrival{h, r})
+	}
+	var g errgroup.Group // one that fails does not end the others
+	g.SetLimit(w.store.config.InFlight)
+	for i := range arrivals {
 		g.Go(func() error {
 			defer m.Pending.Dec()
-			err := w.handle(ctx, r)
-			if err != nil {
+			f := &arrivals[i]
+			if err := w.write(ctx, f); err != nil {
 				m.Returned.Inc()
 				return err
 			}
-			w.mu.Lock()
-			w.done[place{r.Partition, r.Offset}] = true
-			w.mu.Unlock()
+			m.Written.Inc()
+			w.written(f.Record, &f.header)
 			return nil
 		})
 	}
@@ -116,59 +129,89 @@ func (w *Writer) isDone(r Record) bool {
 	return w.done[place{r.Partition, r.Offset}]
 }
 
-func (w *Writer) handle(ctx context.Context, r Record) error {
-	m := w.store.metrics
+// arrival is a frame that is to be written.
+type arrival struct {
+	header frame.Header
+	Record
+}
+
+// admit returns a record's header, or why it cannot be stored.
+func (w *Writer) admit(r Record) (h frame.Header, reason string) {
 	h, _, err := frame.Parse(r.Value)
-	if err != nil {
-		m.Dropped.WithLabelValues("corrupt").Inc()
+	switch {
+	case err != nil:
 		w.store.log.Warn("store: skipped a record that is no frame", "partition", r.Partition, "offset", r.Offset, "error", err)
-		return nil
-	}
-	if len(r.Value) > MaxFrameBytes {
-		m.Dropped.WithLabelValues("too_large").Inc()
+		return h, "corrupt"
+	case len(r.Value) > MaxFrameBytes:
 		w.store.log.Warn("store: skipped a frame that Cassandra would refuse", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
-		return nil
+		return h, "too_large"
+	case w.store.expired(&h):
+		return h, "expired"
 	}
-	if w.store.expired(&h) {
-		m.Dropped.WithLabelValues("expired").Inc()
-		return nil
-	}
-	received := r.Received
+	return h, ""
+}
+
+func (w *Writer) write(ctx context.Context, f *arrival) error {
+	received := f.Received
 	if received.IsZero() {
 		received = w.store.config.Now()
 	}
-	w.arrived(&h, r) // before it is written: LowWater must not pass a frame that is on its way
-	err = w.store.retry(ctx, "write frame", func() error {
-		err := w.store.writeFrame(ctx, r.Account, &h, r.Value, received)
+	err := w.store.retry(ctx, "write frame", func() error {
+		err := w.store.writeFrame(ctx, f.Account, &f.header, f.Value, received)
 		w.stuck.by(err)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("store: write frame: %w", err)
 	}
-	w.arrived(&h, r) // and after it: a window that was closed meanwhile is open again
-	m.Written.Inc()
 	return nil
 }
 
-// arrived opens the frame's window or keeps it open.
-func (w *Writer) arrived(h *frame.Header, r Record) {
-	k := windowKey{r.Partition, r.Account, h.Node, h.Window()}
-	now := w.store.config.Now()
+// comes opens the window of a frame that is to be written, or keeps it open: LowWater must not pass the frame, and the window is not closed before it is written. A record that comes again is
+// counted once.
+func (w *Writer) comes(h *frame.Header, r Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	at := place{r.Partition, r.Offset}
+	if w.coming[at] == nil {
+		o := w.window(h, r)
+		o.coming++
+		w.coming[at] = o
+	}
+}
+
+// written notes that a record is in Cassandra, or with a nil header that it never will be.
+func (w *Writer) written(r Record, h *frame.Header) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := place{r.Partition, r.Offset}
+	w.done[at] = true
+	if o := w.coming[at]; o != nil {
+		o.coming--
+		delete(w.coming, at)
+	}
+	if h == nil {
+		return
+	}
+	o, now := w.window(h, r), w.store.config.Now()
+	if o.closed == o.frames {
+		o.since = now
+	}
+	o.last = now
+	o.frames++
+}
+
+// window returns the open window of a frame. The caller holds the lock.
+func (w *Writer) window(h *frame.Header, r Record) *openWindow {
+	k := windowKey{r.Partition, r.Account, h.Node, h.Window()}
 	o := w.open[k]
 	if o == nil {
 		o = &openWindow{first: r.Offset}
 		w.open[k] = o
 		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
 	}
-	if o.closed == o.frames {
-		o.since = now
-	}
 	o.first = min(o.first, r.Offset)
-	o.last = now
-	o.frames++
+	return o
 }
 
 // LowWater returns the offset of a partition's oldest record whose window is open: who restarts must read from there. None: everything handled is in
@@ -198,6 +241,11 @@ func (w *Writer) Revoke(partition int32) {
 	for p := range w.done { // by the time they come again they may have expired
 		if p.partition == partition {
 			delete(w.done, p)
+		}
+	}
+	for p := range w.coming {
+		if p.partition == partition {
+			delete(w.coming, p)
 		}
 	}
 	w.store.metrics.OpenWindows.Set(float64(len(w.open)))

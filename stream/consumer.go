@@ -122,6 +122,9 @@ type Consumer struct {
 	parts   map[int32]*part
 	pending []Record // polled and not handled
 
+	fetched  map[int32]Record // the last record taken of each partition since the last handling, whoever wrote it
+	progress progress
+
 	walked sync.Map // partitions (int32) whose walk from ConsumerConfig.From is committed, so that Kafka knows how far it is
 }
 
@@ -140,7 +143,7 @@ func NewConsumer(c ConsumerConfig, h Handler, reg prometheus.Registerer, log *sl
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now}, nil
+	return &Consumer{config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
 }
 
 // Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. Kafka may be away at any time.
@@ -166,7 +169,7 @@ func (c *Consumer) session(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	c.client, c.parts, c.pending = client, map[int32]*part{}, nil
+	c.client, c.parts, c.pending, c.fetched = client, map[int32]*part{}, nil, map[int32]Record{}
 	c.mu.Unlock()
 	defer c.leave(client)
 	nextTick, nextCommit := c.now(), c.now()
@@ -210,6 +213,11 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.SessionTimeout(c.config.SessionTimeout),
 		kgo.HeartbeatInterval(c.config.SessionTimeout / 4),
 		kgo.RebalanceTimeout(rebalanceTimeout),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, gained map[string][]int32) {
+			for _, p := range gained[c.config.Stream.Topic] {
+				c.progress.assigned(p)
+			}
+		}),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {
 			c.giveBack(ctx, client, gone[c.config.Stream.Topic], true)
 		}),
@@ -276,6 +284,7 @@ func (c *Consumer) take(fetches kgo.Fetches) error {
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		for _, r := range p.Records {
 			c.metrics.consumed.Inc()
+			c.fetched[p.Partition] = Record{Offset: r.Offset, Received: r.Timestamp}
 			account, cluster, ok := splitKey(r.Key)
 			if !ok {
 				c.metrics.dropped.WithLabelValues("key").Inc() // not written by ingest
@@ -301,7 +310,7 @@ func (c *Consumer) handle(ctx context.Context) error {
 		cancel()
 		if err == nil {
 			c.handled()
-			return nil
+			break
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrFatal) {
 			return err
@@ -314,6 +323,10 @@ func (c *Consumer) handle(ctx context.Context) error {
 			return err
 		}
 	}
+	for p, last := range c.fetched {
+		c.progress.handled(p, last.Offset+1, last.Received)
+	}
+	clear(c.fetched)
 	return nil
 }
 

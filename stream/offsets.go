@@ -93,6 +93,8 @@ func (c *Consumer) giveBack(ctx context.Context, client *kgo.Client, partitions 
 	for _, p := range partitions {
 		c.handler.Revoke(p)
 		delete(c.parts, p)
+		delete(c.fetched, p)
+		c.progress.forget(p)
 		c.metrics.lag.DeleteLabelValues(partitionLabel(p))
 	}
 }
@@ -109,6 +111,7 @@ func (c *Consumer) leave(client *kgo.Client) {
 	// Usually nothing is left by now: leaving gave it back.
 	for _, p := range c.owned() {
 		c.handler.Revoke(p)
+		c.progress.forget(p)
 		c.metrics.lag.DeleteLabelValues(partitionLabel(p))
 	}
 	c.metrics.dropped.WithLabelValues("returned").Add(float64(len(c.pending)))

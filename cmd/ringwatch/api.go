@@ -74,6 +74,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
+		Behind:      behind(db),
 		Lookup:      lookup,
 		Work:        apiWork(held),
 		Recent:      reader,

@@ -68,6 +68,49 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 			t.Errorf("%s: %d, want %d, %v", query, n, want, err)
 		}
 	}
+	f.withoutStores(t, first, cut+30*60_000)
+}
+
+// withoutStores kills both store processes and sends more frames, new ones and one that is late for a
+// closed window. They are in Kafka only: answers must say that something may be missing, until there
+// is a store process again and they are whole.
+func (f *cutoverFleet) withoutStores(t *testing.T, first, at int64) {
+	t.Helper()
+	for _, p := range f.processes[:2] {
+		p.Kill()
+	}
+	killed := time.Now()
+	f.send(t, first+25_000)
+	f.send(t, at)
+	f.leapTo(t, at+20_000)
+	partial := func(ctx context.Context, path string) error {
+		b, err := f.get(ctx, f.api+path)
+		if err == nil && !strings.Contains(string(b), `"partial":["frames that were accepted since 20`) {
+			err = fmt.Errorf("the answer does not say that it is partial: %.300s", b)
+		}
+		return err
+	}
+	nodes := f.nodes[0].ID.String()
+	now := f.clock().UnixMilli()
+	paths := []string{
+		fmt.Sprintf("/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d", nodes, first, now),
+		fmt.Sprintf("/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d&rollup=5m", nodes, first, now),
+		fmt.Sprintf("/v1/nodes/%s/metrics", nodes),
+	}
+	for _, path := range paths {
+		eventually(t, path+" to be partial", func(ctx context.Context) error { return partial(ctx, path) })
+	}
+	// From then on no answer may call itself whole.
+	if time.Since(killed) < behindAfter {
+		t.Errorf("answers are partial %s after the stores were killed, before anybody can know", time.Since(killed))
+	}
+	for _, path := range paths {
+		if err := partial(t.Context(), path); err != nil {
+			t.Error(path, err)
+		}
+	}
+	f.startStores(t)
+	f.check(t, first)
 }
 
 func (f *cutoverFleet) awaitClosed(t *testing.T) {
@@ -94,23 +137,23 @@ func (f *cutoverFleet) forget() {
 }
 
 type cutoverFleet struct {
-	config   string
-	shift    string   // the file that says how far the processes' clock is ahead
-	stores   []string // URLs
-	api, key string
-	ahead    time.Duration
-	producer *stream.Producer
-	nodes    []*frametest.Node
-	sent     []map[int64][2]string // by node and instant: what the two metrics that are read said
+	config    string
+	shift     string   // the file that says how far the processes' clock is ahead
+	stores    []string // URLs
+	text      string   // of the configuration, but for the store's listener
+	dir       string
+	ports     []int
+	processes []*engines.Process // two stores, the API
+	api, key  string
+	ahead     time.Duration
+	producer  *stream.Producer
+	nodes     []*frametest.Node
+	sent      []map[int64][2]string // by node and instant: what the two metrics that are read said
 }
 
 func startCutover(t *testing.T) *cutoverFleet {
 	t.Helper()
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ports := engines.FreePorts(t, 3)
 	f := &cutoverFleet{config: filepath.Join(dir, "ringwatch.yaml"), shift: filepath.Join(dir, "shift"), key: account.NewKey(), api: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
 	f.setClock(t)
@@ -123,32 +166,13 @@ redis: {addresses: [%q]}
 api: {listen: "127.0.0.1:%d"}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
 `, account.Hash(f.key), c.Brokers[0], c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(), ports[2])
-	for i, role := range []string{"store", "store", "api"} {
-		config := f.config
-		if role == "store" {
-			config = filepath.Join(dir, fmt.Sprint("store", i, ".yaml"))
-			f.stores = append(f.stores, fmt.Sprintf("http://127.0.0.1:%d", ports[i]))
-		}
-		if err := os.WriteFile(config, fmt.Appendf(nil, "%sstore: {listen: \"127.0.0.1:%d\"}\n", text, ports[i]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self, Args: []string{role, "--config", config},
-			Env: []string{asRingwatch, clockFile + "=" + f.shift}, Log: filepath.Join(dir, fmt.Sprint(role, i, ".log"))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			p.Kill()
-			if b, err := os.ReadFile(p.LogFile()); t.Failed() && err == nil {
-				t.Logf("the end of %s's log:\n%s", role, b[max(0, len(b)-4<<10):])
-			}
-		})
-		base := fmt.Sprintf("http://127.0.0.1:%d", ports[i])
-		eventually(t, role+" to be ready", func(ctx context.Context) error {
-			_, err := f.get(ctx, base+"/-/ready")
-			return err
-		})
+	f.text, f.dir, f.ports, f.processes = text, dir, ports, make([]*engines.Process, 3)
+	for i := range ports[:2] {
+		f.stores = append(f.stores, fmt.Sprintf("http://127.0.0.1:%d", ports[i]))
 	}
+	f.startStores(t)
+	f.start(t, "api", 2)
+	var err error
 	if f.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +182,45 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 		f.sent = append(f.sent, map[int64][2]string{})
 	}
 	return f
+}
+
+func (f *cutoverFleet) startStores(t *testing.T) {
+	t.Helper()
+	f.start(t, "store", 0)
+	f.start(t, "store", 1)
+}
+
+// start runs a role as the i-th process and waits until it is ready.
+func (f *cutoverFleet) start(t *testing.T, role string, i int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := f.config
+	if role == "store" {
+		config = filepath.Join(f.dir, fmt.Sprint("store", i, ".yaml"))
+	}
+	if err := os.WriteFile(config, fmt.Appendf(nil, "%sstore: {listen: \"127.0.0.1:%d\"}\n", f.text, f.ports[i]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self, Args: []string{role, "--config", config},
+		Env: []string{asRingwatch, clockFile + "=" + f.shift}, Log: filepath.Join(f.dir, fmt.Sprint(role, i, ".log"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.processes[i] = p
+	t.Cleanup(func() {
+		p.Kill()
+		if b, err := os.ReadFile(p.LogFile()); t.Failed() && err == nil {
+			t.Logf("the end of %s's log:\n%s", role, b[max(0, len(b)-4<<10):])
+		}
+	})
+	base := fmt.Sprintf("http://127.0.0.1:%d", f.ports[i])
+	eventually(t, role+" to be ready", func(ctx context.Context) error {
+		_, err := f.get(ctx, base+"/-/ready")
+		return err
+	})
 }
 
 func (f *cutoverFleet) clock() time.Time { return time.Now().Add(f.ahead) }

@@ -98,7 +98,7 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(parts, consumer.Run, writer.Run), nil
+	return append(parts, consumer.Run, writer.Run, p.tellProgress(consumer, db)), nil
 }
 
 // openStore connects once per process and sees to the tables.

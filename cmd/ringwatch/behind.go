@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// How readers learn of frames that are acknowledged and not in Cassandra yet. Each store process says
+// every tellEvery how far it is (store.Progress); the API looks at most once a second.
+const (
+	tellEvery = time.Second
+	// behindAfter is how old the news of a partition must be before answers say so. It covers tellEvery,
+	// the reader's second, the frames' way itself, and a machine that is slow for a moment.
+	behindAfter = 10 * time.Second
+)
+
+// tellProgress says how far the consumer's effect reaches, until ctx ends. What cannot be told now is
+// told the next time; meanwhile readers see that nobody has said anything.
+func (p *process) tellProgress(consumer *stream.Consumer, db *store.Store) part {
+	return func(ctx context.Context) error {
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			if reached, err := consumer.Progress(ctx); err != nil {
+				p.log.Debug("cannot find out how far the frames are", "error", err)
+			} else if err := db.WriteProgress(ctx, storeProgress(reached)); err != nil {
+				p.log.Debug("cannot say how far the frames are", "error", err)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// storeProgress is stream.Progress in the words of store.
+func storeProgress(p stream.Progress) store.Progress {
+	out := store.Progress{Partitions: p.Partitions, Through: make(map[int32]int64, len(p.Through))}
+	for partition, at := range p.Through {
+		out.Through[partition] = at.UnixMilli()
+	}
+	return out
+}
+
+// behind is api.Deps.Behind: whether frames of a cluster are on their way to Cassandra for longer than
+// usual, and since when (ms). The machine's clock counts, because that is what store processes tell.
+func behind(db *store.Store) func(ctx context.Context, account, cluster string) (since int64, is bool) {
+	return func(ctx context.Context, account, cluster string) (int64, bool) {
+		// An error leaves what was known, which gets older.
+		known, _ := db.Progress(ctx)
+		through, told := known.Through[stream.PartitionOf(account, cluster, known.Partitions)]
+		return through, told && time.Since(time.UnixMilli(through)) > behindAfter
+	}
+}

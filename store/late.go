@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// A window is closed a grace after its end at the earliest, and is answered from its columns from
+// then on. A frame that is written later may lack there until the window is closed again. So whoever
+// writes such a frame first writes a row to the table late, and readers look into fresh, too, for
+// the windows that it names. The row comes before the frame: who can read the frame can read the
+// row. A node has one partition, which is nearly always empty, so asking costs one small read.
+
+// lateMarks is how many windows' marks a process remembers having written, some 100 bytes each.
+const lateMarks = 50_000
+
+// windowID names a window of a node.
+type windowID struct {
+	account string
+	node    uuid.UUID
+	start   int64
+}
+
+// lateTTL is longer than frames live, so that a mark that is written once for several frames outlives
+// the last of them; see markAgain.
+func (c *Config) lateTTL() time.Duration { return 2 * c.FreshTTL }
+
+// markAgain is after how long a window that gets another late frame is marked again.
+func (c *Config) markAgain() time.Duration { return c.FreshTTL / 2 }
+
+func (c *Config) lateLayout() tableLayout {
+	return tableLayout{
+		name:      lateTable,
+		comment:   "Ringwatch: windows with frames that came after they may have been closed; readers look into fresh for them, too",
+		partition: []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}},
+		cluster:   []columnLayout{{name: "window", kind: "timestamp"}},
+		rest:      []columnLayout{{name: "marked", kind: "timestamp"}},
+		ttl:       c.lateTTL(), unit: time.Minute, gcGrace: 10 * time.Minute, compression: lz4,
+	}
+}
+
+// lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
+// epoch: so long before the window can be closed that a write which begins earlier has ended by then
+// (Timeout), on a process whose clock is behind by as much.
+func (c *Config) lateFrom(start int64) int64 {
+	return start + windowMillis + (c.Grace - 2*c.Timeout).Milliseconds()
+}
+
+// markLate marks the window of a frame that is about to be written, if the frame is late. It is to be
+// called before each attempt: what is not late yet may be so at the next one.
+func (s *Store) markLate(ctx context.Context, account string, h *frame.Header) error {
+	now, start := s.config.Now(), h.Window()
+	if now.UnixMilli() < s.config.lateFrom(start) {
+		return nil
+	}
+	id := windowID{account, h.Node, start}
+	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
+		return nil
+	}
+	err := s.exec(ctx, "INSERT INTO "+s.table(lateTable)+" (account, node, window, marked) VALUES (?, ?, ?, ?)",
+		account, gocql.UUID(h.Node), start, now.UnixMilli())
+	if err != nil {
+		return fmt.Errorf("store: mark a window that gets a late frame: %w", err)
+	}
+	s.marked.put(id, now, 1)
+	return nil
+}
+
+// lateWindows returns those of a node's windows from … to, by their starts, that may have frames in
+// fresh which their columns lack.
+func (s *Store) lateWindows(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]bool, error) {
+	list := map[int64]bool{}
+	err := s.each(ctx, func(scan func(...any) bool) bool {
+		var start int64
+		if !scan(&start) {
+			return false
+		}
+		list[start] = true
+		return true
+	}, "SELECT window FROM "+s.table(lateTable)+" WHERE account = ? AND node = ? AND window >= ? AND window <= ?",
+		account, gocql.UUID(node), from, to)
+	if err != nil {
+		return nil, fmt.Errorf("store: read which windows have late frames: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// TestLateFramesAreSeenAtOnce: what comes after its window was closed is in every answer before the
+// window is closed again, whichever generation has the window, whether its other frames are still in
+// fresh or have expired, and whether it is a delta frame or the window's missing key frame.
+func TestLateFramesAreSeenAtOnce(t *testing.T) {
+	for _, generation := range Generations() {
+		t.Run(generation, func(t *testing.T) {
+			for seed, expired := range []bool{false, true} {
+				lateFrames(t, generation, uint64(seed), expired)
+			}
+		})
+	}
+}
+
+func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
+	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000 // an hour of yesterday
+	c := newClock(start)
+	s := mustStore(t, c, func(c *Config) { c.Generation, c.Timeout = generation, 5*time.Second })
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, seed))
+	var frames [][]byte
+	offset := int64(0)
+	give := func(sent windowtest.Sent) {
+		t.Helper()
+		frames = append(frames, sent.Bytes)
+		mustHandle(t, w, Record{Account: "acme", Offset: offset, Value: sent.Bytes})
+		offset++
+	}
+	// Three windows of 14 frames. Two of the second one come late, its key frame, too, unless it is in columns only; and the newest of all.
+	var late []windowtest.Sent
+	var key windowtest.Sent
+	for i := range 42 {
+		sent := n.Step(start+int64(i)*21_500, false)
+		c.millis.Store(sent.At + 100)
+		h := header(t, sent.Bytes)
+		isKey := h.IsKey() && h.Window() == start+windowMillis
+		if isKey {
+			key = sent
+		}
+		if i == 20 || i == 25 || i == 41 || isKey && !expired {
+			late = append(late, sent)
+		} else {
+			give(sent)
+		}
+	}
+	if marks := marked(t, s, n.ID); len(marks) > 0 {
+		t.Fatalf("windows %v are marked before a frame was late", marks)
+	}
+	c.millis.Store(start + 4*windowMillis)
+	if err := w.Tick(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
+	if expired {
+		if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil {
+			t.Fatal(err)
+		}
+		give(key) // once more, as an agent does that had no answer: late delta frames cannot be read without it
+	}
+	for _, sent := range late {
+		give(sent)
+		report := checkReadNow(t, s, n, frames)
+		if report.Fresh == 0 {
+			t.Fatalf("late frames are answered from columns alone: %+v", report)
+		}
+		checkRollups(t, s, n.ID, direct(t, frames), "with late frames")
+	}
+	newest := late[len(late)-1].At
+	one := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "table_1")
+	before, _ := read(t, s, n.ID, start, math.MaxInt64, one)
+	latest, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if built, _, err := window.Build(window.Node{}, latest); err != nil || built.Times[len(built.Times)-1] != newest {
+		t.Fatalf("the newest values are not the late frame's: %v", err)
+	}
+	if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != newest {
+		t.Fatalf("last seen %v, %v", seen, err)
+	}
+	// Closed again the answer is the same, and needs no frames any more.
+	c.millis.Add(60_000)
+	if _, err := w.Drain(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
+	after, report := read(t, s, n.ID, start, math.MaxInt64, one)
+	if d := windowtest.Diff(after, before); d != "" || report.Fresh > 0 || len(after) == 0 {
+		t.Fatalf("%+v\n%s", report, d)
+	}
+	checkRollups(t, s, n.ID, direct(t, frames), "closed again")
+}
+
+func header(t *testing.T, b []byte) *frame.Header {
+	t.Helper()
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &h
+}
+
+// checkReadNow compares Read with what the frames say.
+func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) ReadReport {
+	t.Helper()
+	want, err := windowtest.Of(direct(t, frames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, report := read(t, s, n.ID, 0, math.MaxInt64)
+	if d := windowtest.Diff(got, want); d != "" || report.Partial() {
+		t.Fatalf("%+v\n%s", report, d)
+	}
+	return report
+}
+
+// marked returns the windows that are marked as having late frames.
+func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]bool {
+	t.Helper()
+	list, err := s.lateWindows(t.Context(), "acme", node, 0, 1<<50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// Who reads must know whether everything that was acknowledged is here. Store processes say so: for
+// each partition of the stream there is a row with a time up to which all that the stream had is in
+// Cassandra. While nobody writes frames the rows stand still, and readers see how old they are.
+
+// progressScope is the one partition of the table progress: a read tells all of a moment.
+const progressScope = "frames"
+
+// progressAge is how old what Progress answers may be, so that a crowd of readers asks once;
+// progressTimeout is how long one asking may take, because they all wait for it; after it failed nobody
+// asks for progressPause.
+const (
+	progressAge     = time.Second
+	progressTimeout = time.Second
+	progressPause   = 5 * time.Second
+)
+
+// Progress is how far the frames of the stream are in Cassandra.
+type Progress struct {
+	// Partitions is how many the stream has; 0: nobody has said yet.
+	Partitions int
+	// Through is a time by partition, in milliseconds since the Unix epoch: frames that the stream had
+	// by then are in Cassandra. Of partitions that are not in it nobody has said anything.
+	Through map[int32]int64
+}
+
+// progressTTL is after how long a partition of which nobody says anything is forgotten.
+const progressTTL = 30 * 24 * time.Hour
+
+func (c *Config) progressLayout() tableLayout {
+	return tableLayout{
+		name:      progressTable,
+		comment:   "Ringwatch: up to when the frames of each partition of the stream are here; store processes write it every second",
+		partition: []columnLayout{{name: "scope", kind: "text"}},
+		cluster:   []columnLayout{{name: "stream_partition", kind: "int"}},
+		rest:      []columnLayout{{name: "through", kind: "timestamp"}, {name: "partitions", kind: "int"}},
+		ttl:       progressTTL, gcGrace: 3 * time.Hour, compression: lz4,
+	}
+}
+
+// WriteProgress says how far the stream's frames are in Cassandra. What was said before stands where
+// it says more: rows carry the time that they tell as their write time.
+func (s *Store) WriteProgress(ctx context.Context, p Progress) error {
+	if len(p.Through) == 0 {
+		return nil
+	}
+	session, err := s.cql()
+	if err != nil {
+		return err
+	}
+	batch := session.Batch(gocql.UnloggedBatch)
+	for partition, through := range p.Through {
+		batch.Query("INSERT INTO "+s.table(progressTable)+" (scope, stream_partition, through, partitions) VALUES (?, ?, ?, ?) USING TIMESTAMP ?",
+			progressScope, partition, through, p.Partitions, through*1000)
+	}
+	if err := s.run(ctx, progressTable, batch.ExecContext); err != nil {
+		return fmt.Errorf("store: say how far the stream's frames are: %w", err)
+	}
+	return nil
+}
+
+// progressCache is what a process knows of the table progress.
+type progressCache struct {
+	mu    sync.Mutex
+	known Progress
+	next  time.Time // when it may be read again, by the machine's clock
+	err   error     // of the last reading
+}
+
+// Progress returns how far the stream's frames are in Cassandra, a second old at most. With an error
+// it is what was known last. It is not to be changed.
+func (s *Store) Progress(ctx context.Context) (Progress, error) {
+	c := &s.progress
+	c.mu.Lock() // who comes meanwhile shares the answer
+	defer c.mu.Unlock()
+	if time.Now().Before(c.next) {
+		return c.known, c.err
+	}
+	c.next = time.Now().Add(progressAge)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), progressTimeout)
+	defer cancel()
+	p := Progress{Through: map[int32]int64{}}
+	newest := int64(0)
+	err := s.each(unmarked(ctx), func(scan func(...any) bool) bool {
+		var partition int32
+		var through int64
+		var partitions int
+		if !scan(&partition, &through, &partitions) {
+			return false
+		}
+		p.Through[partition] = through
+		if through > newest {
+			newest, p.Partitions = through, partitions
+		}
+		return true
+	}, "SELECT stream_partition, through, partitions FROM "+s.table(progressTable)+" WHERE scope = ?", progressScope)
+	if c.err = err; err != nil {
+		c.next = time.Now().Add(progressPause)
+		c.err = fmt.Errorf("store: read how far the stream's frames are: %w", err)
+	} else {
+		c.known = p
+	}
+	return c.known, c.err
+}
