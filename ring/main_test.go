@@ -67,11 +67,9 @@ func (c *trio) start() error {
 		}
 		c.nodes = append(c.nodes, n)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), engines.StartTimeout)
-	defer cancel()
 	// A driver that begins before the nodes know each other would hear of the others late.
 	for _, n := range c.nodes {
-		if err := c.sees(ctx, n, 2); err != nil {
+		if err := c.sees(n, 2); err != nil {
 			return err
 		}
 	}
@@ -151,7 +149,9 @@ func (c *trio) knows(t *testing.T, n *engines.Cassandra, ks string) {
 }
 
 // sees waits until a node knows so many others.
-func (c *trio) sees(ctx context.Context, n *engines.Cassandra, others int) error {
+func (c *trio) sees(n *engines.Cassandra, others int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*engines.StartTimeout)
+	defer cancel()
 	session, err := c.only(n)
 	if err != nil {
 		return err
