@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,7 +50,7 @@ func run(ctx context.Context, o options) tally {
 	show := newScreen(os.Stdout)
 	go show.watch(ctx)
 	// Before the tests' time limits begin to count. What fails here fails again in the tests that need it, with its remedy.
-	for _, prepare := range []func(context.Context, func(string)) error{engines.Fetch, engines.EnsureRedis, engines.EnsurePrometheus} {
+	for _, prepare := range []func(context.Context, func(string)) error{engines.Fetch, fetchVersions, engines.EnsureRedis, engines.EnsurePrometheus} {
 		if err := prepare(ctx, show.say); err != nil {
 			show.say("error: " + err.Error())
 		}
@@ -72,6 +73,15 @@ func run(ctx context.Context, o options) tally {
 	}
 	fmt.Printf("%d passed, %d failed\n", sum.passed, sum.failed)
 	return sum
+}
+
+// fetchVersions fetches the other versions of Cassandra that the agent's tests start.
+func fetchVersions(ctx context.Context, progress func(string)) error {
+	var errs []error
+	for _, version := range engines.CassandraVersions() {
+		errs = append(errs, engines.FetchCassandra(ctx, version, progress))
+	}
+	return errors.Join(errs...)
 }
 
 // tally counts tests.
