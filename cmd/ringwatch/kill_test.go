@@ -177,7 +177,7 @@ func mustStore(t *testing.T, l *line.Line) *store.Store {
 // checkNode waits until all accepted frames of a node are answered and all its windows are columns, and compares every value.
 func checkNode(t *testing.T, db *store.Store, account string, node *frametest.Node, frames []sent, first int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	byAt := map[int64]*sent{}
 	for i := range frames {
