@@ -73,7 +73,9 @@ func (c *trio) start() error {
 			return err
 		}
 	}
-	c.session, err = c.cluster().CreateSession()
+	cluster := c.cluster()
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 2*engines.StartTimeout, 2*engines.StartTimeout, 2*engines.StartTimeout
+	c.session, err = cluster.CreateSession()
 	return err
 }
 
