@@ -63,7 +63,7 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 			c.NodesTTL, c.AnswersBytes = time.Millisecond, keep
 			change(c)
 			rc := recent.DefaultConfig()
-			rc.Addresses, rc.Clock, rc.Backoff, rc.ActiveFor, rc.ReadTimeout = []string{redis.Addr()}, f.clock, time.Nanosecond, 0, 10*time.Second
+			rc.Addresses, rc.Clock, rc.Backoff, rc.ActiveFor, rc.DialTimeout, rc.ReadTimeout = []string{redis.Addr()}, f.clock, time.Nanosecond, 0, 10*time.Second, 10*time.Second
 			reader, err := recent.NewReader(rc, d.Metrics)
 			if err != nil {
 				t.Fatal(err)

@@ -70,7 +70,8 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 
 	rc := recent.DefaultConfig()
 	rc.Addresses, rc.Clock, rc.Backoff = []string{redis}, f.clock, time.Nanosecond
-	rc.ActiveFor = 0                  // the writer has no log to read again
+	rc.ActiveFor = 0 // the writer has no log to read again
+	rc.DialTimeout = 10 * time.Second
 	rc.ReadTimeout = 10 * time.Second // a crowded machine is no outage
 	rc.WriteTimeout = 30 * time.Second
 	var err error

@@ -54,6 +54,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f := &seriesFixture{fixture: &fixture{T: t, metrics: prometheus.NewRegistry()}, node: engines.MustCassandra(t)}
 	f.config = store.DefaultConfig()
 	f.config.Hosts, f.config.Now, f.config.Log = []string{f.node.Addr()}, f.clock, slog.New(slog.DiscardHandler)
+	f.config.Timeout = time.Minute // a crowded machine is no outage
 	f.now.Store(time.Now().UnixMilli())
 	var err error
 	if f.db, err = store.New(f.config, store.NewMetrics(f.metrics)); err != nil {

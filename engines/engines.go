@@ -108,10 +108,11 @@ func startReady(ctx context.Context, name string, launch func() (*Process, error
 	return proc, nil
 }
 
-// await polls probe until it passes, the process ends, ctx ends, or StartTimeout has passed.
+// await polls probe until it passes, the process ends, ctx ends, or the time for a start has passed.
 func await(ctx context.Context, name string, proc *Process, probe func(context.Context) error) error {
 	began := time.Now()
-	deadline := time.NewTimer(StartTimeout)
+	within := startTimeout()
+	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -137,7 +138,7 @@ func await(ctx context.Context, name string, proc *Process, probe func(context.C
 				name, time.Since(began).Seconds(), ctx.Err(), proc.LogFile())
 		case <-deadline.C:
 			return fmt.Errorf("%s did not answer within %.0f s of its start (%v); its log is %s",
-				name, StartTimeout.Seconds(), last, proc.LogFile())
+				name, within.Seconds(), last, proc.LogFile())
 		case <-proc.Done():
 			return diedError(name, proc)
 		case <-tick.C:

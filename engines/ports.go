@@ -3,7 +3,6 @@ package engines
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"syscall"
@@ -35,7 +34,7 @@ func (h *portHold) take(host string, port *int, need string) error {
 	}
 	var last error
 	for range 1000 {
-		candidate := firstChosenPort + rand.IntN(lastChosenPort-firstChosenPort)
+		candidate := chosen.next()
 		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(candidate)))
 		if err == nil {
 			h.listeners = append(h.listeners, l)

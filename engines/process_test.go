@@ -135,6 +135,29 @@ func TestChosenPorts(t *testing.T) {
 	}
 }
 
+// Two processes, or two parts of one, never choose the same port, though nobody listens on it.
+func TestPortBlocks(t *testing.T) {
+	var one, other portBlocks
+	defer func() {
+		for _, claim := range append(one.claims, other.claims...) {
+			claim.Close()
+		}
+	}()
+	seen := map[int]bool{}
+	for i := range 2*portBlock + 10 {
+		for _, b := range []*portBlocks{&one, &other} {
+			port := b.next()
+			if seen[port] || port < firstChosenPort || port >= lastChosenPort {
+				t.Fatalf("the choice number %d is %d, seen before: %t", i, port, seen[port])
+			}
+			seen[port] = true
+		}
+	}
+	if len(one.claims) != 3 || len(other.claims) != 3 {
+		t.Errorf("%d and %d blocks are claimed", len(one.claims), len(other.claims))
+	}
+}
+
 func TestDiagnose(t *testing.T) {
 	for _, c := range []struct {
 		name, log, line string

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
 )
 
 // ErrNoRedis is returned when no redis-server is found.
@@ -110,40 +107,8 @@ func RedisAnswers(ctx context.Context, addr string) error {
 	return nil
 }
 
-// policyFile, where it exists and exits with 101, keeps Debian's packages from starting their services.
-const policyFile = "/usr/sbin/policy-rc.d"
-
 // EnsureRedis installs Debian's redis-server when it is missing and this process may do so; it keeps the package from
 // starting a service of its own, which would take port 6379. progress, which may be nil, takes short lines for a person.
 func EnsureRedis(ctx context.Context, progress func(string)) error {
-	if progress == nil {
-		progress = func(string) {}
-	}
-	if _, err := exec.LookPath("redis-server"); err == nil {
-		return nil
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
-		return ErrNoRedis
-	}
-	progress("installing redis-server from Debian")
-	if _, err := os.Stat(policyFile); errors.Is(err, os.ErrNotExist) {
-		if err := os.WriteFile(policyFile, []byte("#!/bin/sh\nexit 101\n"), 0o755); err != nil {
-			return fmt.Errorf("cannot keep Debian from starting a Redis service: %w; %w", err, ErrNoRedis)
-		}
-		defer os.Remove(policyFile)
-	}
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-y", "-q", "--no-install-recommends", "redis-server"}} {
-		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"}, args...)...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		cmd.WaitDelay = time.Minute
-		if out, err := cmd.CombinedOutput(); err != nil {
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return fmt.Errorf("apt-get %s failed (%w): %s; run apt-get install redis-server by hand to see why", args[0], err, shorten(lines[len(lines)-1]))
-		}
-	}
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		return ErrNoRedis
-	}
-	return nil
+	return ensureDebian(ctx, progress, "redis-server", ErrNoRedis, "redis-server")
 }

@@ -6,11 +6,21 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // quickJVM keeps to the first of Java's two compilers: an engine that lives for a test is ready in 4.6 s instead of 6.6 s, for
 // 5.0 s of CPU instead of 8.2 s, and seldom earns what the second one costs. Those that a package shares and loads do.
 var quickJVM = []string{"-XX:TieredStopAtLevel=1"}
+
+// startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside, four times that: an engine that ends
+// is noticed at once, and nobody sits and waits for one that hangs.
+func startTimeout() time.Duration {
+	if testing.Testing() {
+		return 4 * StartTimeout
+	}
+	return StartTimeout
+}
 
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test ends. change may set more
 // than the directory.

@@ -222,11 +222,12 @@ func answerTo(t *testing.T, c net.Conn, status int, reason string) {
 }
 
 func TestSlowAndBrokenSenders(t *testing.T) {
-	s := mustServe(t, func(context.Context, string, string, []byte) error { return nil }, func(c *Config, _ *Deps) { c.BodyTimeout = 200 * time.Millisecond })
+	take := func(context.Context, string, string, []byte) error { return nil }
+	s, slow := mustServe(t, take), mustServe(t, take, func(c *Config, _ *Deps) { c.BodyTimeout = 200 * time.Millisecond })
 	head := "POST " + FramesPath + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + writer + "\r\nContent-Type: " + frame.ContentType + "\r\n"
 	slowHead := dial(t, s, "POST "+FramesPath+" HTTP/1.1\r\nHost:")
-	answerTo(t, dial(t, s, head+"Content-Length: 1000\r\n\r\nRWF"), 503, "slow_body")
-	answerTo(t, dial(t, s, head+"Transfer-Encoding: chunked\r\n\r\n3\r\nRWF\r\n"), 503, "slow_body")
+	answerTo(t, dial(t, slow, head+"Content-Length: 1000\r\n\r\nRWF"), 503, "slow_body")
+	answerTo(t, dial(t, slow, head+"Transfer-Encoding: chunked\r\n\r\n3\r\nRWF\r\n"), 503, "slow_body")
 	answerTo(t, dial(t, s, head+"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400, "broken_body")
 	if half, ok := dial(t, s, head+"Content-Length: 1000\r\n\r\nRWF").(*net.TCPConn); !ok || half.CloseWrite() != nil {
 		t.Error("cannot close one direction")
@@ -240,6 +241,7 @@ func TestSlowAndBrokenSenders(t *testing.T) {
 		t.Errorf("after %d bytes: %v", n, err) // the server closes it
 	}
 	s.ledger(t)
+	slow.ledger(t)
 }
 
 // A deadline for the body must not fire while Kafka is slow.
@@ -252,8 +254,8 @@ func TestSlowKafkaAfterQuickBody(t *testing.T) {
 		case <-done:
 			return nil
 		}
-	}, func(c *Config, _ *Deps) { c.BodyTimeout = 100 * time.Millisecond })
-	time.AfterFunc(400*time.Millisecond, func() { close(done) })
+	}, func(c *Config, _ *Deps) { c.BodyTimeout = time.Second })
+	time.AfterFunc(1500*time.Millisecond, func() { close(done) })
 	if answer := post(t, s.url, bytes.NewReader(node{}.mustKey(t))); answer.StatusCode != 204 {
 		t.Errorf("got %s", answer.Status)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // newActive is a fixture whose writer runs and writes only what is read, on a server, or on a cluster of which more are named.
-func newActive(t *testing.T, server *engines.Redis, more ...string) *fixture {
-	f := newFixture(t, server.Addr(), func(c *Config) {
+func newActive(t *testing.T, server *engines.Redis, change func(*Config), more ...string) *fixture {
+	f := newFixture(t, server.Addr(), change, func(c *Config) {
 		c.ActiveFor, c.Refresh, c.Backoff = time.Hour, 20*time.Millisecond, 20*time.Millisecond
 		c.Keep = 15 * time.Minute
 		c.Addresses = append(c.Addresses, more...)
@@ -25,6 +25,9 @@ func newActive(t *testing.T, server *engines.Redis, more ...string) *fixture {
 	t.Cleanup(func() { stop(); <-done })
 	return f
 }
+
+// patient leaves the timeouts as they are.
+func patient(*Config) {}
 
 // send makes a frame of each node now, puts them into the log and hands them to the writer.
 func (f *fixture) send(account string, nodes ...*frametest.Node) {
@@ -65,7 +68,7 @@ func (f *fixture) waitsForAFrame(cluster string) bool {
 
 func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 	server := engines.MustRedis(t)
-	f := newActive(t, server)
+	f := newActive(t, server, patient)
 	read, other, stranger := frametest.New("read", 1, 2), frametest.New("other", 2, 2), frametest.New("read", 3, 2)
 	f.pass(16*time.Minute, "acme", read, other)
 	f.pass(5*time.Second, "zeta", stranger)
@@ -123,7 +126,7 @@ func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 
 func TestAnotherWriterTakesOver(t *testing.T) {
 	server := engines.MustRedis(t)
-	f := newActive(t, server)
+	f := newActive(t, server, patient)
 	n := frametest.New("read", 1, 2)
 	f.reader.Touch("acme", "read")
 	eventually(t, "it is active", func() bool {
@@ -148,7 +151,7 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 // TestWhatRedisLost: after each of these Redis lacks frames that the log has, and nobody but the writer can know.
 func TestWhatRedisLost(t *testing.T) {
 	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory = "100mb" })
-	f := newActive(t, server)
+	f := newActive(t, server, hasty)
 	n := frametest.New("read", 1, 2)
 	f.reader.Touch("acme", "read")
 	eventually(t, "it is active", func() bool {
@@ -186,7 +189,7 @@ func TestWhatRedisLost(t *testing.T) {
 			}
 			began := time.Now()
 			f.pass(20*time.Second, "acme", n)
-			if took := time.Since(began); took > 60*time.Second { // 1 s a call is allowed; the rest is for a crowded machine
+			if took := time.Since(began); took > 4*time.Minute { // 1 s a call is allowed; the rest is for a crowded machine
 				t.Errorf("four calls stood still for %v", took)
 			}
 			passes := 0

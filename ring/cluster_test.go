@@ -322,11 +322,19 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer n.Resume()
-		// What only the paused node has is waited for until the deadline; the rest is there.
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		if err := alone.check(ctx, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }); err != nil {
-			t.Error(err)
+		// What only the paused node has is waited for until the deadline; the rest is there, on a slow machine by a later one.
+		for within := 5 * time.Second; ; within *= 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			err := alone.check(ctx, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
+			cancel()
+			if err == nil {
+				break
+			}
+			if within > time.Minute {
+				t.Error(err)
+				break
+			}
+			t.Logf("within %s: %v", within, err)
 		}
 		eventually(t, "the paused node to be left alone", func() error {
 			if host := hostOf(n); host == nil || host.up() && host.well() {

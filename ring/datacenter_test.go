@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -19,10 +18,8 @@ func TestDatacenters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Kill()
-	ctx, cancel := context.WithTimeout(t.Context(), engines.StartTimeout)
-	defer cancel()
 	for _, node := range append(slices.Clone(c.nodes), n) {
-		if err := c.sees(ctx, node, 3); err != nil {
+		if err := c.sees(node, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +94,7 @@ func TestDatacenters(t *testing.T) {
 	}
 	nodetool(t, n, "decommission", "--force")
 	for _, node := range c.nodes {
-		if err := c.sees(ctx, node, 2); err != nil {
+		if err := c.sees(node, 2); err != nil {
 			t.Error(err)
 		}
 	}

@@ -177,7 +177,7 @@ func TestPublishWithoutKafka(t *testing.T) {
 				if !errors.Is(err, ErrPublish) || !Retryable(err) {
 					t.Errorf("%s: %v", state, err)
 				}
-				if took := time.Since(began); took > c.PublishTimeout+2*time.Second {
+				if took := time.Since(began); took > c.PublishTimeout+time.Minute { // without a bound it would wait for the broker
 					t.Errorf("%s: Publish took %s", state, took)
 				}
 				mu.Lock()

@@ -366,9 +366,27 @@ func (w *whole) testDropped(t *testing.T) {
 	}
 }
 
+// awaitPass waits until the API answers a pass of the agent's that began after an instant.
+func (w *whole) awaitPass(t *testing.T, after time.Time) {
+	t.Helper()
+	eventually(t, "a pass after "+after.String(), func(ctx context.Context) error {
+		payload, err := w.Metrics(ctx, w.node, "ringwatch_agent_passes_total", "")
+		if err != nil || len(payload) != 1 {
+			return fmt.Errorf("%d series, %v", len(payload), err)
+		}
+		at, err := time.Parse(time.RFC3339Nano, payload[0].Values[0]["time"].(string))
+		if err == nil && !at.After(after) {
+			err = fmt.Errorf("the newest is of %s", at)
+		}
+		return err
+	})
+}
+
 // testRedisStops compares a whole range before, during and after a Redis that is gone.
 func (w *whole) testRedisStops(t *testing.T) {
-	to := time.Now().Add(-3 * time.Second)
+	// Frames come in order: what Redis has of a later pass it has of all before it.
+	to := time.Now()
+	w.awaitPass(t, to)
 	query := fmt.Sprintf("&from=%d&to=%d", to.Add(-20*time.Second).UnixMilli(), to.UnixMilli())
 	const selector = `{__name__=~"cassandra_table_.*",keyspace="shop"}`
 	read := func() string {
@@ -382,21 +400,14 @@ func (w *whole) testRedisStops(t *testing.T) {
 	if err := w.Redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if during := read(); during != before {
-		t.Errorf("without Redis the answer is another one:\n%.500s\n%.500s", before, during)
-	}
-	start := time.Now()
-	eventually(t, "a value that was made without Redis", func(ctx context.Context) error {
-		payload, err := w.Metrics(ctx, w.node, "ringwatch_agent_passes_total", "")
-		if err != nil || len(payload) != 1 {
-			return fmt.Errorf("%d series, %v", len(payload), err)
+	eventually(t, "the same answer without Redis", func(context.Context) error { // Cassandra may have the last frames later
+		if during := read(); during != before {
+			return fmt.Errorf("it is %.500s and was %.500s", during, before)
 		}
-		at, err := time.Parse(time.RFC3339Nano, payload[0].Values[0]["time"].(string))
-		if err == nil && at.Before(start.Add(5*time.Second)) {
-			err = fmt.Errorf("the newest is of %s", at)
-		}
-		return err
+		return nil
 	})
+	start := time.Now()
+	w.awaitPass(t, start.Add(5*time.Second)) // made without Redis
 	if err := w.Redis.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +424,7 @@ func (w *whole) testRedisStops(t *testing.T) {
 }
 
 // kafkaAway is how long Kafka is stopped: longer than publishing waits, many times the agent's interval.
-const kafkaAway = time.Minute
+const kafkaAway = 20 * time.Second
 
 func (w *whole) testKafkaStops(t *testing.T) {
 	began := time.Now()
@@ -448,18 +459,14 @@ func (w *whole) testKafkaStops(t *testing.T) {
 	if err := w.Kafka.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	back := time.Now()
+	from, to := began.Add(-10*time.Second), time.Now().Add(5*time.Second)
+	w.awaitPass(t, to)
 	eventually(t, "every pass since before Kafka stopped", func(ctx context.Context) error {
-		from, to := began.Add(-10*time.Second), back.Add(5*time.Second)
 		payload, err := w.Metrics(ctx, w.node, "ringwatch_agent_passes_total", fmt.Sprintf("&from=%d&to=%d", from.UnixMilli(), to.UnixMilli()))
 		if err != nil || len(payload) != 1 {
 			return fmt.Errorf("%d series, %v", len(payload), err)
 		}
 		values := payload[0].Values
-		last, err := time.Parse(time.RFC3339Nano, values[len(values)-1]["time"].(string))
-		if err != nil || last.Before(to.Add(-2*time.Second)) {
-			return fmt.Errorf("the newest is of %s, %v", last, err)
-		}
 		for i := range values {
 			pass, _ := strconv.Atoi(fmt.Sprint(values[i]["value"]))
 			if i > 0 {
@@ -468,7 +475,7 @@ func (w *whole) testKafkaStops(t *testing.T) {
 				}
 			}
 		}
-		if len(values) < int(kafkaAway.Seconds()) {
+		if len(values) < int(kafkaAway.Seconds())/2 { // a busy machine has fewer than one a second
 			return fmt.Errorf("only %d passes", len(values))
 		}
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -104,5 +105,33 @@ func TestReadReports(t *testing.T) {
 	}
 	if _, err := readReports(project); err == nil {
 		t.Error("a torn report was accepted")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	const module = "github.com/ringwatch/ringwatch/"
+	got := slowFirst([]string{module + "account", module + "agent", module + "api", module + "ring", module + "window"})
+	if want := []string{module + "agent", module + "ring", module + "api", module + "account", module + "window"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, name := range slow {
+		if _, err := os.Stat(filepath.Join("../..", name)); err != nil {
+			t.Errorf("a package that takes long is none: %v", err)
+		}
+	}
+	for _, c := range []struct {
+		processors int
+		memory     int64
+		want       int
+		why        string
+	}{
+		{2, 16 << 30, 3, "memory for all"}, {2, 8 << 30, 2, "memory for two"}, {2, 0, 2, "unknown memory"}, {64, 128 << 30, 64, "many processors"},
+	} {
+		if got := atOnce(c.processors, c.memory); got != c.want {
+			t.Errorf("%s: %d packages at once, want %d", c.why, got, c.want)
+		}
+	}
+	if memory() <= 0 {
+		t.Error("the kernel does not say how much memory there is")
 	}
 }

@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 	})
 	busy := mustAdmit(t, th, "a/b")
 	defer busy(0, nil)
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // not over before it is asked
 	defer cancel()
 	if _, err := th.Admit(soon, Work{Class: "x"}, 1); true {
 		var e *Error

@@ -297,6 +297,6 @@ func child() {
 // mortal is a configuration whose leases end soon.
 func mortal(name string) Config {
 	c := patient(name, map[string]Class{"x": {OperationsPerSecond: 2000, Burst: 2000, Concurrency: 16, MaxWait: time.Hour}})
-	c.Lease, c.LocalFraction = 4*time.Second, 0.01
+	c.Lease, c.LocalFraction = 15*time.Second, 0.01 // a process that is held up for some seconds is not dead
 	return c
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// slow are the packages that take longest, longest first.
+var slow = []string{"agent", "cmd/ringwatch", "ring", "store", "api", "engines", "ring/throttle", "stream", "recent", "series"}
+
+// slowFirst sorts packages so that those that take longest begin first: go test takes them in this order, and a long one that
+// begins last would have the machine for itself.
+func slowFirst(packages []string) []string {
+	rank := func(pkg string) int {
+		if at := slices.Index(slow, short(pkg)); at >= 0 {
+			return at
+		}
+		return len(slow)
+	}
+	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
+	return packages
+}
+
+// perPackage is what a package's engines take of memory, up to five Cassandras of a GB.
+const perPackage = 4 << 30
+
+// atOnce is how many packages are tested at the same time: one more than there are processors, since some wait for an engine or a
+// clock most of the time, as far as there is memory for their engines.
+func atOnce(processors int, memory int64) int {
+	if memory < int64(processors+1)*perPackage {
+		return processors
+	}
+	return processors + 1
+}
+
+// memory is what the kernel calls available, in bytes; 0 where it does not say.
+func memory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), "MemAvailable:"); found {
+			var kB int64
+			if _, err := fmt.Sscan(rest, &kB); err != nil {
+				return 0
+			}
+			return kB << 10
+		}
+	}
+	return 0
+}
