@@ -80,7 +80,7 @@ func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
+			s.deps.Log.Warn("a request failed", "reason", e.Reason, "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
 		}
 		writeError(w, e)
 	}

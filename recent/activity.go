@@ -2,11 +2,15 @@ package recent
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/rueidis"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // activeKey is the sorted set of the clusters that are read through the API: "ACCOUNT/CLUSTER" with the time of the latest read in ms. All of it is
@@ -28,6 +32,9 @@ func clusterKey(account, cluster string) string { return account + "/" + cluster
 
 // markKey says, by being there, that the last fifteen minutes of a cluster are in Redis as far as its writer knows.
 func markKey(cluster string) string { return "rw:warm:{" + cluster + "}" }
+
+// startsKey is a hash: of each node whose agent started within the last minutes the starts that the cluster's writer knows from the log. See runStart.
+func startsKey(cluster string) string { return "rw:starts:{" + cluster + "}" }
 
 // touches collects which clusters were read and tells Redis in the background, each cluster at most once in Refresh: reading costs a map lookup.
 type touches struct {
@@ -180,4 +187,79 @@ func (w *Writer) setMarks(ctx context.Context, clusters []string, warm bool) err
 		}
 	}
 	return nil
+}
+
+// tellStarts writes anew what the log says of agents that started, and forgets what is too old to be asked for. It is written as a whole each time: what Redis lost or brought back from
+// an older copy is right again after Refresh, and gone when its writer is.
+func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
+	c, now := w.clusters, w.config.millis()
+	horizon := frame.WindowOf(now-w.config.Keep.Milliseconds()) - frame.WindowMillis // what is read may begin a little before Keep
+	fields := map[string][]string{}
+	var gone []string
+	c.mu.Lock()
+	c.seen = 0
+	for _, cluster := range clusters {
+		state := c.warm[cluster]
+		if state == nil {
+			continue
+		}
+		if state.view.since != never {
+			state.view.forget(horizon)
+		}
+		c.seen += len(state.view.nodes)
+		if f := state.view.fields(); len(f) > 0 {
+			fields[cluster] = f
+			state.proved = true
+		} else if state.proved || !state.asked { // a writer before us may have said something
+			gone = append(gone, cluster)
+			state.proved = false
+		}
+	}
+	c.mu.Unlock()
+	if len(fields)+len(gone) == 0 {
+		return nil
+	}
+	client, err := w.link.get(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, cluster := range gone {
+		failed = errors.Join(failed, client.Do(ctx, client.B().Del().Key(startsKey(cluster)).Build()).Error())
+	}
+	var batch []rueidis.LuaExec
+	for cluster, f := range fields {
+		batch = append(batch, rueidis.LuaExec{Keys: []string{startsKey(cluster)}, Args: append([]string{strconv.FormatInt(w.config.markSeconds(), 10)}, f...)})
+	}
+	for _, result := range replace.ExecMulti(ctx, client, batch...) {
+		failed = errors.Join(failed, result.Error())
+	}
+	return failed
+}
+
+// replace writes a hash anew. ARGV: seconds to live, then fields and values. They are written in pieces, because unpack takes some thousand at most.
+var replace = rueidis.NewLuaScript(`
+redis.call('DEL', KEYS[1])
+for i = 2, #ARGV, 1000 do
+  redis.call('HSET', KEYS[1], unpack(ARGV, i, math.min(i + 999, #ARGV)))
+end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return 1`)
+
+// starts returns what the cluster's writer says of a node's starts; nothing if it says nothing.
+func (r *Reader) starts(ctx context.Context, cluster string, node uuid.UUID) ([]runStart, error) {
+	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
+	defer cancel()
+	client, err := r.link.get(call)
+	if err != nil {
+		return nil, err
+	}
+	text, err := client.Do(call, client.B().Hget().Key(startsKey(cluster)).Field(node.String()).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.judge(ctx, err)
+	}
+	return parseStarts(text), nil
 }

@@ -20,8 +20,9 @@ const lag = 2_000
 
 // Frames returns the node's frames from from to to, both inclusive and in milliseconds, by ascending time, each delta frame's key frame
 // among them even when it is older than from. complete says that no frame of the range is missing: their sequence numbers run without a
-// gap from the frame before the range to the one after it, or to one that is not older than two intervals. An agent that started
-// again or lost a frame makes a range incomplete; it is the store's then. The error is ErrMiss when Redis knows nothing of the range.
+// gap from the frame before the range to the one after it, or to one that is not older than two intervals. Where an agent started within
+// the range, the cluster's writer must have said that the log has nothing between the run's first frame and what lies before it here. A
+// frame that was lost makes a range incomplete; it is the store's then. The error is ErrMiss when Redis knows nothing of the range.
 func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (frames [][]byte, complete bool, err error) {
 	defer r.observe("frames", time.Now(), &err, &complete)
 	now := r.config.millis()
@@ -41,7 +42,13 @@ func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, fro
 		}
 	}
 	slices.SortFunc(headers, func(a, b frame.Header) int { return byTime(a, b.At) })
-	complete = len(headers) == len(found) && unbroken(headers, from, to, now)
+	runs, unbroken := runs(headers, from, to, now)
+	complete = len(headers) == len(found) && unbroken
+	if complete && len(runs) > 0 {
+		if complete, err = r.began(ctx, account, headers, runs); err != nil {
+			return nil, false, err
+		}
+	}
 	taken := map[int64]bool{}
 	take := func(at int64) {
 		if !taken[at] {
@@ -69,25 +76,53 @@ func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, fro
 	return frames, complete, nil
 }
 
-// unbroken reports whether headers, by ascending time, hold every frame of a range.
-func unbroken(headers []frame.Header, from, to, now int64) bool {
+// runs reports whether headers, by ascending time, hold every frame of a range, if nothing is missing before each of the returned runs of an agent that start in it.
+func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbroken bool) {
+	if len(headers) == 0 {
+		return nil, false
+	}
 	before, _ := slices.BinarySearchFunc(headers, from, byTime) // the number of frames before the range
 	if before == 0 {
-		return false // what came before the range is not known
+		if headers[0].Sequence != 0 {
+			return nil, false
+		}
+		begin = append(begin, runStart{from - 1, headers[0].At})
+		before = 1
 	}
-	before--
-	h := headers[before]
-	for _, next := range headers[before+1:] {
-		if next.Started != h.Started || next.Sequence != h.Sequence+1 {
-			return false
+	h, rest := headers[before-1], headers[before:]
+	for i := 0; h.At <= to && i < len(rest); i++ {
+		next := rest[i]
+		switch {
+		case next.Started == h.Started && next.Sequence == h.Sequence+1:
+		case next.Started != h.Started && next.Sequence == 0:
+			begin = append(begin, runStart{h.At, next.At})
+		default:
+			return nil, false
 		}
 		h = next
-		if h.At > to {
-			return true
-		}
 	}
 	fresh := now - 2*h.Interval - lag
-	return h.At >= fresh && to >= fresh
+	return begin, h.At > to || h.At >= fresh && to >= fresh
+}
+
+// began reports whether the writer of the node's cluster says that the log has no frame before each of the runs, back to what is here. It is asked after the frames were
+// read, so that it knows of all that is missing among them.
+func (r *Reader) began(ctx context.Context, account string, headers []frame.Header, runs []runStart) (bool, error) {
+	for i := range headers {
+		if headers[i].Cluster != headers[0].Cluster {
+			return false, nil // two writers' logs
+		}
+	}
+	known, err := r.starts(ctx, clusterKey(account, headers[0].Cluster), headers[0].Node)
+	if err != nil {
+		return false, err
+	}
+	for _, run := range runs {
+		if !proves(known, run) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func byTime(h frame.Header, at int64) int { return cmp.Compare(h.At, at) }

@@ -4,7 +4,7 @@
 // name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of.
 //
 // What it promises: every write carries its time to live in the same command, so Redis never keeps what nobody renews. A reader says
-// whether a range is complete, judged by the agents' own sequence numbers, and never guesses. Neither side waits longer than its
+// whether a range is complete, judged by the agents' own sequence numbers and, where an agent started, by what the writer saw in the log, and never guesses. Neither side waits longer than its
 // deadline for a Redis that is slow or away, and both go on by themselves when it is back.
 //
 // What bites:
@@ -20,6 +20,7 @@
 //	                           key   AT of the key frame that the newest frame needs
 //	rw:active                        the clusters that are read: ACCOUNT/CLUSTER with the time of the last read
 //	rw:warm:{ACCOUNT/CLUSTER}        is there while a writer keeps all of the cluster's last minutes here
+//	rw:starts:{ACCOUNT/CLUSTER} NODE where runs of the node's agent begin: AFTER-AT, …, between which the log has no frame of it
 package recent
 
 import (

@@ -19,7 +19,7 @@ type Again func(ctx context.Context, partition int32, offset int64, since time.T
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
 const againTimeout = 2 * time.Minute
 
-// clockSlack is how much a node's clock may be ahead of ingest's for its oldest key frame to be found, in ms.
+// clockSlack is how much the clocks of our own machines may differ, in ms.
 const clockSlack = 10_000
 
 // maxPause is the longest pause between readings that fail.
@@ -34,6 +34,30 @@ type warmth struct {
 	behind    bool  // from and to say what is missing
 	from, to  int64 // offsets; from -1: from Config.Keep ago
 	reading   bool  // what was behind is being read
+	view      *view // what the log says from some offset on up to next
+	proved    bool  // starts of its nodes may be in Redis
+}
+
+// observe takes a record into the view of its cluster, whatever becomes of it.
+func (c *clusters) observe(r *Record, h *frame.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	state := c.warm[clusterKey(r.Account, r.Cluster)]
+	if state == nil || state.partition != r.Partition {
+		return
+	}
+	state.next = r.Offset + 1
+	c.see(state.view, h)
+}
+
+// see adds a frame to a view, or gives the view up where there are too many nodes.
+func (c *clusters) see(v *view, h *frame.Header) {
+	before := len(v.nodes)
+	v.add(h)
+	if c.seen += len(v.nodes) - before; c.seen > maxSeenNodes {
+		c.seen -= len(v.nodes)
+		*v = view{since: never}
+	}
 }
 
 // misses adds offsets that Redis lacks.
@@ -49,6 +73,7 @@ type clusters struct {
 	mu     sync.Mutex
 	active map[string]bool // by clusterKey; nil: not known yet
 	warm   map[string]*warmth
+	seen   int           // nodes in all views, counted anew by each refresh
 	wake   chan struct{} // something is behind, or new
 }
 
@@ -63,8 +88,8 @@ func (c *clusters) rouse() {
 	}
 }
 
-// admit reports whether a record is to be written. known is false as long as nobody could say.
-func (c *clusters) admit(cluster string, r *Record) (wanted, known bool) {
+// admit reports whether a record is to be written. known is false as long as nobody could say. now is in ms.
+func (c *clusters) admit(cluster string, r *Record, h *frame.Header, now int64) (wanted, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.active != nil && !c.active[cluster] {
@@ -72,8 +97,10 @@ func (c *clusters) admit(cluster string, r *Record) (wanted, known bool) {
 	}
 	state := c.warm[cluster]
 	if state == nil || state.partition != r.Partition {
-		state = &warmth{partition: r.Partition}
+		// All records before this one came before now, and their frames are at most maxAhead ahead.
+		state = &warmth{partition: r.Partition, view: newView(now + maxAhead + clockSlack)}
 		c.warm[cluster] = state
+		c.see(state.view, h)
 		c.rouse()
 	}
 	state.next = r.Offset + 1
@@ -159,6 +186,9 @@ func (w *Writer) refreshOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.tellStarts(ctx, ours); err != nil {
+		return err
+	}
 	behind := false
 	c.mu.Lock()
 	for i, cluster := range ours {
@@ -212,6 +242,7 @@ type gap struct {
 	from, to int64
 	of       map[string]*warmth
 	was      map[string]warmth
+	views    map[string]*view // what is read of those whose last minutes are read
 }
 
 // known reports whether Redis has said which clusters are read.
@@ -221,8 +252,8 @@ func (c *clusters) known() bool {
 	return c.active != nil
 }
 
-// gaps takes all that is behind, by partition.
-func (c *clusters) gaps() map[int32]*gap {
+// gaps takes all that is behind, by partition. What is read of the last minutes ends where the cluster's view begins anew, so that both together miss nothing. now is in ms.
+func (c *clusters) gaps(now int64) map[int32]*gap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gaps := map[int32]*gap{}
@@ -232,8 +263,11 @@ func (c *clusters) gaps() map[int32]*gap {
 		}
 		g := gaps[state.partition]
 		if g == nil {
-			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{}, was: map[string]warmth{}}
+			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{}, was: map[string]warmth{}, views: map[string]*view{}}
 			gaps[state.partition] = g
+		}
+		if state.from < 0 {
+			state.to, state.view = state.next, newView(now+maxAhead+clockSlack)
 		}
 		g.from, g.to = min(g.from, state.from), max(g.to, state.to)
 		g.of[cluster], g.was[cluster] = state, *state
@@ -244,7 +278,7 @@ func (c *clusters) gaps() map[int32]*gap {
 
 func (w *Writer) readBehind(ctx context.Context) error {
 	var failed error
-	for partition, g := range w.clusters.gaps() {
+	for partition, g := range w.clusters.gaps(w.config.millis()) {
 		err := w.readGap(ctx, partition, g)
 		result := "done"
 		if err != nil {
@@ -256,9 +290,14 @@ func (w *Writer) readBehind(ctx context.Context) error {
 			state.reading = false
 			if was := g.was[cluster]; err != nil {
 				state.misses(was.from, was.to)
+			} else if v := g.views[cluster]; v != nil && was.view == state.view {
+				state.view.join(v)
 			}
 		}
 		w.clusters.mu.Unlock()
+		if err == nil {
+			w.clusters.rouse() // the starts that are known now are told
+		}
 	}
 	return failed
 }
@@ -269,7 +308,13 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	wanted := func(account, cluster string) bool { return g.of[clusterKey(account, cluster)] != nil }
 	// From a window's beginning: without its key frame the rest of it could not be read.
 	oldest := frame.WindowOf(w.config.millis() - w.config.Keep.Milliseconds())
-	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-clockSlack), g.to, wanted, func(records []Record) error {
+	for cluster, was := range g.was {
+		if was.from < 0 {
+			g.views[cluster] = newView(oldest)
+		}
+	}
+	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted, func(records []Record) error {
+		w.clusters.look(g, records)
 		batch, _ := w.commands(records, oldest, nil)
 		deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
 		defer cancel()
@@ -296,4 +341,21 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
 	defer cancel()
 	return w.setMarks(deadline, names, true)
+}
+
+// look takes records that are read again into the views of their clusters.
+func (c *clusters) look(g *gap, records []Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range records {
+		r := &records[i]
+		cluster := clusterKey(r.Account, r.Cluster)
+		v := g.views[cluster]
+		if v == nil || r.Offset >= g.was[cluster].to {
+			continue // the cluster's own view has those
+		}
+		if h, _, err := frame.Parse(r.Value); err == nil {
+			c.see(v, &h)
+		}
+	}
 }

@@ -80,11 +80,11 @@ func (w *Writer) Handle(ctx context.Context, records []Record) error {
 }
 
 // admit says whether a record is written, and counts it if not.
-func (w *Writer) admit(r *Record) bool {
+func (w *Writer) admit(r *Record, h *frame.Header) bool {
 	if w.config.ActiveFor == 0 {
 		return true
 	}
-	wanted, known := w.clusters.admit(clusterKey(r.Account, r.Cluster), r)
+	wanted, known := w.clusters.admit(clusterKey(r.Account, r.Cluster), r, h, w.config.millis())
 	switch {
 	case !wanted:
 		w.drop(dropInactive, 1)
@@ -96,18 +96,21 @@ func (w *Writer) admit(r *Record) bool {
 }
 
 // commands returns the commands that write records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
-func (w *Writer) commands(records []Record, oldest int64, admit func(*Record) bool) (batch []rueidis.LuaExec, of []*Record) {
+func (w *Writer) commands(records []Record, oldest int64, admit func(*Record, *frame.Header) bool) (batch []rueidis.LuaExec, of []*Record) {
 	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
 	for i := range records {
 		r := &records[i]
 		h, _, err := frame.Parse(r.Value)
+		if err == nil && admit != nil {
+			w.clusters.observe(r, &h)
+		}
 		reason := ""
 		switch {
 		case err != nil:
 			reason = dropMalformed
 		case h.At < oldest:
 			reason = dropOld
-		case admit != nil && !admit(r):
+		case admit != nil && !admit(r, &h):
 			continue
 		}
 		if reason != "" {

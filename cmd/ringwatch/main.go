@@ -58,6 +58,7 @@ func run(args []string) int {
 	var c cli
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer repeatedLines.flush()
 	exit := -1
 	k, err := kong.New(&c, kong.Name("ringwatch"), kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes almost nothing."),
 		kong.Vars{"version": version()}, kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }),
@@ -101,13 +102,16 @@ func version() string {
 	return v + " " + info.GoVersion
 }
 
-// logger writes to stderr; roles run under a supervisor that keeps it.
+// repeatedLines is of the one standard error that a process has.
+var repeatedLines = newRepeats()
+
+// logger writes to stderr; roles run under a supervisor that keeps it. Warnings and errors that are repeated are counted and said once a minute.
 func logger(c logConfig) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // validated with the configuration
 	options := &slog.HandlerOptions{Level: level}
 	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(repeatedLines.wrap(slog.NewJSONHandler(os.Stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(repeatedLines.wrap(slog.NewTextHandler(os.Stderr, options)))
 }

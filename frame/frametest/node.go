@@ -171,6 +171,12 @@ func (n *Node) Frame(at int64) []byte {
 // Skip loses a frame: the next one's sequence number shows it.
 func (n *Node) Skip() { n.sequence++ }
 
+// Restart begins a new run of the agent, at an instant in ms: the next frame is a key frame and the run's first.
+func (n *Node) Restart(at int64) {
+	n.started, n.sequence = uint64(at), 0
+	n.key, n.keyed = nil, nil
+}
+
 // Copy returns the entities as they are now, to compare with later.
 func (n *Node) Copy() [][]Entity {
 	all := make([][]Entity, len(n.Entities))
