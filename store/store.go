@@ -37,6 +37,7 @@ type Store struct {
 	reader  *ring.Reader // once somebody has read many partitions at once
 
 	applying   hold                  // why the tables are not there yet
+	settleFor  time.Duration         // the constant; tests wait less
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
@@ -79,7 +80,7 @@ func New(c Config, m *Metrics) (*Store, error) {
 		c.Log = slog.Default()
 	}
 	return &Store{
-		config: c, metrics: m, log: c.Log,
+		config: c, metrics: m, log: c.Log, settleFor: settleFor,
 		written:      newBounded[writtenKey, struct{}](writtenEntries),
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 	}, nil
