@@ -43,7 +43,8 @@ type Store struct {
 
 	cutovers cutoverCache
 
-	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
+	pace         *pace                                       // of closing windows
+	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
 }
 
@@ -53,17 +54,8 @@ type dictionaryKey struct {
 	hash    window.Hash
 }
 
-type writtenKey struct {
-	dictionaryKey
-	day int64
-	key string
-}
-
-// Two caches' bounds: what is known to be written costs about 100 bytes each; 10,000 nodes × 15 types fit twice. Decoded dictionaries weigh what they have of labels.
-const (
-	writtenEntries   = 300_000
-	dictionaryValues = 4_000_000
-)
+// dictionaryValues bounds decoded dictionaries, which weigh what they have of labels.
+const dictionaryValues = 4_000_000
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
 func New(c Config, m *Metrics) (*Store, error) {
@@ -81,7 +73,8 @@ func New(c Config, m *Metrics) (*Store, error) {
 	}
 	return &Store{
 		config: c, metrics: m, log: c.Log, settleFor: settleFor,
-		written:      newBounded[writtenKey, struct{}](writtenEntries),
+		pace:         newPace(m.ClosingAtOnce.Set),
+		written:      newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 	}, nil
 }
