@@ -21,8 +21,9 @@ type pace struct {
 }
 
 const (
-	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for its encoding in between.
-	narrowest, firstWidth = 2, 4
+	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for its encoding in between. Four keep two cores
+	// busy on an idle machine; with fewer, a Cassandra that is slow all day would let closing fall behind, and then frames wait, too.
+	narrowest = 4
 	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not: 320 MB at the very most.
 	widest = 32
 	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms for these statements.
@@ -30,8 +31,8 @@ const (
 )
 
 func newPace(said func(float64)) *pace {
-	said(firstWidth)
-	return &pace{width: firstWidth, freed: make(chan struct{}, 1), said: said}
+	said(narrowest)
+	return &pace{width: narrowest, freed: make(chan struct{}, 1), said: said}
 }
 
 // enter waits until one more window may be closed.

@@ -33,14 +33,14 @@ func TestPaceFollowsCassandra(t *testing.T) {
 			t.Fatalf("%s: %d, said %v, want %d", what, p.width, said, width)
 		}
 	}
-	expect("at first", firstWidth)
+	expect("at first", narrowest)
 	// What is not used up says nothing of how one more would go, nor does a window without an answer.
 	for range 100 {
 		p.enter(t.Context())
 		p.leave(time.Millisecond, false)
 		p.round(t, 0, false)
 	}
-	expect("idle", firstWidth)
+	expect("idle", narrowest)
 	grow := func() {
 		for at := p.width; p.width == at; {
 			for p.busy < p.width {
@@ -53,7 +53,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 		}
 	}
 	grow()
-	expect("quick", firstWidth+1)
+	expect("quick", narrowest+1)
 	for p.width < widest {
 		grow()
 	}
