@@ -15,12 +15,20 @@ func (s *Store) planSettings(ctx context.Context, t tableLayout, c Changes) ([]s
 	var ttl, grace int64
 	var compaction, compression map[string]string
 	var comment, repair, speculative string
+	found := false
 	err := s.each(ctx, func(scan func(...any) bool) bool {
-		return scan(&ttl, &grace, &compaction, &compression, &comment, &repair, &speculative)
+		if !scan(&ttl, &grace, &compaction, &compression, &comment, &repair, &speculative) {
+			return false
+		}
+		found = true
+		return true
 	}, "SELECT default_time_to_live, gc_grace_seconds, compaction, compression, comment, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
 		s.config.Keyspace, t.name)
 	if err != nil {
 		return nil, err
+	}
+	if !found { // its columns are there, which Cassandra writes first
+		return nil, fmt.Errorf("store: settings of table %s.%s: %w", s.config.Keyspace, t.name, errNotThere)
 	}
 	same := map[string]bool{
 		"default_time_to_live": ttl == seconds(t.ttl),

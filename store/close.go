@@ -115,33 +115,6 @@ func (s *Store) lost(rep window.Report) {
 	s.metrics.LostFrames.WithLabelValues("excess").Add(float64(rep.Excess))
 }
 
-// writeDictionaries writes those of a window's dictionaries that are not known to be there, and then that it did: see dictionaries.go.
-func (s *Store) writeDictionaries(ctx context.Context, w *window.Window, list []window.EncodedDictionary) error {
-	var written []window.EncodedDictionary
-	for _, d := range list {
-		if _, known := s.written.get(writtenOf(w, d)); known {
-			continue
-		}
-		err := s.exec(ctx, "INSERT INTO "+s.table(seriesTable)+" (account, node, day, entity_type, hash, blob) VALUES (?, ?, ?, ?, ?, ?)",
-			w.Node.Account, gocql.UUID(w.Node.ID), dayOf(w.Start), d.Key, d.Hash[:], d.Blob)
-		if err != nil {
-			return fmt.Errorf("store: write dictionary: %w", err)
-		}
-		written = append(written, d)
-	}
-	if err := s.tellWritten(ctx, w, written); err != nil {
-		return err
-	}
-	for _, d := range written {
-		s.written.put(writtenOf(w, d), struct{}{}, 1)
-	}
-	return nil
-}
-
-func writtenOf(w *window.Window, d window.EncodedDictionary) writtenKey {
-	return writtenKey{dictionaryKey{w.Node.Account, w.Node.ID, d.Hash}, dayOf(w.Start), d.Key}
-}
-
 // within reports whether all of a are in b; both ascend.
 func within(a, b []int64) bool {
 	return !slices.ContainsFunc(a, func(at int64) bool { _, found := slices.BinarySearch(b, at); return !found })

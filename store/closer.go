@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// closesInFlight is how many windows are closed at once. Each takes a core for its encoding and some ten MB for a large node.
-	closesInFlight = 4
 	// closeEvery is how often Run looks for windows that are due.
 	closeEvery = time.Second
 	// mostBehind is how far closing may fall behind before Handle waits: a window, so that never more than three of a node are open, and their frames live.
@@ -43,16 +41,7 @@ type due struct {
 // Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed stays open and is tried again with backoff, and the others go on.
 func (w *Writer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
-	jobs := make(chan due)
-	for range closesInFlight {
-		workers.Go(func() {
-			for d := range jobs {
-				w.attempt(ctx, d)
-			}
-		})
-	}
 	defer workers.Wait()
-	defer close(jobs)
 	ticker := time.NewTicker(closeEvery)
 	defer ticker.Stop()
 	for {
@@ -62,11 +51,10 @@ func (w *Writer) Run(ctx context.Context) error {
 			} else { // one that fails does not hold Handle up: waiting would not help it
 				w.overdue.Store(0)
 			}
-			select {
-			case jobs <- d:
-			case <-ctx.Done():
+			if w.store.pace.enter(ctx) != nil {
 				return nil
 			}
+			workers.Go(func() { w.attempt(ctx, d) })
 		}
 		w.overdue.Store(0)
 		select {
@@ -79,7 +67,7 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // attempt tries once to close a window.
 func (w *Writer) attempt(ctx context.Context, d due) {
-	err := w.closeOne(ctx, d, w.store.config.Now(), false)
+	err := w.store.pace.closing(ctx, func(ctx context.Context) error { return w.closeOne(ctx, d, w.store.config.Now(), false) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -140,10 +128,14 @@ func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error)
 
 func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	var g errgroup.Group
-	g.SetLimit(closesInFlight)
 	for _, d := range w.due(now, all) {
+		if err := w.store.pace.enter(ctx); err != nil {
+			return errors.Join(g.Wait(), err)
+		}
 		g.Go(func() error {
-			return w.store.retry(ctx, "close window", func() error { return w.closeOne(ctx, d, now, all) })
+			return w.store.pace.closing(ctx, func(ctx context.Context) error {
+				return w.store.retry(ctx, "close window", func() error { return w.closeOne(ctx, d, now, all) })
+			})
 		})
 	}
 	return g.Wait()

@@ -43,7 +43,7 @@ func Retryable(err error) bool {
 		return false
 	}
 	for _, known := range []error{
-		ErrNotConnected, ErrCutovers, ErrDisagreement, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
+		ErrNotConnected, ErrCutovers, ErrDisagreement, ErrSettling, gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts,
 		gocql.ErrUnavailable, gocql.ErrSessionClosed, gocql.ErrHostQueryFailed, throttle.ErrThrottled, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
 	} {
 		if errors.Is(err, known) {
@@ -54,7 +54,8 @@ func Retryable(err error) bool {
 	if errors.As(err, &request) {
 		switch request.Code() {
 		case gocql.ErrCodeServer, gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeTruncate, gocql.ErrCodeWriteTimeout,
-			gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure, gocql.ErrCodeCDCWriteFailure, gocql.ErrCodeUnprepared:
+			gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure, gocql.ErrCodeCDCWriteFailure,
+			gocql.ErrCodeCASWriteUnknown, gocql.ErrCodeUnprepared:
 			return true
 		}
 		return false

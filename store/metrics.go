@@ -13,6 +13,11 @@ type Metrics struct {
 	OpenWindows   prometheus.Gauge
 	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty
 	CloseSeconds  prometheus.Histogram
+	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
+	// Dictionaries of closed windows and of rollups. Written and known together are those that a window or rollup refers to.
+	DictionariesWritten, DictionariesKnown prometheus.Counter
+	Receipts                               *prometheus.CounterVec // read because a process did not know which dictionaries are there, by result: found, none
+
 	ColumnBytes   prometheus.Counter
 	Columns       prometheus.Counter
 	Samples       prometheus.Counter     // rows of v1 and v2
@@ -47,6 +52,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Closed:      vec("windows_closed_total", "Windows closed, by what that took.", "result"),
 		CloseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "window_close_seconds",
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
+		ClosingAtOnce:       gauge("windows_closing_limit", "Windows that may be closed at once; it follows how fast Cassandra answers."),
+		DictionariesWritten: counter("dictionaries_written_total", "Dictionaries written, those of rollups among them."),
+		DictionariesKnown:   counter("dictionaries_known_total", "Dictionaries that were not written because they are there."),
+		Receipts:            vec("dictionary_receipts_total", "Partitions of which the process did not know what dictionaries they have, and asked, by whether it learned of some.", "result"),
+
 		ColumnBytes: counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
 		Columns:     counter("columns_total", "Columns written."),
 		Samples:     counter("samples_total", "Samples written as rows of their own, by generations v1 and v2."),
@@ -62,7 +72,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds, m.ColumnBytes, m.Columns, m.Samples,
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds,
+			m.ClosingAtOnce, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
 	}
 	return m

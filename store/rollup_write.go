@@ -130,17 +130,8 @@ func (s *Store) writeRollup(ctx context.Context, account string, node uuid.UUID,
 	t := s.config.rollupTable(r.Level)
 	bucket, enc := t.bucketOf(r.Start), r.Encode()
 	insert := "INSERT INTO " + s.table(t.name) + " (account, node, bucket, entity_type, metric, start, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	for _, d := range enc.Dictionaries {
-		k := writtenKey{dictionaryKey{account, node, d.Hash}, bucket, t.name}
-		if _, known := s.written.get(k); known {
-			continue
-		}
-		// The last rollup of the partition refers to it, too.
-		ttl := seconds(t.ttl) + t.bucket/1000
-		if err := s.exec(ctx, insert+" USING TTL ?", account, gocql.UUID(node), bucket, "", d.Hash.String(), bucket, d.Blob, ttl); err != nil {
-			return err
-		}
-		s.written.put(k, struct{}{}, 1)
+	if err := s.fill(ctx, s.rollupShelf(&t, account, node, bucket), enc.Dictionaries, nil); err != nil {
+		return err
 	}
 	session, err := s.cql()
 	if err != nil {

@@ -26,43 +26,47 @@ func (s *Store) Apply(ctx context.Context) error {
 
 // ApplyChanges creates what is missing and alters what differs, and returns a sentence for each change. Before it changes anything it looks for what would
 // lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time. While Cassandra's nodes do not agree on the schema it
-// waits: what one of them says may be old.
+// waits: what one of them says may be old. While another process creates the same it waits, too: see settle.go.
 func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 	var done []string
+	moment := settling{bound: s.settleFor}
 	err := s.retry(ctx, "apply schema", func() (err error) {
 		defer func() { s.applying.by(err) }()
-		plan, err := s.plan(ctx, c)
-		if err != nil && !errors.Is(err, ErrLoss) {
-			return err
-		}
-		if c.Alter || len(plan) > 0 {
-			// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
-			if err := s.agreement(ctx); err != nil {
-				return err
-			}
-			if plan, err = s.plan(ctx, c); err != nil {
-				return err
-			}
-		}
-		for _, step := range plan {
-			if err := s.change(ctx, step.statement); err != nil {
-				return err
-			}
-			done = append(done, step.what)
-		}
-		if err := s.seedCutovers(ctx); err != nil {
-			var unknown *gocql.RequestErrInvalid
-			if asError(err, &unknown) { // it is in the plan's tables, and whoever was asked now does not know it yet
-				err = fmt.Errorf("%w: %w", ErrDisagreement, err)
-			}
-			return err
-		}
-		return s.verify(ctx)
+		more, err := s.applyOnce(ctx, c)
+		done = append(done, more...)
+		return moment.judge(err)
 	})
 	if err == nil {
 		s.applying.gone()
 	}
 	return done, err
+}
+
+// applyOnce returns what it has done, even if it fails then.
+func (s *Store) applyOnce(ctx context.Context, c Changes) (done []string, err error) {
+	plan, err := s.plan(ctx, c)
+	if err != nil && !errors.Is(err, ErrLoss) {
+		return nil, err
+	}
+	if c.Alter || len(plan) > 0 {
+		// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
+		if err := s.agreement(ctx); err != nil {
+			return nil, err
+		}
+		if plan, err = s.plan(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range plan {
+		if err := s.change(ctx, step.statement); err != nil {
+			return done, err
+		}
+		done = append(done, step.what)
+	}
+	if err := s.seedCutovers(ctx); err != nil {
+		return done, err
+	}
+	return done, s.verify(ctx)
 }
 
 // step is one change of the schema.
@@ -119,7 +123,7 @@ func (s *Store) tablesNow(ctx context.Context) ([]tableLayout, error) {
 	return tables, nil
 }
 
-// verify looks at everything again: another process may have created something at the same time, in another layout.
+// verify looks at everything again: another process may have created something at the same time, in another layout, or be at it still.
 func (s *Store) verify(ctx context.Context) error {
 	tables, err := s.tablesNow(ctx)
 	if err != nil {
@@ -128,7 +132,10 @@ func (s *Store) verify(ctx context.Context) error {
 	for _, t := range tables {
 		found, missing, err := s.check(ctx, t)
 		if err == nil && (!found || len(missing) > 0) {
-			err = fmt.Errorf("store: table %s.%s is not there as it was created; look at Cassandra's log", s.config.Keyspace, t.name)
+			err = fmt.Errorf("store: table %s.%s: %w", s.config.Keyspace, t.name, errNotThere)
+		}
+		if err == nil {
+			err = s.probe(ctx, t)
 		}
 		if err != nil {
 			return err

@@ -39,6 +39,7 @@ type Store struct {
 	reader  *ring.Reader // once somebody has read many partitions at once
 
 	applying   hold                  // why the tables are not there yet
+	settleFor  time.Duration         // the constant; tests wait less
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
@@ -46,7 +47,8 @@ type Store struct {
 	progress progressCache
 	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
 
-	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
+	pace         *pace                                       // of closing windows
+	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
 }
 
@@ -56,17 +58,8 @@ type dictionaryKey struct {
 	hash    window.Hash
 }
 
-type writtenKey struct {
-	dictionaryKey
-	day int64
-	key string
-}
-
-// Two caches' bounds: what is known to be written costs about 100 bytes each; 10,000 nodes × 15 types fit twice. Decoded dictionaries weigh what they have of labels.
-const (
-	writtenEntries   = 300_000
-	dictionaryValues = 4_000_000
-)
+// dictionaryValues bounds decoded dictionaries, which weigh what they have of labels.
+const dictionaryValues = 4_000_000
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
 func New(c Config, m *Metrics) (*Store, error) {
@@ -83,8 +76,9 @@ func New(c Config, m *Metrics) (*Store, error) {
 		c.Log = slog.Default()
 	}
 	return &Store{
-		config: c, metrics: m, log: c.Log,
-		written:      newBounded[writtenKey, struct{}](writtenEntries),
+		config: c, metrics: m, log: c.Log, settleFor: settleFor,
+		pace:         newPace(m.ClosingAtOnce.Set),
+		written:      newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 		marked:       newBounded[windowID, time.Time](lateMarks),
 	}, nil

@@ -112,7 +112,7 @@ func explain(err error) string {
 		refused      gocql.RequestError
 	)
 	switch {
-	case errors.Is(err, ErrExpired), errors.Is(err, ErrBehind), errors.Is(err, ErrCutovers), errors.Is(err, ErrNotConnected), errors.Is(err, ErrDisagreement):
+	case errors.Is(err, ErrExpired), errors.Is(err, ErrBehind), errors.Is(err, ErrCutovers), errors.Is(err, ErrNotConnected), errors.Is(err, ErrDisagreement), errors.Is(err, ErrSettling):
 		return "" // they speak for themselves
 	case errors.As(err, &writeTimeout):
 		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs or has a full disk: %d of %d replicas wrote in time", writeTimeout.Received, writeTimeout.BlockFor)

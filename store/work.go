@@ -83,7 +83,9 @@ func (s *Store) run(ctx context.Context, table string, execute func(context.Cont
 	}
 	begun := time.Now()
 	err = execute(ctx)
-	done(time.Since(begun), err)
+	took := time.Since(begun)
+	done(took, err)
+	answered(ctx, took)
 	s.note(err)
 	return err
 }
@@ -97,6 +99,7 @@ func (s *Store) scan(ctx context.Context, q *gocql.Query, row func(scan func(int
 	begun := time.Now()
 	iter := q.IterContext(ctx)
 	took := time.Since(begun)
+	answered(ctx, took)
 	for row(iter.Scan) {
 	}
 	err = iter.Close()

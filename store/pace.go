@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pace is how many windows are closed at once. While all of them are in use and Cassandra answers quickly it lets in one more for
+// each round of windows, so that a fast Cassandra gets more to do; when Cassandra answers slowly or fails it halves at once, so that frames, which go
+// the same way, do not wait behind windows. That is how TCP shares a line.
+type pace struct {
+	mu    sync.Mutex
+	width int           // how many may be closed at once
+	busy  int           // how many are
+	quick int           // closed in a row with quick answers, since width last changed
+	deaf  int           // how many were under way when width was halved: their answers are of before
+	freed chan struct{} // somebody may go on
+	said  func(width float64)
+}
+
+const (
+	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for its encoding in between. Four keep two cores
+	// busy on an idle machine; with fewer, a Cassandra that is slow all day would let closing fall behind, and then frames wait, too.
+	narrowest = 4
+	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not: 320 MB at the very most.
+	widest = 32
+	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms for these statements.
+	quickAnswer, slowAnswer = 20 * time.Millisecond, 80 * time.Millisecond
+)
+
+func newPace(said func(float64)) *pace {
+	said(narrowest)
+	return &pace{width: narrowest, freed: make(chan struct{}, 1), said: said}
+}
+
+// enter waits until one more window may be closed.
+func (p *pace) enter(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		if p.busy < p.width {
+			p.busy++
+			p.mu.Unlock()
+			return nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.freed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// leave says how a window was closed: what its answers took on average (0: there were none), and whether Cassandra failed.
+func (p *pace) leave(answer time.Duration, failed bool) {
+	p.mu.Lock()
+	full := p.busy >= p.width
+	p.busy--
+	switch {
+	case p.deaf > 0:
+		p.deaf--
+	case failed || answer > slowAnswer:
+		p.set(max(narrowest, p.width/2))
+		p.deaf = p.busy
+	case answer > quickAnswer:
+		p.quick = 0
+	case full && answer > 0: // else one more would stand idle, and nothing be known of how that goes
+		if p.quick++; p.quick >= p.width {
+			p.set(min(widest, p.width+1))
+		}
+	}
+	p.mu.Unlock()
+	select {
+	case p.freed <- struct{}{}:
+	default:
+	}
+}
+
+// set changes width. The caller holds the lock.
+func (p *pace) set(width int) {
+	p.width, p.quick = width, 0
+	p.said(float64(width))
+}
+
+// answers adds up what Cassandra's answers took under one context.
+type answers struct{ took, number atomic.Int64 }
+
+type answersKey struct{}
+
+// timed returns a context whose calls of Cassandra are added up.
+func timed(ctx context.Context) (context.Context, *answers) {
+	a := new(answers)
+	return context.WithValue(ctx, answersKey{}, a), a
+}
+
+func answered(ctx context.Context, took time.Duration) {
+	if a, ok := ctx.Value(answersKey{}).(*answers); ok {
+		a.took.Add(int64(took))
+		a.number.Add(1)
+	}
+}
+
+// mean returns 0 if there was no answer.
+func (a *answers) mean() time.Duration {
+	return time.Duration(a.took.Load() / max(1, a.number.Load()))
+}
+
+// closing closes a window whose turn it is by enter; f gets the context to do it with.
+func (p *pace) closing(ctx context.Context, f func(context.Context) error) error {
+	ctx, took := timed(ctx)
+	err := f(ctx)
+	p.leave(took.mean(), Retryable(err) && !throttled(err))
+	return err
+}

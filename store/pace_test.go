@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// round closes as many windows at once as may be.
+func (p *pace) round(t *testing.T, answer time.Duration, failed bool) {
+	t.Helper()
+	n := p.width
+	for range n {
+		if err := p.enter(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range n {
+		p.leave(answer, failed)
+	}
+}
+
+// TestPaceFollowsCassandra: one more each round while answers are quick, half when they are slow or fail, and never beyond its bounds.
+func TestPaceFollowsCassandra(t *testing.T) {
+	said := 0.0
+	p := newPace(func(width float64) { said = width })
+	expect := func(what string, width int) {
+		t.Helper()
+		if p.width != width || said != float64(width) {
+			t.Fatalf("%s: %d, said %v, want %d", what, p.width, said, width)
+		}
+	}
+	expect("at first", narrowest)
+	// What is not used up says nothing of how one more would go, nor does a window without an answer.
+	for range 100 {
+		p.enter(t.Context())
+		p.leave(time.Millisecond, false)
+		p.round(t, 0, false)
+	}
+	expect("idle", narrowest)
+	grow := func() {
+		for at := p.width; p.width == at; {
+			for p.busy < p.width {
+				p.enter(t.Context())
+			}
+			p.leave(time.Millisecond, false)
+		}
+		for p.busy > 0 {
+			p.leave(0, false)
+		}
+	}
+	grow()
+	expect("quick", narrowest+1)
+	for p.width < widest {
+		grow()
+	}
+	for range 3 * widest { // all at once, again and again
+		for p.busy < p.width {
+			p.enter(t.Context())
+		}
+		p.leave(time.Millisecond, false)
+	}
+	expect("quick for long", widest)
+	for p.busy > 0 {
+		p.leave(0, false)
+	}
+	p.round(t, (quickAnswer+slowAnswer)/2, false)
+	expect("neither quick nor slow", widest)
+	p.round(t, 2*slowAnswer, false)
+	expect("a slow round", widest/2)
+	p.round(t, time.Millisecond, true)
+	expect("a round that fails", widest/4)
+	for range 5 {
+		p.round(t, 0, true)
+	}
+	expect("Cassandra is away", narrowest)
+
+	// Who waits goes on when another leaves, or when its time is over.
+	for p.busy < p.width {
+		p.enter(t.Context())
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.enter(t.Context()) }()
+	p.leave(0, false)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.enter(over); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	// Only Cassandra's own failures count.
+	for p.busy > 0 {
+		p.leave(0, false)
+	}
+	p.set(8)
+	for _, c := range []struct {
+		err   error
+		width int
+	}{{ErrExpired, 8}, {gocql.ErrTimeoutNoResponse, 4}} {
+		p.enter(t.Context())
+		if err := p.closing(t.Context(), func(context.Context) error { return c.err }); !errors.Is(err, c.err) {
+			t.Error(err)
+		}
+		expect(c.err.Error(), c.width)
+	}
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// TestDictionariesAreWrittenOnce: by whomever windows are closed, and however much is forgotten, each dictionary is written once a partition; and again if what is
+// known of it is not certain.
+func TestDictionariesAreWrittenOnce(t *testing.T) {
+	day := dayOf(base) // six windows of one day and one half-day
+	s := mustStore(t, newClock(day+8*windowMillis))
+	node := frametest.New("cluster", 1, 2)
+	at := day
+	closeNext := func(s *Store) {
+		t.Helper()
+		for i := range int64(2) {
+			node.Step()
+			if err := s.WriteFrame(t.Context(), "acme", node.Frame(at+i*5000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.CloseWindow(t.Context(), "acme", node.ID, at); err != nil {
+			t.Fatal(err)
+		}
+		at += frame.WindowMillis
+	}
+	check := func(what string, s *Store, written, known, found float64) {
+		t.Helper()
+		m := s.metrics
+		if w, k, f := number(m.DictionariesWritten), number(m.DictionariesKnown), number(m.Receipts.WithLabelValues("found")); w != written || k != known || f != found {
+			t.Errorf("%s: %v dictionaries written, %v known, %v receipts; want %v, %v, %v", what, w, k, f, written, known, found)
+		}
+	}
+	// Three types, in series and in the rollups of 5 minutes.
+	closeNext(s)
+	check("first", s, 6, 0, 0)
+	closeNext(s)
+	check("second", s, 6, 6, 0)
+	restarted := mustOpen(t, s.config)
+	closeNext(restarted)
+	check("restarted", restarted, 0, 6, 2)
+	forgetful := mustOpen(t, s.config)
+	forgetful.written = newBounded[writtenKey, []window.Hash](1)
+	closeNext(forgetful)
+	closeNext(forgetful)
+	check("forgetful", forgetful, 0, 12, 4)
+	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end too early.
+	if err := s.exec(t.Context(), "DELETE FROM "+s.table(seriesTable)+" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
+		node.ID.String(), day, receiptName); err != nil {
+		t.Fatal(err)
+	}
+	longer := s.config
+	longer.FiveMinutesTTL += time.Hour
+	uncertain := mustOpen(t, longer)
+	closeNext(uncertain)
+	check("uncertain", uncertain, 6, 0, 0)
+	list, err := s.DictionariesOf(t.Context(), "acme", node.ID, day)
+	if err != nil || len(list) != 3 {
+		t.Errorf("%d dictionaries, %v", len(list), err)
+	}
+	if told, err := s.DictionariesWritten(t.Context(), "acme", day); err != nil || len(told) != 6 {
+		t.Errorf("told of %d dictionaries, %v", len(told), err)
+	}
+}
+
+// TestReceipt: what is no whole receipt counts for nothing.
+func TestReceipt(t *testing.T) {
+	known := []window.Hash{{1}, {1, 2}, {9}}
+	b := appendReceipt(nil, 1000, known)
+	if got := receiptOf(b, 1000); !slices.Equal(got, known) {
+		t.Errorf("got %v", got)
+	}
+	if receiptOf(b, 999) == nil || receiptOf(b, 1001) != nil {
+		t.Error("its time to live does not decide")
+	}
+	for i := range b {
+		for _, h := range receiptOf(b[:i], 1000) {
+			if !slices.Contains(known, h) {
+				t.Errorf("%d bytes of it name %v", i, h)
+			}
+		}
+	}
+	if receiptOf(append([]byte{2}, b[1:]...), 1000) != nil {
+		t.Error("another version counts")
+	}
+}
