@@ -36,7 +36,7 @@ type CassandraConfig struct {
 	Env     []string       // more environment
 	Extra   map[string]any // more keys of cassandra.yaml; they win over the defaults
 
-	JavaHome string // another Java than JAVA_HOME's or PATH's, or than the Java 11 that versions 4.0 and 4.1 get
+	JavaHome string // another Java than JavaHome's
 	Log      string // Dir/cassandra.log by default
 
 	Detached bool                 // see ProcessConfig
@@ -78,7 +78,7 @@ func StartCassandra(ctx context.Context, c CassandraConfig) (*Cassandra, error) 
 		return nil, err
 	}
 	if c.JavaHome == "" {
-		if c.JavaHome, err = javaHomeFor(ctx, c.Version, c.Progress); err != nil {
+		if c.JavaHome, err = JavaHome(ctx, c.Version, c.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -124,10 +124,7 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 	if err := c.writeFiles(); err != nil {
 		return nil, err
 	}
-	java, err := javaProgram(c.JavaHome)
-	if err != nil {
-		return nil, err
-	}
+	java := filepath.Join(c.JavaHome, "bin", "java")
 	node := &Cassandra{Host: c.ListenAddress, NativePort: c.NativePort, StoragePort: c.StoragePort, JMXPort: c.JMXPort, Dir: c.Dir}
 	node.name = "Cassandra"
 	node.probe = func(ctx context.Context) error { return CassandraAnswers(ctx, node.Addr()) }
@@ -138,8 +135,8 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 			Detached: c.Detached, Started: c.Started,
 		})
 	}
-	node.proc, err = startReady(ctx, node.name, node.launch, node.probe)
-	if err != nil {
+	var err error
+	if node.proc, err = startReady(ctx, node.name, node.launch, node.probe); err != nil {
 		return nil, err
 	}
 	return node, nil

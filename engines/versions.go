@@ -45,12 +45,12 @@ func otherCassandras() []bundle {
 	}
 }
 
-// FetchCassandra makes one version of Cassandra ready to start, with its Java where it needs another than the engines'. See Fetch.
+// FetchCassandra makes one version of Cassandra ready to start, with its Java where the one found is another. See Fetch.
 func FetchCassandra(ctx context.Context, version string, progress func(string)) error {
 	if _, err := cassandraJars(ctx, version, progress); err != nil {
 		return err
 	}
-	_, err := javaHomeFor(ctx, version, progress)
+	_, err := JavaHome(ctx, version, progress)
 	return err
 }
 
