@@ -167,6 +167,8 @@ type Deps struct {
 	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
+	// Warning returns what an operator should know of the store although it is ready, or ""; nil: nothing ever.
+	Warning func(context.Context) string
 
 	// Series knows which series there are; nil: there are no endpoints for them.
 	Series Series

@@ -41,6 +41,7 @@ type Store struct {
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
 	cutovers cutoverCache
+	warning  warning // how acknowledged frames can be lost
 
 	written      *bounded[writtenKey, struct{}]              // dictionaries known to be in Cassandra
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded

@@ -74,6 +74,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
+		Warning:     db.Warning,
 		Lookup:      lookup,
 		Work:        apiWork(held),
 		Recent:      reader,

@@ -28,7 +28,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.from = from
-	ops, err := p.ops(p.Store, p.storeState.ready) // at once: making the topic and the tables may have to wait
+	ops, err := p.ops(p.Store, p.storeState.ready, p.storeState.warning) // at once: making the topic and the tables may have to wait
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,13 @@ func (s *storeState) ready(ctx context.Context) error {
 		}
 	}
 	return errors.New("store: the role is starting")
+}
+
+func (s *storeState) warning(ctx context.Context) string {
+	if db := s.store.Load(); db != nil {
+		return db.Warning(ctx)
+	}
+	return ""
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
@@ -115,6 +122,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 		db.Close()
 		return nil, err
 	}
+	db.Warning(ctx) // it says so itself
 	p.database = db
 	return db, nil
 }
