@@ -110,8 +110,8 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 
 // openStore connects once per process and sees to the tables.
 func (p *process) openStore(ctx context.Context) (*store.Store, error) {
-	if p.database != nil {
-		return p.database, nil
+	if db := p.database.Load(); db != nil {
+		return db, nil
 	}
 	db, err := p.connectStore(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 		return nil, err
 	}
 	db.Warning(ctx) // it says so itself
-	p.database = db
+	p.database.Store(db)
 	return db, nil
 }
 
