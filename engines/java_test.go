@@ -52,7 +52,7 @@ func TestJavaHome(t *testing.T) {
 			homes := map[string]string{"fetched": fetched, "home": mustFakeJava(t, c.java), "path": mustFakeJava(t, c.onto), "named": mustFakeJava(t, 17)}
 			t.Setenv("JAVA_HOME", "")
 			t.Setenv("PATH", "")
-			t.Setenv("RINGWATCH_JAVA17", "")
+			t.Setenv(java17.setting, "")
 			if c.java != 0 {
 				t.Setenv("JAVA_HOME", homes["home"])
 			}
@@ -78,6 +78,7 @@ func TestJavaHome(t *testing.T) {
 		}
 		t.Setenv("JAVA_HOME", "")
 		t.Setenv("PATH", script+":"+path)
+		t.Setenv(java17.setting, "")
 		if got, err := JavaHome(t.Context(), CassandraVersion, nil); err != nil || got != home {
 			t.Errorf("got %s (%v), want %s", got, err, home)
 		}
@@ -87,6 +88,7 @@ func TestJavaHome(t *testing.T) {
 // The fetched Java runs what it is fetched for.
 func TestFetchedJavaRunsTheEngines(t *testing.T) {
 	t.Setenv("JAVA_HOME", mustFakeJava(t, 25))
+	t.Setenv(java17.setting, "")
 	for _, e := range []*Engine{&MustCassandra(t).Engine, &MustKafka(t).Engine} {
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", e.Pid()))
 		if err != nil {
@@ -106,6 +108,7 @@ func TestFetchedJava(t *testing.T) {
 		}
 		t.Run(r.title(), func(t *testing.T) {
 			t.Setenv("JAVA_HOME", mustFakeJava(t, 25))
+			t.Setenv(java17.setting, "")
 			t.Run("named", func(t *testing.T) {
 				t.Setenv(r.setting, t.TempDir())
 				_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), Version: version})
