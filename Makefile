@@ -43,11 +43,14 @@ status: bin/up ## say what runs
 clean-data: bin/up ## forget the data of what make up started
 	@bin/up clean-data
 
+# The agent's tests start a Cassandra in Java, so they run on its Java, whatever builds them.
+JAVA17 = RINGWATCH_JAVA17="$$(go run ./engines/javahome)"
+
 test: prerequisites ## every test, on real engines
-	@go run ./cmd/testsum --build=make,build
+	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
 
 test-full: prerequisites ## the same with the race detector and the long tests
-	@go run ./cmd/testsum --build=make,build --full
+	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build --full
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...

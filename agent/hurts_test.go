@@ -193,7 +193,11 @@ func TestTools(t *testing.T) {
 		for open := range strings.FieldsSeq("java.base/java.lang java.base/java.io java.base/sun.nio.ch java.base/jdk.internal.ref java.base/jdk.internal.misc java.base/java.util java.base/java.nio") {
 			args = append(args, "--add-opens="+open+"=ALL-UNNAMED")
 		}
-		cmd := exec.CommandContext(t.Context(), "java", append(append(args, "-cp", classPath, "org.apache.cassandra.tools."+tool[0]), tool[1:]...)...)
+		java, err := engines.JavaHome(t.Context(), engines.CassandraVersion, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(java, "bin", "java"), append(append(args, "-cp", classPath, "org.apache.cassandra.tools."+tool[0]), tool[1:]...)...)
 		cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-javaagent:"+mustJar(t)+"=/does/not/exist -Xlog:class+load:file="+classes)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

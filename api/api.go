@@ -170,6 +170,8 @@ type Deps struct {
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
+	// Warning returns what an operator should know of the store although it is ready, or ""; nil: nothing ever.
+	Warning func(context.Context) string
 
 	// Series knows which series there are; nil: there are no endpoints for them.
 	Series Series

@@ -23,6 +23,8 @@ type readyAnswer struct {
 	Store  string `json:"store"`  // "ok" or what is wrong
 	Recent string `json:"recent"` // the same, or "off"
 	Series string `json:"series"` // "ok", "off", or what the index of series lacks
+
+	Warning string `json:"warning,omitempty"` // what an operator should know although the server is ready
 }
 
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,9 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 	if s.deps.SeriesState != nil {
 		a.Series = s.deps.SeriesState()
 	}
-	a.Ready = a.Store == "ok"
+	if a.Ready = a.Store == "ok"; a.Ready && s.deps.Warning != nil {
+		a.Warning = s.deps.Warning(ctx)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if !a.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)

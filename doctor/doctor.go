@@ -55,7 +55,7 @@ type Report struct {
 	Present bool   `json:"present"`
 	Remove  string `json:"remove,omitempty"` // how to take it out again
 
-	redis bool // of a Redis, which has no line
+	noLine bool // of an engine, to which nothing is added
 }
 
 // node is what the checks learn and tell each other.
@@ -107,7 +107,7 @@ func (r *Report) Write(w io.Writer) error {
 			fmt.Fprintf(w, "%18s → %s\n", "", c.Remedy)
 		}
 	}
-	if r.redis {
+	if r.noLine {
 		return nil
 	}
 	if r.Line == "" {

@@ -18,7 +18,7 @@ const redisTimeout = 10 * time.Second
 func ExamineRedis(ctx context.Context, address, username, password string) *Report {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	r := &Report{OK: true, redis: true}
+	r := &Report{OK: true, noLine: true}
 	say := func(name string, s Status, message, remedy string) {
 		r.Results = append(r.Results, Result{Name: name, Status: s, Message: message, Remedy: remedy})
 		r.OK = r.OK && s != Fail

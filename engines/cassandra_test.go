@@ -102,12 +102,6 @@ func TestCassandraThatCannotStart(t *testing.T) {
 		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), JVMArgs: []string{"-javaagent:/nowhere/agent.jar=x"}})
 		oneSentence(t, err, "/nowhere/agent.jar", "make build")
 	})
-	t.Run("no Java", func(t *testing.T) {
-		t.Setenv("JAVA_HOME", "")
-		t.Setenv("PATH", "")
-		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir()})
-		oneSentence(t, err, "openjdk-17")
-	})
 }
 
 // Two nodes on one machine see each other, as tests of clusters need it.

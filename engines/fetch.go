@@ -52,10 +52,13 @@ func bundles() []bundle {
 // checked remembers the directories this process has compared with their lock.
 var checked sync.Map
 
-// Fetch makes the Cassandra and the Kafka of make up ready to start: each is fetched unless it is in the cache, and checked against its
-// lock. Starting one does the same; calling Fetch first lets a person see the progress. progress, which may be nil, takes
-// short lines for a person.
+// Fetch makes the Cassandra and the Kafka of make up ready to start, and their Java where the one found is another: each is fetched unless
+// it is in the cache, and checked against its lock. Starting one does the same; calling Fetch first lets a person see the
+// progress. progress, which may be nil, takes short lines for a person.
 func Fetch(ctx context.Context, progress func(string)) error {
+	if _, err := JavaHome(ctx, CassandraVersion, progress); err != nil {
+		return err
+	}
 	for _, b := range bundles() {
 		if _, err := b.fetch(ctx, progress); err != nil {
 			return err
@@ -215,14 +218,18 @@ func Relock(ctx context.Context, progress func(string)) (map[string]string, erro
 			return nil, err
 		}
 	}
-	dir, err := os.MkdirTemp("", "ringwatch-relock-")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a directory to fetch into: %w", err)
+	for _, r := range javaRuntimes() {
+		dir, err := os.MkdirTemp("", "ringwatch-relock-")
+		if err != nil {
+			return nil, fmt.Errorf("cannot make a directory to fetch into: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		if err := r.download(ctx, dir, progress); err != nil {
+			return nil, err
+		}
+		if locks[r.file], err = lockOfWheel(dir); err != nil {
+			return nil, err
+		}
 	}
-	defer os.RemoveAll(dir)
-	if err := downloadJava11(ctx, dir, progress); err != nil {
-		return nil, err
-	}
-	locks["java11.lock"], err = lockOfWheel(dir)
-	return locks, err
+	return locks, nil
 }

@@ -30,7 +30,7 @@ type KafkaConfig struct {
 	JVMArgs []string          // more JVM arguments; they win over the defaults
 	Extra   map[string]string // more keys of server.properties; they win over the defaults
 
-	JavaHome string // another Java than JAVA_HOME's or PATH's
+	JavaHome string // another Java than JavaHome's for the default Cassandra
 	Log      string // Dir/kafka.log by default
 
 	Detached bool                 // see ProcessConfig
@@ -67,6 +67,11 @@ func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.JavaHome == "" {
+		if c.JavaHome, err = JavaHome(ctx, CassandraVersion, c.Progress); err != nil {
+			return nil, err
+		}
+	}
 	fixed := c.Port != 0 && c.ControllerPort != 0
 	return startOnFreePorts(fixed, func() (*Kafka, error) { return startKafka(ctx, c, classPath) })
 }
@@ -80,10 +85,7 @@ func startKafka(ctx context.Context, c KafkaConfig, classPath string) (*Kafka, e
 	if err := hold.take(c.ListenAddress, &c.ControllerPort, "Kafka's controller"); err != nil {
 		return nil, err
 	}
-	java, err := javaProgram(c.JavaHome)
-	if err != nil {
-		return nil, err
-	}
+	java := filepath.Join(c.JavaHome, "bin", "java")
 	if err := c.writeFiles(); err != nil {
 		return nil, err
 	}
@@ -100,8 +102,8 @@ func startKafka(ctx context.Context, c KafkaConfig, classPath string) (*Kafka, e
 			Detached: c.Detached, Started: c.Started,
 		})
 	}
-	broker.proc, err = startReady(ctx, broker.name, broker.launch, broker.probe)
-	if err != nil {
+	var err error
+	if broker.proc, err = startReady(ctx, broker.name, broker.launch, broker.probe); err != nil {
 		return nil, err
 	}
 	return broker, nil

@@ -45,12 +45,12 @@ func otherCassandras() []bundle {
 	}
 }
 
-// FetchCassandra makes one version of Cassandra ready to start, with its Java where it needs another than the engines'. See Fetch.
+// FetchCassandra makes one version of Cassandra ready to start, with its Java where the one found is another. See Fetch.
 func FetchCassandra(ctx context.Context, version string, progress func(string)) error {
 	if _, err := cassandraJars(ctx, version, progress); err != nil {
 		return err
 	}
-	_, err := javaHomeFor(ctx, version, progress)
+	_, err := JavaHome(ctx, version, progress)
 	return err
 }
 
@@ -70,8 +70,10 @@ func needsJava11(version string) bool { return strings.HasPrefix(version, "4.") 
 // fitSettings turns cassandra.yaml's settings of 5.0 into those of another version.
 func fitSettings(version string, settings map[string]any) {
 	if strings.HasPrefix(version, "4.0.") {
-		delete(settings, "commitlog_sync_period") // durations with a unit came with 4.1
-		settings["commitlog_sync_period_in_ms"] = 10_000
+		if _, set := settings["commitlog_sync_group_window"]; set { // durations with a unit came with 4.1
+			delete(settings, "commitlog_sync_group_window")
+			settings["commitlog_sync_group_window_in_ms"] = groupWindow.Milliseconds()
+		}
 	}
 }
 

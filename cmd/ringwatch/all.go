@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,7 @@ type process struct {
 	log     *slog.Logger
 
 	from        time.Time                   // where the store role walks back to; zero: nowhere
-	database    *store.Store                // once a role has opened it
+	database    atomic.Pointer[store.Store] // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
 	throttle    *throttle.Throttle // once a role has asked for it
@@ -44,6 +45,15 @@ type process struct {
 
 // start loads the configuration and waits for the engines that the caller picks from it.
 func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) []engine) (*process, error) {
+	p, err := f.prepare(role)
+	if err != nil {
+		return nil, err
+	}
+	return p, reach(ctx, p.log, f.Wait, pick(p.config)...)
+}
+
+// prepare loads the configuration and waits for nothing.
+func (f *roleFlags) prepare(role string) (*process, error) {
 	c, registry, err := f.load()
 	if err != nil {
 		return nil, err
@@ -53,7 +63,7 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config)
-	return p, reach(ctx, p.log, f.Wait, pick(c)...)
+	return p, nil
 }
 
 // clock is what the roles take for now; tests let time leap.
@@ -89,13 +99,40 @@ func beside(ctx context.Context, parts []part, f func(context.Context) error) er
 
 type allCmd struct{ roleFlags }
 
+// Run serves ingest as soon as Kafka is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
+// cannot be reached in time is named at once.
 func (c *allCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "all", func(c *config) []engine { return []engine{c.kafka(), c.cassandra(), c.redis()} })
+	p, err := c.prepare("all")
 	if err != nil {
 		return err
 	}
+	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
+	first := needed[0]
+	all := make(chan error, 1)
+	reaching, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { all <- reach(reaching, p.log, c.Wait, needed...) }()
+	patient, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	if err := first.reach(patient, slog.New(slog.DiscardHandler)); err != nil { // the other one says it
+		return <-all
+	}
+	ingest, err := p.ingestParts(ctx)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(ingest, func(ctx context.Context) error {
+		if err := <-all; err != nil {
+			return err
+		}
+		return p.beyondIngest(ctx)
+	})...)
+}
+
+// beyondIngest wires and runs what needs Cassandra.
+func (p *process) beyondIngest(ctx context.Context) error {
 	var parts []part
-	for _, role := range []func(context.Context) ([]part, error){p.ingestParts, p.storeParts, p.recentParts, p.apiParts} {
+	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts, p.apiParts} {
 		more, err := role(ctx)
 		if err != nil {
 			return err
@@ -106,7 +143,7 @@ func (c *allCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, append(parts, keys...)...)
+	return together(ctx, append(parts, keys...)...)
 }
 
 // keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in the background: what the configuration has is enough to start with.
@@ -114,7 +151,7 @@ func (p *process) keyParts() ([]part, error) {
 	if !p.Keys.Stored {
 		return nil, nil
 	}
-	if p.database != nil {
+	if p.database.Load() != nil {
 		return []part{p.keyring.Run}, nil
 	}
 	p.Cassandra.Log = p.log
@@ -122,7 +159,7 @@ func (p *process) keyParts() ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.database = db
+	p.database.Store(db)
 	return []part{p.keyring.Run, func(ctx context.Context) error {
 		defer db.Close()
 		if err := db.Connect(ctx); err != nil && ctx.Err() == nil {
@@ -135,8 +172,9 @@ func (p *process) keyParts() ([]part, error) {
 
 // readKeys is what the keyring reads with.
 func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
-	if p.database == nil {
+	db := p.database.Load()
+	if db == nil {
 		return nil, store.ErrNotConnected
 	}
-	return storedKeys(ctx, p.database)
+	return storedKeys(ctx, db)
 }

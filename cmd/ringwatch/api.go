@@ -75,6 +75,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
 		Behind:      behind(db),
+		Warning:     db.Warning,
 		Lookup:      lookup,
 		Work:        apiWork(held),
 		Recent:      reader,

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
+	"time"
 
 	"github.com/ringwatch/ringwatch/doctor"
+	"github.com/ringwatch/ringwatch/store"
 )
 
 type doctorCmd struct {
@@ -17,13 +20,15 @@ type doctorCmd struct {
 	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib; found like --cassandra-conf." type:"path"`
 	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME, the running Cassandra's, or the PATH's." type:"path"`
 	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
+	Cassandra     string `help:"Check the Cassandra that keeps the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
+	Keyspace      string `help:"With --cassandra: the configuration's cassandra.keyspace." default:"ringwatch"`
 	JSON          bool   `name:"json" help:"Print JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
 	return "Checks a node before it is restarted with the agent, prints the one line to add to Cassandra's options and how to remove it again. " +
-		"With --redis it checks a Redis against docs/REDIS.md. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+		"With --redis it checks a Redis against docs/REDIS.md, with --cassandra whether the Cassandra that keeps the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
 		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml"
 }
 
@@ -37,7 +42,43 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 	if c.Redis != "" {
 		return c.print(out, doctor.ExamineRedis(ctx, c.Redis, os.Getenv("RINGWATCH_REDIS_USERNAME"), os.Getenv("RINGWATCH_REDIS_PASSWORD")))
 	}
+	if c.Cassandra != "" {
+		found, err := c.cassandra(ctx)
+		if err != nil {
+			return usageError{err}
+		}
+		return c.print(out, doctor.ReportCassandra(found))
+	}
 	return c.print(out, doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome}))
+}
+
+// cassandraTimeout bounds all questions to Cassandra.
+const cassandraTimeout = 20 * time.Second
+
+// cassandra asks the Cassandra that keeps the frames. The error is about what was typed.
+func (c *doctorCmd) cassandra(ctx context.Context) (doctor.Cassandra, error) {
+	found := doctor.Cassandra{Address: c.Cassandra, Keyspace: c.Keyspace}
+	config := store.DefaultConfig()
+	config.Hosts, config.Keyspace = []string{c.Cassandra}, c.Keyspace
+	config.Username, config.Password = os.Getenv("RINGWATCH_CASSANDRA_USERNAME"), os.Getenv("RINGWATCH_CASSANDRA_PASSWORD")
+	config.Log = slog.New(slog.DiscardHandler) // what it cannot do stands in the report
+	db, err := store.New(config, nil)
+	if err != nil {
+		return found, err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(ctx, cassandraTimeout)
+	defer cancel()
+	if found.Away = db.Connect(ctx); found.Away != nil {
+		return found, nil
+	}
+	log, err := db.CommitLog(ctx)
+	found.Hidden, found.Replicas, found.Sync = err, log.Replicas, log.Sync
+	if log.Replicas == 0 {
+		log.Replicas = config.ReplicationFactor // that is what it gets
+	}
+	found.Risk, found.Remedy = log.Risk(), store.CommitLogRemedy
+	return found, nil
 }
 
 func (c *doctorCmd) print(out io.Writer, report *doctor.Report) error {

@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics.
-func (p *process) ops(c consumerConfig, ready func(context.Context) error) (part, error) {
+// ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics. What warning, which may be nil, returns
+// stands below "ready": the role works all the same.
+func (p *process) ops(c consumerConfig, ready func(context.Context) error, warning func(context.Context) string) (part, error) {
 	if c.Listen == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}
@@ -33,6 +34,12 @@ func (p *process) ops(c consumerConfig, ready func(context.Context) error) (part
 			return
 		}
 		fmt.Fprintln(w, "ready")
+		if warning == nil {
+			return
+		}
+		if text := warning(r.Context()); text != "" {
+			fmt.Fprintln(w, "warning: "+text)
+		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}

@@ -34,7 +34,7 @@ func TestOps(t *testing.T) {
 				return errors.New("not yet")
 			}
 			return nil
-		})
+		}, func(context.Context) string { return "it may rain" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,13 +59,17 @@ func TestOps(t *testing.T) {
 		if answer, err := client.Get(scheme + "://" + address + "/-/ready"); err != nil || answer.StatusCode != 200 {
 			t.Error(scheme, answer, err)
 		} else {
+			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
+			if err != nil || string(body) != "ready\nwarning: it may rain\n" {
+				t.Errorf("%s: ready says %q %v", scheme, body, err)
+			}
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(scheme, err)
 		}
-		if _, err := p.ops(consumerConfig{Listen: address, TLS: front.TLS{CertFile: "none", KeyFile: "none"}}, nil); err == nil {
+		if _, err := p.ops(consumerConfig{Listen: address, TLS: front.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
 			t.Error("a certificate that is not there is taken")
 		}
 	}

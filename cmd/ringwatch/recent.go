@@ -25,7 +25,7 @@ func (c *recentCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := p.ops(p.Recent, p.recentReady)
+	ops, err := p.ops(p.Recent, p.recentReady, nil)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.from = from
-	ops, err := p.ops(p.Store, p.storeState.ready) // at once: making the topic and the tables may have to wait
+	ops, err := p.ops(p.Store, p.storeState.ready, p.storeState.warning) // at once: making the topic and the tables may have to wait
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,13 @@ func (s *storeState) ready(ctx context.Context) error {
 		}
 	}
 	return errors.New("store: the role is starting")
+}
+
+func (s *storeState) warning(ctx context.Context) string {
+	if db := s.store.Load(); db != nil {
+		return db.Warning(ctx)
+	}
+	return ""
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
@@ -103,8 +110,8 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 
 // openStore connects once per process and sees to the tables.
 func (p *process) openStore(ctx context.Context) (*store.Store, error) {
-	if p.database != nil {
-		return p.database, nil
+	if db := p.database.Load(); db != nil {
+		return db, nil
 	}
 	db, err := p.connectStore(ctx)
 	if err != nil {
@@ -115,7 +122,8 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 		db.Close()
 		return nil, err
 	}
-	p.database = db
+	db.Warning(ctx) // it says so itself
+	p.database.Store(db)
 	return db, nil
 }
 

@@ -97,15 +97,9 @@ func (a answerCheck) hostID() (string, error) {
 	return id.String(), nil
 }
 
-// once returns nil when the API lists the node and answers its metrics with values.
+// once returns nil when the API answers the node's metrics with values and lists the node. Metrics come first: a node that is asked for by its id is looked for
+// anew, while a list without it is remembered for seconds.
 func (a answerCheck) once(ctx context.Context, host string) error {
-	nodes, err := a.get(ctx, a.set.apiURL()+"/v1/nodes")
-	if err != nil {
-		return err
-	}
-	if !strings.Contains(string(nodes), host) {
-		return fmt.Errorf("the API does not list node %s yet", host)
-	}
 	metrics, err := a.get(ctx, metricsURL(a.set, host))
 	if err != nil {
 		return err
@@ -116,6 +110,13 @@ func (a answerCheck) once(ctx context.Context, host string) error {
 	}
 	if !hasValues(answer) {
 		return fmt.Errorf("the API has no values of %s yet", shownMetric)
+	}
+	nodes, err := a.get(ctx, a.set.apiURL()+"/v1/nodes")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(nodes), host) {
+		return fmt.Errorf("the API does not list node %s yet", host)
 	}
 	return nil
 }

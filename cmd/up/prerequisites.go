@@ -19,7 +19,7 @@ import (
 // needed to get this far.
 func checkTools(ctx context.Context, progress func(string)) error {
 	var missing []error
-	if err := engines.CheckJava(ctx); err != nil {
+	if err := engines.CanFetchJava(ctx); err != nil {
 		missing = append(missing, err)
 	}
 	if _, err := exec.LookPath("mvn"); err != nil {

@@ -96,7 +96,7 @@ func services(st *state, set settings) []service {
 		memory: 512 * mebi,
 		start: func(_ context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartProcess(engines.ProcessConfig{
-				Name: "ringwatch", Path: st.binary(), Args: []string{"all", "--config", st.path("ringwatch.yaml")},
+				Name: "ringwatch", Path: st.binary(), Args: []string{"all", "--config", st.path("ringwatch.yaml"), "--wait", engines.StartTimeout.String()},
 				Dir: st.checkout, Log: st.log("ringwatch"), Detached: !st.attached, Started: started,
 			})
 			return err

@@ -22,7 +22,7 @@ type upCmd struct {
 
 // Run starts what does not run yet:
 //
-//	tools, memory, ports → fetch → Redis │ Kafka │ Cassandra+agent → ringwatch all → metrics come back → say where
+//	tools, memory, ports → fetch → Redis │ Kafka │ Cassandra+agent │ ringwatch all → metrics come back → say where
 //
 // Whatever fails, what this run started is stopped again; what ran before is left running.
 func (c *upCmd) Run(ctx context.Context, st *state) error {
@@ -94,7 +94,8 @@ type launch struct {
 	started map[string]bool // by name
 }
 
-// bringUp starts the engines side by side, then ringwatch, and returns Cassandra's host id once its metrics are answered.
+// bringUp starts the engines and ringwatch side by side, and returns Cassandra's host id once its metrics are answered. ringwatch waits for the engines
+// itself: its ingest is there before the agent's first frame, which else comes again later and later.
 func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key string) (host string, err error) {
 	isStarting := map[string]bool{}
 	for _, s := range starting {
@@ -102,20 +103,15 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key 
 	}
 	side, sideCtx := errgroup.WithContext(ctx)
 	for _, s := range l.all {
-		if s.engine {
+		switch {
+		case s.engine:
 			side.Go(func() error { return l.ensure(sideCtx, s, isStarting[s.name]) })
+		case isStarting[s.name]:
+			side.Go(func() error { l.say.line("starting " + s.title); return l.start(sideCtx, s) })
 		}
 	}
 	if err := side.Wait(); err != nil {
 		return "", err
-	}
-	for _, s := range l.all {
-		if !s.engine && isStarting[s.name] {
-			if err := l.start(ctx, s); err != nil {
-				return "", err
-			}
-			l.say.line("ringwatch is started")
-		}
 	}
 	if c.Settings.EnginesOnly {
 		return "", nil

@@ -28,6 +28,10 @@ final class CassandraProcess implements AutoCloseable {
 
     /** @param agentYaml the agent's configuration */
     CassandraProcess(List<String> agentYaml) throws Exception {
+        if (Runtime.version().feature() != 17) {
+            throw new IllegalStateException("Cassandra 5.0 runs on Java 17 and this is " + Runtime.version()
+                    + ": set RINGWATCH_JAVA17=$(go run ./engines/javahome), as make test does");
+        }
         directory = Files.createTempDirectory("ringwatch-agent-test");
         log = directory.resolve("out.log");
         Path yaml = directory.resolve("cassandra.yaml");
@@ -35,7 +39,7 @@ final class CassandraProcess implements AutoCloseable {
         Files.write(yaml, Arrays.asList(
                 "cluster_name: agent-test", "num_tokens: 4",
                 "partitioner: org.apache.cassandra.dht.Murmur3Partitioner",
-                "commitlog_sync: periodic", "commitlog_sync_period: 10000ms", "endpoint_snitch: SimpleSnitch",
+                "commitlog_sync: group", "commitlog_sync_group_window: 2ms", "endpoint_snitch: SimpleSnitch",
                 "listen_address: 127.0.0.1", "rpc_address: 127.0.0.1", "auto_snapshot: false",
                 "storage_port: " + storagePort, "native_transport_port: " + nativePort,
                 "seed_provider:", "  - class_name: org.apache.cassandra.locator.SimpleSeedProvider",
