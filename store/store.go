@@ -46,7 +46,7 @@ type Store struct {
 	cutovers cutoverCache
 	progress progressCache
 	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
-	warning  warning // how acknowledged frames can be lost
+	warning  warning                       // how acknowledged frames can be lost
 
 	pace         *pace                                       // of closing windows
 	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
