@@ -43,6 +43,7 @@ func testConfig(t *testing.T, broker *engines.Kafka) Config {
 	c.Brokers = []string{broker.Addr()}
 	c.Topic = fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano()) // a test that runs again begins anew
 	c.Partitions = 4
+	c.PublishTimeout = time.Minute // a crowded machine is no outage
 	return c
 }
 
