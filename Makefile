@@ -6,8 +6,10 @@ SHELL := /bin/bash
 JAR := agent/target/ringwatch-agent.jar
 AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null)
 
-# Counts the packages of a long first build instead of printing each; passes on everything else.
-COUNT := awk '/^[^ :\#]+$$/ {if (++n % 50 == 0) {print "  " n " packages"; fflush()} next} {print; fflush()}'
+# Count the packages of a long first build, and the files that Maven fetches, instead of printing each: a line every three seconds at most.
+# Maven calls what is odd in others' POMs an error, too; ours come before it builds, or after it has failed.
+COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
+FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
 .PHONY: help prerequisites build bin/ringwatch bin/up up down clean-data status test test-full bench
 
@@ -28,7 +30,7 @@ bin/up:
 
 $(JAR): $(AGENT_SOURCES)
 	@echo "building $@"
-	@cd agent && mvn -q -B package -DskipTests
+	@cd agent && mvn -B package -DskipTests 2>&1 | $(FILES)
 	@touch $@
 
 up: build bin/up ## start everything with a monitored Cassandra and say where; settings: bin/up up --help

@@ -58,7 +58,7 @@ func TestPeriodicIsSaid(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if err := (&doctorCmd{Cassandra: "no:such:address", Keyspace: "ringwatch"}).run(t.Context(), &out); !errors.As(err, new(usageError)) {
+	if err := (&doctorCmd{Cassandra: "127.0.0.1:0", Keyspace: "ringwatch"}).run(t.Context(), &out); !errors.As(err, new(usageError)) {
 		t.Errorf("a wrong address is %v", err)
 	}
 }
