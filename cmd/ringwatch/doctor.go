@@ -43,12 +43,12 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 func (c *doctorCmd) print(out io.Writer, report *doctor.Report) error {
 	var err error
 	if c.JSON {
-		encoder := json.NewEncoder(out)
+		encoder := json.NewEncoder(plainWriter{out})
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
 	} else {
-		err = report.Write(out)
+		err = report.Write(plainWriter{out})
 	}
 	if err == nil && !report.OK {
 		err = errUnwell
