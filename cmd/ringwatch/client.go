@@ -167,7 +167,7 @@ func (c *client) exchange(ctx context.Context, method, path string, content io.R
 			Error struct{ Message, Field string }
 		}
 		if json.Unmarshal(body, &refusal) != nil || refusal.Error.Message == "" {
-			return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, response.Status)
+			return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, plain(response.Status))
 		}
 		return nil, nil, errors.New(plain(refusal.Error.Message))
 	}
@@ -184,14 +184,4 @@ func (c *client) ask(ctx context.Context, path string, query url.Values, into an
 		return fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
 	}
 	return nil
-}
-
-// plain takes control characters out of text that comes from elsewhere, so that it cannot steer the terminal.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '�'
-		}
-		return r
-	}, text)
 }

@@ -27,6 +27,12 @@ const testKey = "rw_test0000000000000000"
 // environment to it.
 func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
+	return serveNodes(t, []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7), frametest.New("prod", 3, 7)}, change...)
+}
+
+// serveNodes serves nodes of which the third is silent.
+func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Config)) []*frametest.Node {
+	t.Helper()
 	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -58,10 +64,7 @@ func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 			t.Error(err)
 		}
 	})
-	var nodes []*frametest.Node
-	for i := range uint64(3) {
-		n := frametest.New("prod", i+1, 7)
-		nodes = append(nodes, n)
+	for i, n := range nodes {
 		end := now
 		if i == 2 {
 			end = now.Add(-2 * time.Minute)

@@ -84,12 +84,12 @@ func (c *doctorCmd) cassandra(ctx context.Context) (doctor.Cassandra, error) {
 func (c *doctorCmd) print(out io.Writer, report *doctor.Report) error {
 	var err error
 	if c.JSON {
-		encoder := json.NewEncoder(out)
+		encoder := json.NewEncoder(plainWriter{out})
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(report)
 	} else {
-		err = report.Write(out)
+		err = report.Write(plainWriter{out})
 	}
 	if err == nil && !report.OK {
 		err = errUnwell

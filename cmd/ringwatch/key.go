@@ -145,7 +145,7 @@ func newKeyInfo(k *account.StoredKey) keyInfo {
 }
 
 func printKeyJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
+	e := json.NewEncoder(plainWriter{out})
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -59,9 +59,9 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 		s := &series[i]
 		for _, v := range s.Values {
 			if v.Count != "" {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.name(), v.Count, human(number(v.P50), s.Unit), human(number(v.P99), s.Unit), s.Unit)
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.name(), plain(v.Count), human(number(v.P50), s.Unit), human(number(v.P99), s.Unit), plain(s.Unit))
 			} else {
-				fmt.Fprintf(t, "%s\t%s\t\t\t%s\n", s.name(), plain(v.Value), s.Unit)
+				fmt.Fprintf(t, "%s\t%s\t\t\t%s\n", s.name(), plain(v.Value), plain(s.Unit))
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (m *liveModel) View() tea.View {
 	lines := []string{strings.TrimSpace(m.shown.title + "   q quits"), ""}
 	switch {
 	case m.err != nil:
-		lines[1] = "What follows is old: " + m.err.Error()
+		lines[1] = "What follows is old: " + plain(m.err.Error())
 	case m.shown == screen{}:
 		lines[1] = "asking " + m.where
 	}

@@ -87,7 +87,7 @@ func (c *lookupCmd) run(ctx context.Context, in io.Reader, out io.Writer) error 
 		failed += answer.Failed
 		if !c.JSON {
 			results = append(results, answer.Results...)
-		} else if _, err := out.Write(body); err != nil {
+		} else if _, err := out.Write(plainJSON(body)); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func TestLookupCommand(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	expect(t, out, `^KEY +id +name +tags$`, `^17 +17 +spoon.\[2J +\["a","b"\]$`, `^99 +not found$`, `^18 +18 +null +\[\]$`, `^18 +18 +fork +null$`, `^\["x",1\] +1 +null$`)
+	expect(t, out, `^KEY +id +name +tags$`, `^17 +17 +spoon\\u001b\[2J +\["a","b"\]$`, `^99 +not found$`, `^18 +18 +null +\[\]$`, `^18 +18 +fork +null$`, `^\["x",1\] +1 +null$`)
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("a value steers the terminal: %q", out)
 	}

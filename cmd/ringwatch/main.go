@@ -80,10 +80,10 @@ func run(args []string) int {
 	case err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "ringwatch: %v\n", err)
+		fmt.Fprintf(os.Stderr, "ringwatch: %s\n", plainLines(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintf(os.Stderr, "ringwatch: %v\n", err)
+	fmt.Fprintf(os.Stderr, "ringwatch: %s\n", plainLines(err.Error()))
 	return exitFailed
 }
 

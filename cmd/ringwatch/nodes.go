@@ -55,13 +55,13 @@ func noNodes(out io.Writer) error {
 	return err
 }
 
-// printJSON prints an answer as it came.
+// printJSON prints an answer as it came, but for what a terminal would obey.
 func printJSON(ctx context.Context, out io.Writer, api *client, path string, query url.Values) error {
 	body, err := api.get(ctx, path, query)
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(body)
+	_, err = out.Write(plainJSON(body))
 	return err
 }
 

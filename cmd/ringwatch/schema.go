@@ -78,7 +78,7 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FROM\tUNTIL\tGENERATION\tDATA EXPIRES\tWRITTEN BY\tWRITTEN AT")
 	for _, r := range o.Ranges {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"), moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), r.By, moment(r.Written, "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"), moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), plain(r.By), moment(r.Written, "-"))
 	}
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "TABLE (%s)\tKEEPS\tDISK\tLARGEST PARTITION\n", p.Cassandra.Keyspace)

@@ -232,7 +232,7 @@ func plot(out io.Writer, curves []curve) error {
 func (c *curve) title() string {
 	title := c.payload.name()
 	if c.what != "" {
-		title += ", " + c.what
+		title += ", " + plain(c.what)
 	}
 	return title
 }
@@ -280,7 +280,7 @@ func (c *seriesCmd) table(out io.Writer, curves []curve) error {
 		if len(curves) == 1 {
 			heading = "VALUE"
 			if curves[0].what != "" {
-				heading = strings.ToUpper(curves[0].what)
+				heading = strings.ToUpper(plain(curves[0].what))
 			}
 		}
 		fmt.Fprintf(t, "\t%s", heading)
