@@ -102,13 +102,33 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key 
 		isStarting[s.name] = true
 	}
 	side, sideCtx := errgroup.WithContext(ctx)
+	// Until an engine's process is there its ports are held for it, and who connects to them is deceived.
+	launched := make(chan struct{}, len(starting))
+	engines := 0
 	for _, s := range l.all {
-		switch {
-		case s.engine:
-			side.Go(func() error { return l.ensure(sideCtx, s, isStarting[s.name]) })
-		case isStarting[s.name]:
-			side.Go(func() error { l.say.line("starting " + s.title); return l.start(sideCtx, s) })
+		if !s.engine {
+			continue
 		}
+		if isStarting[s.name] {
+			engines++
+		}
+		side.Go(func() error { return l.ensure(sideCtx, s, isStarting[s.name], launched) })
+	}
+	for _, s := range l.all {
+		if s.engine || !isStarting[s.name] {
+			continue
+		}
+		side.Go(func() error {
+			for range engines {
+				select {
+				case <-launched:
+				case <-sideCtx.Done():
+					return nil // the engine says why
+				}
+			}
+			l.say.line("starting " + s.title)
+			return l.start(sideCtx, s, nil)
+		})
 	}
 	if err := side.Wait(); err != nil {
 		return "", err
@@ -123,7 +143,11 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key 
 }
 
 // ensure starts a service and waits until it answers, or only waits when it runs already. One that ends meanwhile is started.
-func (l *launch) ensure(ctx context.Context, s service, start bool) error {
+// launched is told when a process that it was asked to start is there.
+func (l *launch) ensure(ctx context.Context, s service, start bool, launched chan<- struct{}) error {
+	if !start {
+		launched = nil // nobody waits for it
+	}
 	bounded, cancel := context.WithTimeout(ctx, engines.StartTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -147,15 +171,19 @@ func (l *launch) ensure(ctx context.Context, s service, start bool) error {
 		start = !runs
 	}
 	l.say.line("starting " + s.title)
-	if err := l.start(ctx, s); err != nil {
+	if err := l.start(ctx, s, launched); err != nil {
 		return err
 	}
 	l.say.line(s.title + " answers on " + s.addr)
 	return nil
 }
 
-func (l *launch) start(ctx context.Context, s service) error {
+func (l *launch) start(ctx context.Context, s service, launched chan<- struct{}) error {
 	return s.start(ctx, func(id engines.Identity) error {
+		select {
+		case launched <- struct{}{}:
+		default: // nil, or started again on its ports
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.started[s.name] = true
