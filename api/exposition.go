@@ -204,8 +204,8 @@ func (e *exposition) series(s *window.Series) {
 	switch m.Kind {
 	case frame.String:
 		name := "value"
-		if s.Labels.Has(name) {
-			name = "text"
+		for s.Labels.Has(name) { // an entity's own label of that name keeps it; as Prometheus makes room, the agent's /metrics does the same
+			name = "exported_" + name
 		}
 		e.line(s, "", name, []byte(s.Strings[0]), func(dst []byte) []byte { return append(dst, '1') })
 	case frame.Histogram, frame.GaugeHistogram:

@@ -13,7 +13,7 @@ import java.util.Map;
  *
  * <p>Every eighth of Cassandra's bounds is shown, and the last one: cumulative counts are exact at those, and 17 lines
  * are enough for what is a time series each. A histogram that has counted anything shows all of them: sums over
- * {@code le} need the same bounds from everyone. One that never has is its {@code +Inf}, {@code _sum} and {@code _count}.
+ * {@code le} need the same bounds from everyone. One that never has is not there, not even as zeros.
  */
 final class Lines {
     static final int BOUND_STEP = 8;
@@ -69,6 +69,9 @@ final class Lines {
             if (!source.without.isEmpty() && source.without.contains(source.template.labelValue(slot, 0))) {
                 continue;
             }
+            if (!family.type.isScalar() && family.type != Family.Type.SUMMARY && !counted(metric, slot)) {
+                continue;
+            }
             if (!headed) {
                 head(family);
             }
@@ -114,8 +117,7 @@ final class Lines {
         if (metric.kind == Kind.STRING) {
             out.add('{');
             comma(labels);
-            boolean taken = source.labels.stream().anyMatch(label -> label.name.equals("value"));
-            out.add(Text.label(taken ? "text" : "value", metric.text(slot)));
+            out.add(Text.label(textLabel(source), metric.text(slot)));
             out.add("} 1\n");
             return;
         }
@@ -128,19 +130,40 @@ final class Lines {
         out.add('\n');
     }
 
+    /** The label of a text: {@code value}, or what is free with {@code exported_} before it, as Prometheus makes room and the API does. */
+    private static String textLabel(Family.Source source) {
+        String name = "value";
+        for (int l = 0; l < source.labels.size(); l++) {
+            if (source.labels.get(l).name.equals(name)) {
+                name = "exported_" + name;
+                l = -1;
+            }
+        }
+        return name;
+    }
+
+    /** False of a histogram that has never counted: none of its lines is written, as in the API's text. */
+    private static boolean counted(Metric metric, int slot) {
+        long[] counts = metric.buckets(slot);
+        for (int b = 0; counts != null && b < counts.length; b++) {
+            if (counts[b] != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private void histogram(Family family, Metric metric, int slot, byte[] labels) {
         long[] counts = metric.buckets(slot);
         long total = 0;
-        if (counts != null) {
-            byte[][] shown = shown(metric.bounds);
-            for (int b = 0; b < shown.length; b++) {
-                total += counts[b];
-                if (shown[b] != null) {
-                    bucket(labels, shown[b], total);
-                }
+        byte[][] shown = shown(metric.bounds);
+        for (int b = 0; b < shown.length; b++) {
+            total += counts[b];
+            if (shown[b] != null) {
+                bucket(labels, shown[b], total);
             }
-            total += counts[shown.length];
         }
+        total += counts[shown.length];
         bucket(labels, INFINITE, total);
         if (metric.hasSum) {
             out.add(name);

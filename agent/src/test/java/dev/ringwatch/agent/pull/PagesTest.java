@@ -74,7 +74,10 @@ class PagesTest {
         } else if (metric.bounds != null) {
             long[] counts = metric.buckets(slot);
             long total = 0;
-            for (int b = 0; counts != null && b < counts.length; b++) {
+            if (counts == null || java.util.Arrays.stream(counts).allMatch(n -> n == 0)) {
+                return; // it has never counted
+            }
+            for (int b = 0; b < counts.length; b++) {
                 total += counts[b];
                 if (b < metric.bounds.size() && (b % 8 == 7 || b == metric.bounds.size() - 1)) {
                     Map<String, String> more = new HashMap<>(labels);
@@ -244,16 +247,12 @@ class PagesTest {
         version.setText(slot, "5.0.9");
         model.passed();
         String labels = "keyspace=\"ks\",table=\"a \\\"b\\\" \\\\ ü\"";
-        String silent = "keyspace=\"ks\",table=\"silent\"";
         String rest = "# HELP load1 Load1, by keyspace and table, as it is now.\n# TYPE load1 gauge\nload1{" + labels + "} -0.05\n"
                 + "# HELP latency_seconds Latency, by keyspace and table, in seconds, distribution since the start.\n# TYPE latency_seconds histogram\n%s"
                 + "latency_seconds_bucket{" + labels + ",le=\"1.5\"} 7\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"+Inf\"} 7\n"
                 + "latency_seconds_sum{" + labels + "} 1.234567\n"
                 + "latency_seconds_count{" + labels + "} 7\n"
-                + "latency_seconds_bucket{" + silent + ",le=\"+Inf\"} 0\n"
-                + "latency_seconds_sum{" + silent + "} 0\n"
-                + "latency_seconds_count{" + silent + "} 0\n"
                 + "# HELP version_info Version, by keyspace and table, as a label.\n# TYPE version_info gauge\nversion_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
         String reading = "# HELP reads Reads, by keyspace and table, as it is now.\n# TYPE reads gauge\nreads{" + labels + "} 4\n";
         Pages pages = pages(model, OURS, "c");
@@ -262,6 +261,23 @@ class PagesTest {
         // a gauge has the name that OpenMetrics would give the counter
         assertEquals("# HELP reads_total Reads, by keyspace and table, since the start.\n# TYPE reads_total unknown\nreads_total{" + labels
                 + "} 18446744073709551615\n" + reading + String.format(rest, "# UNIT latency_seconds seconds\n", "# EOF\n"), text(pages, true));
+    }
+
+    @Test
+    void textBesideLabelsOfItsName() throws Exception {
+        Model model = new Model();
+        Template one = model.add(new Template("one", "value", "text"));
+        Template two = model.add(new Template("two", "exported_value", "value"));
+        Metric first = one.add(Metric.scalar("one_info", Kind.STRING, "", 0));
+        Metric second = two.add(Metric.scalar("two_info", Kind.STRING, "", 0));
+        first.setText(one.addEntity(null, "a", "b"), "c");
+        second.setText(two.addEntity(null, "d", "e"), "f");
+        model.passed();
+        Pages pages = pages(model, OURS, "c");
+        for (boolean open : new boolean[] {false, true}) {
+            assertEquals(java.util.Set.of("one_info{exported_value=c, text=b, value=a}", "two_info{exported_exported_value=f, exported_value=d, value=e}"),
+                    StrictText.parse(text(pages, open), open).samples.keySet());
+        }
     }
 
     static Pages pages(Model model, List<Profile> profiles, String cluster) {
