@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,25 @@ func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	return serveNodes(t, []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7), frametest.New("prod", 3, 7)}, change...)
 }
 
+// behindSince is since when frames are on their way to the store of serve, in ms; 0: none are.
+var behindSince atomic.Int64
+
+// TestPartialIsSaid: who looks at values hears what they may lack, beside them.
+func TestPartialIsSaid(t *testing.T) {
+	nodes := serve(t)
+	for _, args := range [][]string{{"latest", nodes[0].ID.String()}, {"series", nodes[0].ID.String(), "node_load1", "--period", "10m"}} {
+		if code, out, errs := say(t, args...); code != 0 || out == "" || errs != "" {
+			t.Fatalf("%q: exit %d, %q", args, code, errs)
+		}
+		behindSince.Store(time.Now().Add(-time.Minute).UnixMilli())
+		code, out, errs := say(t, args...)
+		behindSince.Store(0)
+		if code != 0 || out == "" || !strings.HasPrefix(errs, "ringwatch: the answer may lack something: frames that were accepted since 20") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: exit %d, %q", args, code, errs)
+		}
+	}
+}
+
 // serveNodes serves nodes of which the third is silent.
 func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
@@ -47,6 +67,7 @@ func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Confi
 	}
 	server, err := api.New(c, api.Deps{
 		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, Rollups: store.Rollups, LastSeen: store.LastSeen, StoreReady: store.Ready,
+		Behind: func(context.Context, string, string) (int64, bool) { return behindSince.Load(), behindSince.Load() > 0 },
 		Lookup: apitest.Tables{"acme": {"shop.items": {
 			`"17"`: `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`, `"18"`: `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`, `["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
 		}}}.Read,

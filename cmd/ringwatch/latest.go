@@ -46,10 +46,11 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 	if c.JSON {
 		return printJSON(ctx, out, api, metricsPath(node.ID), query)
 	}
-	series, err := api.metrics(ctx, node.ID, query)
+	series, partial, err := api.metrics(ctx, node.ID, query)
 	if err != nil {
 		return err
 	}
+	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
 		return fmt.Errorf("%s has no such metrics: ringwatch latest %s shows all it has", plain(node.name()), plain(node.name()))
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math"
 	"net/url"
 	"regexp"
@@ -64,17 +66,26 @@ func (p *payload) name() string {
 	return plain(sb.String() + "}")
 }
 
-// metrics asks for a node's values.
-func (c *client) metrics(ctx context.Context, node string, query url.Values) ([]payload, error) {
-	var answers []struct{ Payload []payload }
+// metrics asks for a node's values. partial says in words what they may lack.
+func (c *client) metrics(ctx context.Context, node string, query url.Values) (all []payload, partial []string, err error) {
+	var answers []struct {
+		Payload []payload
+		Partial []string
+	}
 	if err := c.ask(ctx, metricsPath(node), query, &answers); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []payload
 	for _, a := range answers {
-		all = append(all, a.Payload...)
+		all, partial = append(all, a.Payload...), append(partial, a.Partial...)
 	}
-	return all, nil
+	return all, partial, nil
+}
+
+// warnPartial tells a person what an answer may lack, beside the answer.
+func warnPartial(out io.Writer, partial []string) {
+	for _, text := range partial {
+		fmt.Fprintln(out, "ringwatch: the answer may lack something:", plain(text))
+	}
 }
 
 func metricsPath(node string) string { return "/v1/nodes/" + url.PathEscape(node) + "/metrics" }

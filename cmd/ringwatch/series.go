@@ -66,10 +66,11 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 	if c.JSON {
 		return printJSON(ctx, out, api, metricsPath(node.ID), query)
 	}
-	series, err := api.metrics(ctx, node.ID, query)
+	series, partial, err := api.metrics(ctx, node.ID, query)
 	if err != nil {
 		return err
 	}
+	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
 		return fmt.Errorf("%s has no values of %s in the last %s: ringwatch latest %s shows what it has", plain(node.name()), c.Metric, c.Period, plain(node.name()))
 	}

@@ -100,7 +100,7 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 			}
 			// Two steps: the last value's interval is the last step.
 			step := max(topStep, 2*time.Duration(nodes[i].IntervalMS)*time.Millisecond)
-			series, err := c.metrics(ctx, nodes[i].ID, url.Values{
+			series, _, err := c.metrics(ctx, nodes[i].ID, url.Values{
 				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks}, "period": {model.Duration(2 * step).String()}, "step": {model.Duration(step).String()},
 			})
 			if err != nil {
