@@ -38,8 +38,12 @@ func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header,
 	}
 	err := s.exec(ctx, "INSERT INTO "+s.table(freshTable)+" (account, node, window, at, frame, key_at, received) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), received.UnixMilli())
-	if err != nil || !h.IsKey() {
+	if err != nil {
 		return err
+	}
+	if !h.IsKey() {
+		s.announceDelta(ctx, account, h, b)
+		return nil
 	}
 	return s.writeNode(ctx, account, h, b)
 }
@@ -55,8 +59,12 @@ func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, 
 	for _, fact := range f.Identity.Facts {
 		facts[fact.Name] = fact.Value
 	}
-	return s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
+	err = s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
 		account, h.Cluster, gocql.UUID(h.Node), f.Identity.Datacenter, f.Identity.Rack, facts, h.Interval, h.At, h.At*1000)
+	if err == nil {
+		s.announceKey(ctx, account, f, b)
+	}
+	return err
 }
 
 // freshFrames returns the frames of a window that are in fresh, newest first.

@@ -137,3 +137,61 @@ func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]bool {
 	}
 	return list
 }
+
+// TestNewSeriesAreFoundBeforeTheirWindowIsClosed: the dictionaries of a new node are there with its key
+// frame, and those of a new entity with the delta frame that brings it.
+func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	w := NewWriter(s)
+	n := windowtest.NewNode(seeded(t, 11))
+	extended := 0
+	var key []byte
+	for i := range int64(40) {
+		at := base + i*7_000
+		sent := n.Step(at, false)
+		c.millis.Store(at + announceAgain.Milliseconds()*i) // so that each delta frame is looked into
+		mustHandle(t, w, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+		if h := header(t, sent.Bytes); h.IsKey() {
+			key = sent.Bytes
+		} else {
+			if more, err := frame.Extends(sent.Bytes); err != nil || !more {
+				continue
+			}
+			extended++
+		}
+		ids, err := s.DictionariesWritten(t.Context(), "acme", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]bool{}
+		if err := s.ReadDictionaries(t.Context(), "acme", n.ID, ids, func(_ window.Hash, d *window.Dictionary) {
+			for _, row := range d.Rows {
+				of := map[string]string{}
+				for j, label := range d.Labels {
+					if row[j] != "" { // a series does not have it
+						of[label] = row[j]
+					}
+				}
+				for j := range d.Metrics {
+					known[d.Metrics[j].Name+labels.FromMap(of).String()] = true
+				}
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		built, _, err := window.Build(window.Node{}, [][]byte{key, sent.Bytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, series := range built.Latest() {
+			of := labels.NewBuilder(series.Labels).Del(labels.MetricName, "cluster", "datacenter", "rack", "node").Labels()
+			if !known[series.Metric.Name+of.String()] {
+				t.Fatalf("frame %d brought %s, and no dictionary has it", i, series.Labels)
+			}
+		}
+	}
+	if extended < 3 || number(s.metrics.Closed.WithLabelValues("written")) > 0 {
+		t.Errorf("%d delta frames brought entities, want some, and no window was to be closed", extended)
+	}
+}

@@ -43,10 +43,12 @@ type Store struct {
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 
-	cutovers cutoverCache
-	progress progressCache
-	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
-	warning  warning                       // how acknowledged frames can be lost
+	cutovers      cutoverCache
+	progress      progressCache
+	announcedKeys *bounded[nodeDay, uint64]     // dictionarySum of the last key frame whose dictionaries are written
+	announced     *bounded[windowID, time.Time] // when delta frames of a window were last looked into
+	marked        *bounded[windowID, time.Time] // windows that this process has marked as late, and when
+	warning       warning                       // how acknowledged frames can be lost
 
 	pace         *pace                                       // of closing windows
 	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
@@ -78,10 +80,12 @@ func New(c Config, m *Metrics) (*Store, error) {
 	}
 	return &Store{
 		config: c, metrics: m, log: c.Log, settleFor: settleFor,
-		pace:         newPace(m.ClosingAtOnce.Set),
-		written:      newBounded[writtenKey, []window.Hash](writtenBytes),
-		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
-		marked:       newBounded[windowID, time.Time](lateMarks),
+		pace:          newPace(m.ClosingAtOnce.Set),
+		written:       newBounded[writtenKey, []window.Hash](writtenBytes),
+		dictionaries:  newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
+		marked:        newBounded[windowID, time.Time](lateMarks),
+		announcedKeys: newBounded[nodeDay, uint64](announcedNodes),
+		announced:     newBounded[windowID, time.Time](announcedNodes),
 	}, nil
 }
 
