@@ -187,6 +187,7 @@ func (c CassandraConfig) settings() map[string]any {
 	if c.Extra["commitlog_sync"] == nil { // each way has keys of its own, and Cassandra refuses another's
 		s["commitlog_sync"] = "group"
 		s["commitlog_sync_group_window"] = groupWindow.String()
+		s["concurrent_writes"] = groupWriters
 	}
 	fitSettings(c.Version, s)
 	for key, value := range c.Extra {
@@ -197,7 +198,11 @@ func (c CassandraConfig) settings() map[string]any {
 
 // groupWindow is how long Cassandra gathers writes before it syncs its commit log and acknowledges them: what is acknowledged then
 // survives a crash, where the default (periodic) loses up to 10 s. See docs/RATIONALE.md for what it costs.
-const groupWindow = 2 * time.Millisecond
+const groupWindow = 10 * time.Millisecond
+
+// groupWriters is how many writes may wait for the commit log at once: each keeps a thread, and with Cassandra's 32 the next ones
+// wait for a second sync.
+const groupWriters = 128
 
 func (c CassandraConfig) javaArgs(classPath string) []string {
 	args := []string{"-Xms" + c.Heap, "-Xmx" + c.Heap}

@@ -20,7 +20,7 @@ type CommitLog struct {
 }
 
 // CommitLogRemedy is what to do about CommitLog.Risk.
-const CommitLogRemedy = "set commitlog_sync: group and commitlog_sync_group_window: 2ms in cassandra.yaml (4.0: commitlog_sync_group_window_in_ms: 2) and " +
+const CommitLogRemedy = "set commitlog_sync: group and commitlog_sync_group_window: 10ms in cassandra.yaml (4.0: commitlog_sync_group_window_in_ms: 10) and " +
 	"restart the node, or keep three replicas"
 
 // Risk says in a sentence how an acknowledged frame can be lost, or returns "". With several replicas it takes the crash of most of them at once.

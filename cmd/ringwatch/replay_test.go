@@ -27,6 +27,7 @@ import (
 )
 
 // tables returns the rows of all tables of a keyspace, as sorted JSON.
+// Two tables are left out, which say when frames were written and not what they say.
 func tables(t *testing.T, session *gocql.Session, keyspace string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -44,6 +45,8 @@ func tables(t *testing.T, session *gocql.Session, keyspace string) map[string][]
 	if err := names.Close(); err != nil {
 		t.Fatal(err)
 	}
+	delete(all, "late")
+	delete(all, "progress")
 	return all
 }
 
