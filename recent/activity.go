@@ -209,10 +209,10 @@ func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 		c.seen += len(state.view.nodes)
 		if f := state.view.fields(); len(f) > 0 {
 			fields[cluster] = f
-			state.proved = true
-		} else if state.proved || !state.asked { // a writer before us may have said something
+			state.quiet = false
+		} else if !state.quiet { // what we said, or a writer before us, holds no longer
 			gone = append(gone, cluster)
-			state.proved = false
+			state.quiet = true
 		}
 	}
 	c.mu.Unlock()

@@ -35,7 +35,7 @@ type warmth struct {
 	from, to  int64 // offsets; from -1: from Config.Keep ago
 	reading   bool  // what was behind is being read
 	view      *view // what the log says from some offset on up to next
-	proved    bool  // starts of its nodes may be in Redis
+	quiet     bool  // Redis has no starts of its nodes, neither ours nor an earlier writer's
 }
 
 // observe takes a record into the view of its cluster, whatever becomes of it.
@@ -186,9 +186,6 @@ func (w *Writer) refreshOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.tellStarts(ctx, ours); err != nil {
-		return err
-	}
 	behind := false
 	c.mu.Lock()
 	for i, cluster := range ours {
@@ -210,7 +207,7 @@ func (w *Writer) refreshOnce(ctx context.Context) error {
 		default:
 		}
 	}
-	return nil
+	return w.tellStarts(ctx, ours)
 }
 
 // catchUp reads again what is missing, a partition after the other.
