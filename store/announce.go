@@ -23,8 +23,12 @@ const (
 	// announceAgain is how often the frames of a node's window are looked into: each delta frame brings all
 	// that is new since its key frame once more.
 	announceAgain = 30 * time.Second
-	// announceBytes is how large a payload may be for that; what is larger is left to closing.
-	announceBytes = 4 << 20
+	// announceBytes is how large a payload may be for that, and announcesAtOnce how many frames are looked into
+	// at once. A payload of a MiB is that of a node of some 10,000 tables; built by somebody hostile it takes
+	// some 50 MB for a moment. What is larger, or comes while others are looked into, is left to the next frame
+	// or to closing.
+	announceBytes   = 1 << 20
+	announcesAtOnce = 4
 	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it looked; some
 	// 100 bytes each.
 	announcedNodes = 50_000
@@ -53,19 +57,25 @@ func (s *Store) announceDelta(ctx context.Context, account string, h *frame.Head
 	if more, err := frame.Extends(b); err != nil || !more {
 		return
 	}
-	s.announced.put(id, now, 1)
 	key, err := s.frameRow(ctx, "AND at = ?", account, gocql.UUID(h.Node), h.Window(), h.KeyAt())
 	if err != nil || !names(h, key) {
 		return
 	}
-	if k, _, err := frame.Parse(key); err == nil && k.RawLength+h.RawLength <= announceBytes {
-		s.announce(ctx, account, h.Node, key, b)
+	k, _, err := frame.Parse(key)
+	if err != nil || k.RawLength+h.RawLength > announceBytes || s.announce(ctx, account, h.Node, key, b) {
+		s.announced.put(id, now, 1)
 	}
 }
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra: what
 // fails is left to closing the window.
 func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, frames ...[]byte) bool {
+	select {
+	case s.announcing <- struct{}{}:
+		defer func() { <-s.announcing }()
+	default:
+		return false
+	}
 	w, _, err := window.Build(window.Node{Account: account, ID: node}, frames)
 	if err != nil {
 		return false

@@ -45,6 +45,7 @@ type Store struct {
 
 	cutovers      cutoverCache
 	progress      progressCache
+	announcing    chan struct{}                 // a place for each frame that announce looks into
 	announcedKeys *bounded[nodeDay, uint64]     // dictionarySum of the last key frame whose dictionaries are written
 	announced     *bounded[windowID, time.Time] // when delta frames of a window were last looked into
 	marked        *bounded[windowID, time.Time] // windows that this process has marked as late, and when
@@ -84,6 +85,7 @@ func New(c Config, m *Metrics) (*Store, error) {
 		written:       newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries:  newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 		marked:        newBounded[windowID, time.Time](lateMarks),
+		announcing:    make(chan struct{}, announcesAtOnce),
 		announcedKeys: newBounded[nodeDay, uint64](announcedNodes),
 		announced:     newBounded[windowID, time.Time](announcedNodes),
 	}, nil
