@@ -141,8 +141,8 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	return g.Wait()
 }
 
-// due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due: without the frame it would only have to be
-// closed again.
+// due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due, for without the frame it would only have to be
+// closed again; with all it is, because the frame may not come.
 func (w *Writer) due(now time.Time, all bool) []due {
 	grace := w.store.config.Grace
 	var list []due
@@ -152,7 +152,7 @@ func (w *Writer) due(now time.Time, all bool) []due {
 		if !all && o.last.After(at) {
 			at = o.last
 		}
-		if at = at.Add(grace); !o.closing && o.coming == 0 && !at.After(now) && !o.after.After(time.Now()) {
+		if at = at.Add(grace); !o.closing && (all || o.coming == 0) && !at.After(now) && !o.after.After(time.Now()) {
 			list = append(list, due{k, o, at, o.failed == 0})
 		}
 	}
