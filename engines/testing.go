@@ -104,7 +104,8 @@ func endWith(tb testing.TB, e *Engine) {
 func SharedCassandra(tb testing.TB) *Cassandra {
 	tb.Helper()
 	return sharedCassandra.get(tb, func(dir string) (*Cassandra, *Engine, error) {
-		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir})
+		// A table takes half a MB of heap, and package store makes a thousand: with 512 MB its Cassandra ended in the middle.
+		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir, Heap: "1G"})
 		if err != nil {
 			return nil, nil, err
 		}
