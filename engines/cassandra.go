@@ -31,6 +31,10 @@ type CassandraConfig struct {
 	Rack        string   // "rack1" by default
 	Seeds       []string // host:storage-port; the node itself by default
 
+	// GroupWindow is how long writes are gathered before the commit log is synced and they are acknowledged. 10 ms by default, which
+	// lets an idle node sleep; what writes one thing after the other wants less.
+	GroupWindow time.Duration
+
 	Heap    string         // a JVM size; "512M" by default, enough for tests
 	JVMArgs []string       // more JVM arguments, e.g. -javaagent:…; they win over the defaults
 	Env     []string       // more environment
@@ -93,6 +97,9 @@ func (c CassandraConfig) withDefaults() CassandraConfig {
 	setDefault(&c.Datacenter, "dc1")
 	setDefault(&c.Rack, "rack1")
 	setDefault(&c.Heap, "512M")
+	if c.GroupWindow == 0 {
+		c.GroupWindow = groupWindow
+	}
 	if c.Log == "" && c.Dir != "" {
 		c.Log = filepath.Join(c.Dir, "cassandra.log")
 	}
@@ -186,7 +193,7 @@ func (c CassandraConfig) settings() map[string]any {
 	}
 	if c.Extra["commitlog_sync"] == nil { // each way has keys of its own, and Cassandra refuses another's
 		s["commitlog_sync"] = "group"
-		s["commitlog_sync_group_window"] = groupWindow.String()
+		s["commitlog_sync_group_window"] = c.GroupWindow.String()
 		s["concurrent_writes"] = groupWriters
 	}
 	fitSettings(c.Version, s)

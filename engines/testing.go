@@ -22,11 +22,14 @@ func startTimeout() time.Duration {
 	return StartTimeout
 }
 
+// testWindow is GroupWindow in tests, which mostly write one thing after the other.
+const testWindow = 2 * time.Millisecond
+
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test ends. change may set more
 // than the directory.
 func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	tb.Helper()
-	c := CassandraConfig{Dir: tb.TempDir(), Progress: func(line string) { tb.Log(line) }}
+	c := CassandraConfig{Dir: tb.TempDir(), GroupWindow: testWindow, Progress: func(line string) { tb.Log(line) }}
 	for _, f := range change {
 		f(&c)
 	}
@@ -105,7 +108,7 @@ func SharedCassandra(tb testing.TB) *Cassandra {
 	tb.Helper()
 	return sharedCassandra.get(tb, func(dir string) (*Cassandra, *Engine, error) {
 		// A table takes half a MB of heap, and package store makes a thousand: with 512 MB its Cassandra ended in the middle.
-		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir, Heap: "1G"})
+		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir, Heap: "1G", GroupWindow: testWindow})
 		if err != nil {
 			return nil, nil, err
 		}

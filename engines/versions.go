@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The versions of Cassandra that CassandraConfig.Version may name, one of each line that the agent supports.
@@ -70,9 +71,9 @@ func needsJava11(version string) bool { return strings.HasPrefix(version, "4.") 
 // fitSettings turns cassandra.yaml's settings of 5.0 into those of another version.
 func fitSettings(version string, settings map[string]any) {
 	if strings.HasPrefix(version, "4.0.") {
-		if _, set := settings["commitlog_sync_group_window"]; set { // durations with a unit came with 4.1
+		if window, err := time.ParseDuration(fmt.Sprint(settings["commitlog_sync_group_window"])); err == nil { // durations with a unit came with 4.1
 			delete(settings, "commitlog_sync_group_window")
-			settings["commitlog_sync_group_window_in_ms"] = groupWindow.Milliseconds()
+			settings["commitlog_sync_group_window_in_ms"] = window.Milliseconds()
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	crashes      = 3
+	crashes      = 2
 	crashWriters = 64    // as many frames as the role store has in flight
 	crashFrames  = 2_000 // acknowledged in a life before it ends
 )
