@@ -220,6 +220,14 @@ func TestRolesInCassandra(t *testing.T) {
 				return err
 			}
 			want.Add(sent.Samples)
+			late := *header(t, sent.Bytes)
+			late.At -= rollup.Hour.Millis
+			if err := s.markLate(ctx, "acme", &late); err != nil {
+				return err
+			}
+		}
+		if err := s.WriteProgress(ctx, Progress{Partitions: 1, Through: map[int32]int64{0: base}}); err != nil {
+			return err
 		}
 		if err := s.CloseWindow(ctx, "acme", n.ID, base); err != nil {
 			return err
