@@ -119,13 +119,18 @@ func (b bundle) fetchInto(ctx context.Context, dir string, entries []lockEntry, 
 	return nil
 }
 
+// lockCache makes the cache and waits until no other process fetches into it.
+func lockCache(ctx context.Context, cache string, progress func(string)) (unlock func(), err error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
+	}
+	return lockFile(ctx, filepath.Join(cache, "flock"), func() { progress("waiting for another process that fetches engines") })
+}
+
 // fetchLocked fetches while no other process does: one is enough, and Maven's own cache takes one writer.
 func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
 	cache := filepath.Dir(dir)
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
-	}
-	unlock, err := lockFile(ctx, filepath.Join(cache, "flock"), func() { progress("waiting for another process that fetches engines") })
+	unlock, err := lockCache(ctx, cache, progress)
 	if err != nil {
 		return err
 	}

@@ -102,10 +102,7 @@ func (r javaRuntime) fetch(ctx context.Context, progress func(string)) (string, 
 // make fetches and unpacks beside dir and renames, so that dir is complete if it is there.
 func (r javaRuntime) make(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
 	cache := filepath.Dir(dir)
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
-	}
-	unlock, err := lockFile(ctx, filepath.Join(cache, "flock"), func() { progress("waiting for another process that fetches engines") })
+	unlock, err := lockCache(ctx, cache, progress)
 	if err != nil {
 		return err
 	}
