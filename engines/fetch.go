@@ -56,15 +56,13 @@ var checked sync.Map
 // it is in the cache, and checked against its lock. Starting one does the same; calling Fetch first lets a person see the
 // progress. progress, which may be nil, takes short lines for a person.
 func Fetch(ctx context.Context, progress func(string)) error {
-	if _, err := JavaHome(ctx, CassandraVersion, progress); err != nil {
-		return err
-	}
 	for _, b := range bundles() {
 		if _, err := b.fetch(ctx, progress); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := JavaHome(ctx, CassandraVersion, progress)
+	return err
 }
 
 // CacheDir returns where fetched engines are kept: RINGWATCH_ENGINES, or ringwatch/engines in the user's cache.
