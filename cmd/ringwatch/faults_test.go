@@ -184,6 +184,7 @@ func (f *faults) fault(t *testing.T, name string, begin, end func() error, says 
 		f.awaitUnready(t, says...)
 		eventually(t, "more tries", func(context.Context) error {
 			if now := f.retries(t); now < before+3 {
+				f.sendIfIdle(t)
 				return fmt.Errorf("%v tries", now-before)
 			}
 			return nil
@@ -229,6 +230,14 @@ func (f *faults) sendOne(t *testing.T, step int64) {
 	f.at += step
 }
 
+// sendIfIdle sends a frame of each node if all that was sent is written: it may have been before Cassandra noticed what is wrong with it, or by the other node at the next try.
+func (f *faults) sendIfIdle(t *testing.T) {
+	t.Helper()
+	if f.written(t) >= float64(f.published) {
+		f.sendOne(t, 10) // however often: in the end all windows must be over
+	}
+}
+
 // ready returns the role's own word: nil if it is ready.
 func (f *faults) ready(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+"/-/ready", nil)
@@ -256,10 +265,8 @@ func (f *faults) awaitUnready(t *testing.T, says ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the role to say one of %q", says), func(ctx context.Context) error {
 		switch err := f.ready(ctx); {
-		case err == nil: // all that was sent may have been written before Cassandra noticed what is wrong with it
-			if f.written(t) >= float64(f.published) {
-				f.sendOne(t, 10) // however often: in the end all windows must be over
-			}
+		case err == nil:
+			f.sendIfIdle(t)
 			return errors.New("it says that it is ready")
 		case !slices.ContainsFunc(says, func(s string) bool { return strings.Contains(err.Error(), s) }):
 			return err
