@@ -1,0 +1,304 @@
+// Package memory shares out what a process may take for work whose size others decide.
+//
+// Who does such work holds a Lease of a Budget and asks it before memory is taken: an account gets
+// its share and no more, so that one account's frames and questions make only that account wait.
+// Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's.
+//
+// What it promises: the sum of all leases never exceeds the budget, and an account's never exceeds
+// its share. What bites: leases count what their holders say. A holder that says less than it takes
+// is only caught by Limit.Near, which looks at what the process really has.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	// ErrTooLarge says that a piece of work needs more than an account may have at all: waiting does
+	// not help it.
+	ErrTooLarge = errors.New("memory: more than one account may take")
+	// ErrBusy says that the account's share, or the process's budget, is in use: later it may fit.
+	ErrBusy = errors.New("memory: what there is for this account is in use")
+)
+
+// Budget is what a process may take, shared among accounts. Its methods may be called from many
+// goroutines.
+type Budget struct {
+	total, share int64
+
+	mu       sync.Mutex
+	used     int64
+	accounts map[string]*account
+
+	refused *prometheus.CounterVec
+}
+
+// account is what one account holds and who waits for more, first come first served.
+type account struct {
+	used    int64
+	waiting []*waiter
+}
+
+type waiter struct {
+	bytes   int64
+	granted chan struct{}
+}
+
+// NewBudget returns a budget of total bytes, of which one account may have half, and registers its
+// metrics under a name such as "close"; reg may be nil.
+func NewBudget(name string, total int64, reg prometheus.Registerer) (*Budget, error) {
+	b := &Budget{total: total, share: total / 2, accounts: map[string]*account{}}
+	of := prometheus.Labels{"budget": name}
+	b.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ringwatch_memory_refused_total", ConstLabels: of,
+		Help: "Work that was refused memory, by reason: busy (later it may fit) or too_large (never).",
+	}, []string{"reason"})
+	b.refused.WithLabelValues("busy")
+	b.refused.WithLabelValues("too_large")
+	if reg == nil {
+		return b, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		b.refused,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_budget_bytes", ConstLabels: of, Help: "What work of a kind may take at once; one account may have half."}, func() float64 { return float64(b.total) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_leased_bytes", ConstLabels: of, Help: "What work of a kind holds now."}, func() float64 { return float64(b.Used()) }),
+	} {
+		errs = append(errs, reg.Register(c))
+	}
+	return b, errors.Join(errs...)
+}
+
+// Share returns how many bytes one account may have.
+func (b *Budget) Share() int64 { return b.share }
+
+// Used returns how many bytes are leased.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Try returns a lease of so many bytes, or an error that wraps ErrBusy or ErrTooLarge. A nil budget
+// gives leases without end.
+func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
+	if b == nil {
+		return &Lease{}, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.of(accountName)
+	if len(a.waiting) > 0 || !b.fits(a, bytes) {
+		b.forget(accountName, a)
+		return nil, b.refuse(bytes)
+	}
+	b.take(a, bytes)
+	return &Lease{budget: b, account: accountName, reserved: bytes}, nil
+}
+
+// Acquire is Try, but waits its turn among the account's own until ctx ends.
+func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64) (*Lease, error) {
+	if b == nil {
+		return &Lease{}, nil
+	}
+	b.mu.Lock()
+	a := b.of(accountName)
+	lease := &Lease{budget: b, account: accountName, reserved: bytes}
+	if bytes > b.share {
+		defer b.mu.Unlock()
+		b.forget(accountName, a)
+		return nil, b.refuse(bytes)
+	}
+	if len(a.waiting) == 0 && b.fits(a, bytes) {
+		b.take(a, bytes)
+		b.mu.Unlock()
+		return lease, nil
+	}
+	w := &waiter{bytes: bytes, granted: make(chan struct{})}
+	a.waiting = append(a.waiting, w)
+	b.mu.Unlock()
+	select {
+	case <-w.granted:
+		return lease, nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.granted: // in the same moment
+		b.give(accountName, bytes)
+	default:
+		for i := range a.waiting {
+			if a.waiting[i] == w {
+				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+				break
+			}
+		}
+		b.grant() // who came behind may ask for less
+	}
+	return nil, fmt.Errorf("%w: %w", b.refuse(bytes), ctx.Err())
+}
+
+// of returns an account's part. The caller holds the lock, here and below.
+func (b *Budget) of(name string) *account {
+	a := b.accounts[name]
+	if a == nil {
+		a = &account{}
+		b.accounts[name] = a
+	}
+	return a
+}
+
+func (b *Budget) forget(name string, a *account) {
+	if a.used == 0 && len(a.waiting) == 0 {
+		delete(b.accounts, name)
+	}
+}
+
+func (b *Budget) fits(a *account, bytes int64) bool {
+	return bytes <= b.share-a.used && bytes <= b.total-b.used
+}
+
+func (b *Budget) take(a *account, bytes int64) {
+	a.used += bytes
+	b.used += bytes
+}
+
+func (b *Budget) refuse(bytes int64) error {
+	if bytes > b.share {
+		b.refused.WithLabelValues("too_large").Inc()
+		return fmt.Errorf("%w: %s are needed, %s allowed", ErrTooLarge, mebibytes(bytes), mebibytes(b.share))
+	}
+	b.refused.WithLabelValues("busy").Inc()
+	return fmt.Errorf("%w: %s more are needed", ErrBusy, mebibytes(bytes))
+}
+
+// give takes bytes back and passes them on.
+func (b *Budget) give(name string, bytes int64) {
+	a := b.of(name)
+	a.used -= bytes
+	b.used -= bytes
+	b.grant()
+	b.forget(name, a)
+}
+
+// grant lets those go on for whom there is memory now. An account's own wait in order; accounts do
+// not wait for each other, except for the whole.
+func (b *Budget) grant() {
+	for name, a := range b.accounts {
+		for len(a.waiting) > 0 && b.fits(a, a.waiting[0].bytes) {
+			b.take(a, a.waiting[0].bytes)
+			close(a.waiting[0].granted)
+			a.waiting = a.waiting[1:]
+		}
+		b.forget(name, a)
+	}
+}
+
+// Lease is memory that one piece of work may take. Its methods may be called from many goroutines,
+// and on nil, which has no end.
+type Lease struct {
+	budget  *Budget
+	account string
+
+	mu       sync.Mutex
+	reserved int64
+	taken    int64
+	most     int64 // 0: no bound of its own
+	ended    bool
+}
+
+// Bounded returns a lease that belongs to no budget and allows so many bytes.
+func Bounded(bytes int64) *Lease { return &Lease{most: bytes} }
+
+// Take counts memory that is about to be taken. What exceeds the reservation is reserved first,
+// without waiting: who holds memory must not wait for more. The error wraps ErrBusy or ErrTooLarge;
+// whoever gets it should end its work, and begin it again with a larger lease after ErrBusy.
+func (l *Lease) Take(bytes int64) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if need := l.taken + bytes; l.most > 0 && need > l.most {
+		return fmt.Errorf("%w: more than %s are needed, %s allowed", ErrTooLarge, mebibytes(need), mebibytes(l.most))
+	} else if l.budget != nil && need > l.reserved {
+		if err := l.grow(need); err != nil {
+			return err
+		}
+	}
+	l.taken += bytes
+	return nil
+}
+
+// step is how much is reserved at once at least, so that the budget is asked seldom.
+const step = 1 << 20
+
+func (l *Lease) grow(need int64) error {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if need > b.share {
+		return b.refuse(need)
+	}
+	a := b.of(l.account)
+	defer b.forget(l.account, a)
+	more := need - l.reserved
+	if generous := max(more, step, l.reserved/4); l.reserved+generous <= b.share && b.fits(a, generous) {
+		more = generous
+	}
+	if !b.fits(a, more) {
+		return b.refuse(more)
+	}
+	b.take(a, more)
+	l.reserved += more
+	return nil
+}
+
+// Give says that memory which was taken is free again. The reservation stays, for what comes next.
+func (l *Lease) Give(bytes int64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken -= bytes
+}
+
+// Taken returns how many bytes are taken now.
+func (l *Lease) Taken() int64 {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken
+}
+
+// Release gives everything back. It may be called more than once.
+func (l *Lease) Release() {
+	if l == nil || l.budget == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	l.budget.give(l.account, l.reserved)
+}
+
+func mebibytes(bytes int64) string {
+	if bytes < 10<<20 {
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}

@@ -1,0 +1,16 @@
+package memory
+
+import "context"
+
+type leaseKey struct{}
+
+// With returns a context whose work takes its memory from a lease.
+func With(ctx context.Context, l *Lease) context.Context {
+	return context.WithValue(ctx, leaseKey{}, l)
+}
+
+// Of returns the lease of With, nil if there is none.
+func Of(ctx context.Context) *Lease {
+	l, _ := ctx.Value(leaseKey{}).(*Lease)
+	return l
+}

@@ -1,0 +1,293 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+func mustBudget(t *testing.T, total int64) *Budget {
+	t.Helper()
+	b, err := NewBudget(t.Name(), total, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestShares: two accounts have half each, and none gets what is the other's.
+func TestShares(t *testing.T) {
+	b := mustBudget(t, 100)
+	all, err := b.Try("a", 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Try("a", 1); !errors.Is(err, ErrBusy) {
+		t.Errorf("a got more than its share: %v", err)
+	}
+	if _, err := b.Try("b", 51); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("b got more than a share: %v", err)
+	}
+	other, err := b.Try("b", 50)
+	if err != nil {
+		t.Errorf("a takes b's share: %v", err)
+	}
+	if _, err := b.Try("c", 1); !errors.Is(err, ErrBusy) {
+		t.Errorf("more than there is: %v", err)
+	}
+	all.Release()
+	all.Release() // once is enough
+	other.Release()
+	if b.Used() != 0 || len(b.accounts) != 0 {
+		t.Errorf("%d bytes and %d accounts are left", b.Used(), len(b.accounts))
+	}
+	if n := counted(t, b.refused.WithLabelValues("busy")); n != 2 {
+		t.Errorf("%v refusals are counted", n)
+	}
+}
+
+// TestWaiting: who waits gets its turn, in the account's order, and leaves nothing behind when it gives up.
+func TestWaiting(t *testing.T) {
+	b := mustBudget(t, 100)
+	first, err := b.Try("a", 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	gaveUp := make(chan error)
+	go func() {
+		_, err := b.Acquire(impatient, "a", 30)
+		gaveUp <- err
+	}()
+	until(t, b, func() bool { return b.accounts["a"] != nil && len(b.accounts["a"].waiting) == 1 })
+	if _, err := b.Try("a", 5); !errors.Is(err, ErrBusy) {
+		t.Errorf("it overtook who waits: %v", err)
+	}
+	got := make(chan *Lease)
+	go func() {
+		l, err := b.Acquire(t.Context(), "a", 10)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 2 })
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, ErrBusy) || !errors.Is(err, context.Canceled) {
+		t.Errorf("gave up with %v", err)
+	}
+	(<-got).Release() // it fits beside the first once nobody waits before it
+	go func() {
+		l, err := b.Acquire(t.Context(), "a", 50)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 1 })
+	first.Release()
+	(<-got).Release()
+	if _, err := b.Acquire(t.Context(), "a", 51); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("it would wait for ever: %v", err)
+	}
+	if b.Used() != 0 || len(b.accounts) != 0 {
+		t.Errorf("%d bytes and %d accounts are left", b.Used(), len(b.accounts))
+	}
+}
+
+// until waits for a condition under the budget's lock.
+func until(t *testing.T, b *Budget, condition func() bool) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		b.mu.Lock()
+		ok := condition()
+		b.mu.Unlock()
+		if ok {
+			return
+		}
+	}
+	t.Fatal("in vain")
+}
+
+// TestLease: what exceeds the reservation is asked for, and what is given back need not be.
+func TestLease(t *testing.T) {
+	b := mustBudget(t, 40<<20)
+	l, err := b.Try("a", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := l.Take(1 << 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Take(1); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more than the share: %v", err)
+	}
+	l.Give(10 << 20)
+	if err := l.Take(9 << 20); err != nil {
+		t.Error(err)
+	}
+	if n := l.Taken(); n != 19<<20 {
+		t.Errorf("%d bytes are taken", n)
+	}
+	second, err := b.Try("b", 19<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := b.Try("c", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Take(2 << 20); !errors.Is(err, ErrBusy) {
+		t.Errorf("more than is left: %v", err)
+	}
+	l.Release()
+	if err := third.Take(2 << 20); err != nil {
+		t.Error(err)
+	}
+	second.Release()
+	third.Release()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+	own := Bounded(10)
+	if err := errors.Join(own.Take(10), own.Take(0)); err != nil {
+		t.Error(err)
+	}
+	if err := own.Take(1); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more than its bound: %v", err)
+	}
+	var none *Lease
+	if err := none.Take(math.MaxInt64); err != nil || none.Taken() != 0 {
+		t.Error("no lease has an end")
+	}
+	none.Give(1)
+	none.Release()
+	if Of(With(t.Context(), l)) != l || Of(t.Context()) != nil {
+		t.Error("a context does not carry its lease")
+	}
+}
+
+// TestManyAtOnce: whatever is asked at the same time, nobody gets more than there is and everybody comes to an end.
+func TestManyAtOnce(t *testing.T) {
+	b := mustBudget(t, 1000)
+	var used, most atomic.Int64
+	by := map[string]*atomic.Int64{"a": {}, "b": {}, "c": {}}
+	var wg sync.WaitGroup
+	for name, of := range by {
+		for range 8 {
+			wg.Go(func() {
+				for range 500 {
+					n := rand.Int64N(500) + 1
+					l, err := b.Acquire(t.Context(), name, n)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if of.Add(n) > 500 || used.Add(n) > 1000 {
+						t.Error("more than there is")
+					}
+					most.Store(max(most.Load(), used.Load()))
+					used.Add(-n)
+					of.Add(-n)
+					l.Release()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if b.Used() != 0 || len(b.accounts) != 0 || most.Load() == 0 {
+		t.Errorf("%d bytes and %d accounts are left, %d were used", b.Used(), len(b.accounts), most.Load())
+	}
+}
+
+func TestFind(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	debug.SetMemoryLimit(math.MaxInt64)
+	if l, err := Find(0); err != nil || l.Bytes < least || l.From != "cgroup" && l.From != "machine" {
+		t.Errorf("%v, %v", l, err)
+	}
+	if l, err := Find(1 << 30); err != nil || l.Bytes != 1<<30 || l.String() != "1024 MiB (setting)" || debug.SetMemoryLimit(-1) != 3<<28 {
+		t.Errorf("%v, %v, collector %d", l, err, debug.SetMemoryLimit(-1))
+	}
+	if l, err := Find(0); err != nil || l.Bytes != 3<<28 || l.From != "GOMEMLIMIT" {
+		t.Errorf("%v, %v", l, err)
+	}
+	if _, err := Find(1); err == nil || !strings.Contains(err.Error(), "256 MiB") {
+		t.Errorf("a byte is enough: %v", err)
+	}
+}
+
+func TestCgroup(t *testing.T) {
+	root := t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/b/memory.max", "max\n")
+	write("a/memory.max", "3000000000\n")
+	write("memory/x/memory.limit_in_bytes", "9223372036854771712\n")
+	write("memory/x/y/memory.limit_in_bytes", "2000000000\n")
+	for self, want := range map[string]int64{
+		"0::/a/b\n":                           3000000000, // the one above bounds it
+		"0::/\n":                              0,
+		"4:cpu:/x/y\n3:memory,hugetlb:/x/y\n": 2000000000,
+		"3:memory:/x\n":                       0,
+		"nonsense":                            0,
+	} {
+		write("self", self)
+		if n := cgroup(filepath.Join(root, "self"), root); n != want {
+			t.Errorf("%q: %d, want %d", self, n, want)
+		}
+	}
+	if n := cgroup(filepath.Join(root, "nothing"), root); n != 0 {
+		t.Error(n)
+	}
+}
+
+var kept []byte
+
+// TestNear: memory that is in use brings the process near its limit; garbage alone does not for long.
+func TestNear(t *testing.T) {
+	l := &Limit{Bytes: 64 << 30}
+	if l.Near() || (*Limit)(nil).Near() {
+		t.Error("near 64 GiB")
+	}
+	kept = make([]byte, 64<<20)
+	for i := 0; i < len(kept); i += 4096 {
+		kept[i] = 1
+	}
+	l = &Limit{Bytes: 64 << 20}
+	if !l.Near() || l.Has() < 64<<20 {
+		t.Errorf("64 MiB are held of 64, and %d are seen", l.Has())
+	}
+	kept = nil
+}
+
+func counted(t *testing.T, c prometheus.Metric) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
