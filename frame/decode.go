@@ -5,9 +5,18 @@ import (
 	"strings"
 )
 
+// Allowance is asked before memory is taken: so many bytes more. Its error ends the decoding.
+// A *memory.Lease is one.
+type Allowance interface{ Take(bytes int64) error }
+
 // Decode reads one whole frame. A delta frame needs the key frame it names; a key frame ignores key. The error wraps one of the
 // package's sentinels.
-func Decode(b []byte, key *Frame) (*Frame, error) {
+func Decode(b []byte, key *Frame) (*Frame, error) { return DecodeWithin(nil, b, key) }
+
+// DecodeWithin is Decode, with as much memory as the allowance gives; nil gives any. What the frame
+// takes is asked for as the dictionary and the lists announce it, before it is taken. An error that
+// wraps ErrMemory wraps the allowance's, too.
+func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 	h, packed, err := Parse(b)
 	if err != nil {
 		return nil, err
@@ -17,12 +26,17 @@ func Decode(b []byte, key *Frame) (*Frame, error) {
 	} else if err := h.names(key); err != nil {
 		return nil, err
 	}
-	raw, err := unpack(&h, packed)
-	if err != nil {
+	f := &Frame{Header: h}
+	d := decoder{f: f, key: key, allow: allow}
+	if h.Compression != None {
+		d.take(int64(h.RawLength))
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if d.b, err = unpack(&h, packed); err != nil {
 		return nil, err
 	}
-	f := &Frame{Header: h}
-	d := decoder{reader: reader{b: raw}, f: f, key: key}
 	d.payload()
 	if d.err != nil {
 		return nil, d.err
@@ -65,6 +79,7 @@ func (h *Header) names(key *Frame) error {
 // decoder reads a payload in the light of the key frame's dictionary.
 type decoder struct {
 	reader
+	allow     Allowance
 	f, key    *Frame
 	bounds    int   // sets known
 	templates []tpl // key frame's and added ones
@@ -78,6 +93,32 @@ type tpl struct {
 	total   int    // with those added
 	removed []int  // ascending, all below keyed
 	gone    []bool // the same by number, only if there are any
+}
+
+// What decoded things take, in bytes: what Go's types of them do, and for texts and maps what their
+// parts are rounded up to.
+const (
+	columnSize  = 136 // Column
+	bucketsSize = 56  // Buckets
+	bucketSize  = 12  // of Index and Count
+	metricSize  = 192 // Metric, its texts, its name among all names
+	rowSize     = 24  // of Entities.Rows
+	valueSize   = 40  // a label's value, without its text
+	uniqueSize  = 64  // a row among those that have been seen
+	boundSize   = 8
+	numberSize  = 8
+	textSize    = 32 // without its bytes
+)
+
+// take asks for memory that is about to be taken.
+func (d *decoder) take(bytes int64) {
+	if d.allow == nil || d.err != nil {
+		return
+	}
+	if err := d.allow.Take(bytes); err != nil {
+		d.err = fmt.Errorf("%w: %w", ErrMemory, err)
+		d.b = nil
+	}
 }
 
 func (t *tpl) live() int { return t.total - len(t.removed) }
@@ -173,11 +214,15 @@ func (d *decoder) entities() {
 		if n == 0 && d.err == nil {
 			d.fail(ErrMalformed, "a group of entities is empty")
 		}
+		if d.take(int64(n) * int64(rowSize+uniqueSize+valueSize*len(t.Labels))); d.err != nil {
+			return
+		}
 		rows := make([][]string, 0, n)
 		values := make([]string, 0, n*len(t.Labels))
 		for i := 0; i < n && d.err == nil; i++ {
 			for range t.Labels {
 				values = append(values, d.text("a label value", MaxLabelBytes))
+				d.take(int64(len(values[len(values)-1])))
 			}
 			rows = append(rows, values[len(values)-len(t.Labels):len(values):len(values)])
 		}
@@ -195,6 +240,9 @@ func (d *decoder) removed() {
 			d.fail(ErrMalformed, "a group of removed entities is empty")
 		}
 		t.removed = d.indexes("an entity", n, t.keyed)
+		if d.take(int64(t.total)); d.err != nil {
+			return
+		}
 		t.gone = make([]bool, t.total)
 		for _, e := range t.removed {
 			t.gone[e] = true
@@ -254,6 +302,9 @@ func (d *decoder) unique() {
 
 // indexes reads an index list of n numbers below limit.
 func (d *decoder) indexes(what string, n, limit int) []int {
+	if d.take(int64(n) * numberSize); d.err != nil {
+		return nil
+	}
 	list := make([]int, 0, n)
 	previous := -1
 	for i := 0; i < n && d.err == nil; i++ {
@@ -270,6 +321,9 @@ func (d *decoder) groups(values bool) []Group {
 		n := d.count("columns", len(t.Metrics), 2)
 		if n == 0 {
 			d.fail(ErrMalformed, "a group has no columns")
+		}
+		if d.take(int64(n) * columnSize); d.err != nil {
+			return
 		}
 		g := Group{Template: template, Columns: make([]Column, 0, n)}
 		metric := -1
@@ -321,6 +375,9 @@ func (d *decoder) column(c *Column, t *tpl, n int) {
 	}
 	switch m.Kind {
 	case Counter, Gauge:
+		if d.take(int64(n) * numberSize); d.err != nil {
+			return
+		}
 		c.Ints = make([]int64, n)
 		for i := range c.Ints {
 			if m.Kind == Counter {
@@ -333,49 +390,79 @@ func (d *decoder) column(c *Column, t *tpl, n int) {
 			}
 		}
 	case GaugeDouble:
-		c.Doubles = make([]float64, 0, min(n, len(d.b)/8))
+		if n > len(d.b)/8 {
+			d.fail(ErrMalformed, "%d doubles announced, %d bytes left", n, len(d.b))
+		}
+		if d.take(int64(n) * numberSize); d.err != nil {
+			return
+		}
+		c.Doubles = make([]float64, 0, n)
 		for i := 0; i < n && d.err == nil; i++ {
 			c.Doubles = append(c.Doubles, d.double())
 		}
 	case Histogram, GaugeHistogram:
-		c.Histograms = make([]Buckets, 0, min(n, len(d.b)))
-		for i := 0; i < n && d.err == nil; i++ {
-			c.Histograms = append(c.Histograms, d.buckets(m, t.sizes[c.Metric]))
-		}
+		d.histograms(c, m, t.sizes[c.Metric], n)
 	case String:
+		if d.take(int64(n) * textSize); d.err != nil {
+			return
+		}
 		c.Strings = make([]string, 0, n)
 		for i := 0; i < n && d.err == nil; i++ {
 			c.Strings = append(c.Strings, d.text("a text", MaxTextBytes))
+			d.take(int64(len(c.Strings[i])))
 		}
 	}
 }
 
-func (d *decoder) buckets(m *Metric, size int) Buckets {
-	var b Buckets
-	if m.HasSum {
-		b.Sum = d.svarint()
+// histograms reads n entries of a column. All their buckets stand in two slices, which is why they are
+// counted first: most histograms have a few, and a slice for each would take more than they do.
+func (d *decoder) histograms(c *Column, m *Metric, size, n int) {
+	total := d.bucketsAhead(m, size, n)
+	if d.take(int64(n)*bucketsSize + int64(total)*bucketSize); d.err != nil {
+		return
 	}
-	k := d.count("buckets", size, 2)
-	if k == 0 {
-		if b.Sum == 0 {
+	index, count := make([]int32, 0, total), make([]int64, 0, total)
+	c.Histograms = make([]Buckets, n)
+	for i := 0; i < n && d.err == nil; i++ {
+		b, from := &c.Histograms[i], len(index)
+		if m.HasSum {
+			b.Sum = d.svarint()
+		}
+		k := d.count("buckets", size, 2)
+		if k == 0 && b.Sum == 0 {
 			d.fail(ErrMalformed, "a histogram that does not differ")
 		}
-		return b
-	}
-	b.Index, b.Count = make([]int32, 0, k), make([]int64, 0, k)
-	bucket := -1
-	for i := 0; i < k && d.err == nil; i++ {
-		bucket = d.gap("a bucket", bucket, size)
-		var n int64
-		if m.Kind == Histogram {
-			n = int64(d.uvarint())
-		} else {
-			n = d.svarint()
+		bucket := -1
+		for j := 0; j < k && d.err == nil; j++ {
+			bucket = d.gap("a bucket", bucket, size)
+			var n int64
+			if m.Kind == Histogram {
+				n = int64(d.uvarint())
+			} else {
+				n = d.svarint()
+			}
+			if n == 0 {
+				d.fail(ErrMalformed, "a bucket that does not differ")
+			}
+			index, count = append(index, int32(bucket)), append(count, n)
 		}
-		if n == 0 {
-			d.fail(ErrMalformed, "a bucket that does not differ")
+		if k > 0 {
+			b.Index, b.Count = index[from:len(index):len(index)], count[from:len(count):len(count)]
 		}
-		b.Index, b.Count = append(b.Index, int32(bucket)), append(b.Count, n)
 	}
-	return b
+}
+
+// bucketsAhead counts the buckets of n entries that are read next, on a copy of the reader. What is wrong with
+// them is found when they are read.
+func (d *decoder) bucketsAhead(m *Metric, size, n int) (total int) {
+	ahead := d.reader
+	for i := 0; i < n && ahead.err == nil; i++ {
+		if m.HasSum {
+			ahead.skip(1)
+		}
+		k := ahead.count("buckets", size, 2)
+		ahead.skip(2 * k)
+		total += k
+	}
+	return total
 }

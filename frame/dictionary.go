@@ -24,6 +24,9 @@ func (d *decoder) dictionary() {
 			d.fail(ErrMalformed, "a bounds set is empty")
 			return
 		}
+		if d.take(int64(size) * boundSize); d.err != nil {
+			return
+		}
 		b.Upper = make([]int64, size)
 		b.Upper[0] = d.svarint()
 		for j := 1; j < size && d.err == nil; j++ {
@@ -83,6 +86,9 @@ func (d *decoder) template(names map[string]bool) Template {
 	n = d.count("metrics", MaxMetrics, 4)
 	if n == 0 {
 		d.fail(ErrMalformed, "type %q has no metrics", t.Type)
+	}
+	if d.take(int64(n) * metricSize); d.err != nil {
+		return t
 	}
 	t.Metrics = make([]Metric, 0, n)
 	for i := 0; i < n && d.err == nil; i++ {

@@ -34,6 +34,22 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
+// skip passes over n varints.
+func (r *reader) skip(n int) {
+	for i, b := range r.b {
+		if n == 0 {
+			r.b = r.b[i:]
+			return
+		}
+		if b < 0x80 {
+			n--
+		}
+	}
+	if r.b = nil; n > 0 {
+		r.fail(ErrMalformed, "bytes are missing")
+	}
+}
+
 func (r *reader) svarint() int64 {
 	v := r.uvarint()
 	return int64(v>>1) ^ -int64(v&1)
