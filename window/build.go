@@ -3,6 +3,7 @@ package window
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,43 +24,43 @@ type Report struct {
 // Lost returns how many frames say nothing in the window though they were sent.
 func (r *Report) Lost() int { return r.Corrupt + r.MissingKey + r.Excess }
 
+// Allowance is asked before memory is taken, and told what is free again; see frame.Allowance. A
+// *memory.Lease is one. Its errors wrap what it says of itself.
+type Allowance interface {
+	Take(bytes int64) error
+	Give(bytes int64)
+}
+
 // Build makes a window from frames of one node and one window, in any order, with repetitions. Frames that cannot be decoded are skipped and counted.
 // node gives the account and, if it has one, the node's id; all else comes from the frames. It is an error if frames of different nodes or windows are mixed, and if there is
 // not one header that can be read.
 //
 // Entities with the same labels are the same series, whatever key frame they are in.
 func Build(node Node, frames [][]byte) (*Window, Report, error) {
+	return BuildWithin(nil, node, frames)
+}
+
+// BuildWithin is Build with as much memory as the allowance gives; nil gives any. Frames are decoded one
+// after the other, so that beside the window itself there are only one of them and the key frames that
+// later ones need. What the window takes stays taken. An error of the allowance wraps frame.ErrMemory.
+func BuildWithin(allow Allowance, node Node, frames [][]byte) (*Window, Report, error) {
 	rep := Report{Frames: len(frames)}
 	heads, start, err := readHeads(&node.ID, frames, &rep)
 	if err != nil {
 		return nil, rep, err
 	}
-	passes, keys := decode(heads, &rep)
-	w := &Window{Node: node, Start: start}
-	for _, p := range passes {
-		w.Times = append(w.Times, p.At)
+	b := builder{allow: allow, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
+	b.window = &Window{Node: node, Start: start}
+	for i := range heads {
+		b.last[heads[i].key()] = i
 	}
-	if len(passes) > 0 {
-		w.Node.Cluster, w.Node.Interval = passes[len(passes)-1].Cluster, passes[len(passes)-1].Interval
-		w.Node.Identity = keys[len(keys)-1].Identity
+	for i := range heads {
+		if err := b.frame(i); err != nil {
+			return nil, rep, fmt.Errorf("window: build window %d: %w", start, err)
+		}
 	}
-	var ds drafts
-	for _, k := range keys {
-		k.know(&ds)
-	}
-	for _, p := range passes {
-		p.know(&ds)
-	}
-	w.Types = ds.finish(&w.Node)
-	byDraft := map[*Dictionary]*Type{}
-	for _, t := range w.Types {
-		byDraft[t.Dictionary] = t
-	}
-	for _, d := range ds.list {
-		b := typeBuilder{Type: byDraft[d.Dictionary], draft: d, keys: keys, passes: passes}
-		b.build()
-	}
-	return w, rep, nil
+	b.finish()
+	return b.window, rep, nil
 }
 
 // head is a frame whose header could be read.
@@ -107,57 +108,187 @@ type keyID struct {
 	check uint32
 }
 
-// decode returns a pass per instant and the key frames that they need, both in order of time.
-func decode(heads []head, rep *Report) ([]*pass, []*pass) {
-	keys := map[keyID]*pass{}
-	var keyList, passes []*pass
-	for i := range heads { // key frames first: a delta frame may only sort before its key frame if it is hostile, but then it may
-		h := &heads[i]
-		if !h.IsKey() {
-			continue
-		}
-		f, err := frame.Decode(h.b, nil)
-		if err != nil {
-			rep.Corrupt++
-			h.b = nil
-			continue
-		}
-		p := &pass{Frame: f}
-		p.key = p
-		keys[keyID{h.At, h.Check}] = p
-		keyList = append(keyList, p)
+// key returns the name of the head's key frame, which may be itself.
+func (h *head) key() keyID {
+	if h.IsKey() {
+		return keyID{h.At, h.Check}
 	}
-	needed := map[*pass]bool{}
-	for i := range heads {
-		h := &heads[i]
-		var p *pass
-		switch {
-		case h.b == nil:
-			continue
-		case len(passes) > 0 && passes[len(passes)-1].At == h.At:
-			rep.Duplicates++
-			continue
-		case len(passes) == MaxInstants:
-			rep.Excess++
-			continue
-		case h.IsKey():
-			p = keys[keyID{h.At, h.Check}]
-		default:
-			k := keys[keyID{h.KeyAt(), h.KeyCheck}]
-			if k == nil {
-				rep.MissingKey++
-				continue
-			}
-			f, err := frame.Decode(h.b, k.Frame)
-			if err != nil {
-				rep.Corrupt++
-				continue
-			}
-			p = &pass{Frame: f, key: k}
+	return keyID{h.KeyAt(), h.KeyCheck}
+}
+
+// builder makes a window frame by frame.
+type builder struct {
+	allow  Allowance
+	rep    *Report
+	heads  []head
+	last   map[keyID]int // the last head that needs a key frame
+	keys   map[keyID]*keyFrame
+	window *Window
+	drafts drafts
+	types  map[*draft]*typeBuilder
+	due    int64 // bytes that are free after the next frame: the values of the one before are compared with its
+	newest int   // the latest key frame that a pass needs, as number of its head + 1; it says what the node is
+}
+
+// keyFrame is a decoded key frame that later frames need.
+type keyFrame struct {
+	*pass
+	head  int
+	bytes int64
+}
+
+// frame takes the next frame in order of time.
+func (b *builder) frame(i int) error {
+	h := &b.heads[i]
+	id := h.key()
+	due := b.due
+	b.due = 0
+	defer func() {
+		if b.last[id] == i {
+			b.drop(id)
 		}
-		needed[p.key] = true
-		passes = append(passes, p)
+		if b.allow != nil {
+			b.allow.Give(due)
+		}
+	}()
+	if h.IsKey() { // even if another frame of its instant came before, delta frames may name it
+		if err := b.decodeKey(i); err != nil {
+			return err
+		}
+		if b.keys[id] == nil {
+			return nil
+		}
 	}
-	keyList = slices.DeleteFunc(keyList, func(k *pass) bool { return !needed[k] })
-	return passes, keyList
+	times := b.window.Times
+	key := b.keys[id]
+	switch {
+	case len(times) > 0 && times[len(times)-1] == h.At:
+		b.rep.Duplicates++
+		return nil
+	case len(times) == MaxInstants:
+		b.rep.Excess++
+		return nil
+	case key == nil:
+		b.rep.MissingKey++
+		return nil
+	}
+	p := key.pass
+	if !h.IsKey() {
+		f, bytes, err := b.decode(h, key.Frame)
+		defer func() { b.give(bytes) }()
+		if err != nil || f == nil {
+			return err
+		}
+		p = &pass{Frame: f, key: key.pass}
+	}
+	b.window.Times = append(times, h.At)
+	b.window.Node.Cluster, b.window.Node.Interval = h.Cluster, h.Interval
+	if key.head >= b.newest {
+		b.newest = key.head + 1
+		b.window.Node.Identity = key.Identity
+	}
+	return b.pass(p)
+}
+
+// decode decodes a frame. It returns nil without an error if that cannot be done, which is counted, and
+// what the frame takes.
+func (b *builder) decode(h *head, key *frame.Frame) (f *frame.Frame, bytes int64, err error) {
+	allow := counting{b.allow, &bytes}
+	f, err = frame.DecodeWithin(allow, h.b, key)
+	if err != nil && !errors.Is(err, frame.ErrMemory) {
+		b.rep.Corrupt++
+		err = nil
+	}
+	return f, bytes, err
+}
+
+// decodeKey decodes a key frame and keeps it, in the place of one with the same name.
+func (b *builder) decodeKey(i int) error {
+	h := &b.heads[i]
+	f, bytes, err := b.decode(h, nil)
+	if err != nil || f == nil {
+		b.give(bytes)
+		return err
+	}
+	b.drop(h.key())
+	k := &keyFrame{pass: &pass{Frame: f}, head: i, bytes: bytes}
+	k.key = k.pass
+	b.keys[h.key()] = k
+	return nil
+}
+
+// drop forgets a key frame that is not needed any more.
+func (b *builder) drop(id keyID) {
+	if k := b.keys[id]; k != nil {
+		b.give(k.bytes)
+		delete(b.keys, id)
+	}
+}
+
+// pass enters what a pass says in the columns.
+func (b *builder) pass(p *pass) error {
+	taken := b.drafts.bytes
+	p.key.know(&b.drafts)
+	p.know(&b.drafts)
+	if err := b.take(b.drafts.bytes - taken); err != nil {
+		return err
+	}
+	instant := int32(len(b.window.Times) - 1)
+	for _, d := range b.drafts.list {
+		t := b.types[d]
+		if t == nil {
+			t = &typeBuilder{draft: d}
+			b.types[d] = t
+		}
+		if err := b.take(t.step(p, instant)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish sorts rows and changes.
+func (b *builder) finish() {
+	b.window.Types = b.drafts.finish(&b.window.Node)
+	byDictionary := map[*Dictionary]*Type{}
+	for _, t := range b.window.Types {
+		byDictionary[t.Dictionary] = t
+	}
+	for _, d := range b.drafts.list {
+		b.types[d].finish(byDictionary[d.Dictionary])
+	}
+	if b.allow != nil {
+		b.allow.Give(b.due)
+	}
+}
+
+func (b *builder) take(bytes int64) error {
+	if b.allow == nil || bytes == 0 {
+		return nil
+	}
+	if err := b.allow.Take(bytes); err != nil {
+		return fmt.Errorf("%w: %w", frame.ErrMemory, err)
+	}
+	return nil
+}
+
+// give says that a decoded frame is not needed any more.
+func (b *builder) give(bytes int64) { b.due += bytes }
+
+// counting counts what an allowance has given.
+type counting struct {
+	allow Allowance
+	bytes *int64
+}
+
+// Take implements frame.Allowance.
+func (c counting) Take(bytes int64) error {
+	if c.allow == nil {
+		return nil
+	}
+	err := c.allow.Take(bytes)
+	if err == nil {
+		*c.bytes += bytes
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package window
 
 import (
 	"math"
+	"slices"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -15,10 +16,14 @@ type scalarCells struct {
 	out   changes
 	texts map[string]int64
 	list  []string
+	extra int64 // bytes of texts
 }
 
-func newScalarCells(m *Metric, rows int) *scalarCells {
-	c := &scalarCells{kind: m.Kind, now: make([]int64, rows)}
+// textBytes is what a text takes among those of a column, without its bytes.
+const textBytes = 96
+
+func newScalarCells(m *Metric) *scalarCells {
+	c := &scalarCells{kind: m.Kind}
 	if m.Kind == frame.String {
 		c.texts, c.list = map[string]int64{"": 0}, []string{""}
 	}
@@ -36,6 +41,7 @@ func (c *scalarCells) word(col *frame.Column, i int32) int64 {
 		if !found {
 			n = int64(len(c.list))
 			c.texts[s], c.list = n, append(c.list, s)
+			c.extra += textBytes + int64(len(s))
 		}
 		return n
 	default:
@@ -53,6 +59,14 @@ func (c *scalarCells) base(col *frame.Column, r *roster) {
 }
 
 func (c *scalarCells) values(col *frame.Column) { c.col = col }
+
+func (c *scalarCells) grow(rows int) { c.now = grown(c.now, rows) }
+
+func (c *scalarCells) park(int32) {}
+
+func (c *scalarCells) bytes() int64 {
+	return 8*int64(cap(c.keyed)+cap(c.now)) + c.extra + c.out.bytes()
+}
 
 func (c *scalarCells) set(row, at, entity, i int32) {
 	var v int64
@@ -72,8 +86,8 @@ func (c *scalarCells) set(row, at, entity, i int32) {
 	}
 }
 
-func (c *scalarCells) column(rows int) *column {
-	out := c.out.column(rows)
+func (c *scalarCells) column(order []int32) *column {
+	out := c.out.sorted(order)
 	if out != nil {
 		out.texts = c.list
 	}
@@ -88,10 +102,11 @@ type histogramCells struct {
 	now   [][2]*frame.Buckets // by row: the value at the last instant where the cell was present: key frame's part and difference
 	diff  []int64             // scratch by bucket, zero between calls
 	out   changes
+	extra int64 // bytes of parked values
 }
 
-func newHistogramCells(m *Metric, rows int) *histogramCells {
-	return &histogramCells{now: make([][2]*frame.Buckets, rows), diff: make([]int64, m.buckets()), out: changes{hist: true}}
+func newHistogramCells(m *Metric) *histogramCells {
+	return &histogramCells{diff: make([]int64, m.buckets()), out: changes{hist: true}}
 }
 
 func (c *histogramCells) base(col *frame.Column, r *roster) {
@@ -104,6 +119,23 @@ func (c *histogramCells) base(col *frame.Column, r *roster) {
 }
 
 func (c *histogramCells) values(col *frame.Column) { c.col = col }
+
+func (c *histogramCells) grow(rows int) { c.now = grown(c.now, rows) }
+
+// park copies the value of a row that goes away: it is needed when the row comes back, and must not keep a
+// whole frame until then.
+func (c *histogramCells) park(row int32) {
+	for i, b := range c.now[row] {
+		if b != nil {
+			c.now[row][i] = &frame.Buckets{Sum: b.Sum, Index: slices.Clone(b.Index), Count: slices.Clone(b.Count)}
+			c.extra += 64 + 12*int64(len(b.Index))
+		}
+	}
+}
+
+func (c *histogramCells) bytes() int64 {
+	return 8*int64(cap(c.keyed)+2*cap(c.now)+len(c.diff)) + c.extra + c.out.bytes()
+}
 
 func (c *histogramCells) set(row, at, entity, i int32) {
 	var v [2]*frame.Buckets
@@ -142,4 +174,12 @@ func (c *histogramCells) set(row, at, entity, i int32) {
 	c.out.histogram(row, at, sum, c.diff, from, to)
 }
 
-func (c *histogramCells) column(rows int) *column { return c.out.column(rows) }
+func (c *histogramCells) column(order []int32) *column { return c.out.sorted(order) }
+
+// grown returns a list that is at least so long, with zeros at its end.
+func grown[T any](list []T, size int) []T {
+	if len(list) < size {
+		list = append(list, make([]T, size-len(list))...)
+	}
+	return list
+}

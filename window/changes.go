@@ -29,6 +29,19 @@ func (c *changes) histogram(row, at int32, sum int64, diff []int64, from, to int
 	}
 }
 
+// bytes returns what the changes take, and sorting them.
+func (c *changes) bytes() int64 {
+	return 16*int64(cap(c.row)+len(c.row)) + 4*int64(cap(c.bucketEnd)+len(c.bucketEnd)) + 10*int64(cap(c.bucket)+len(c.bucket))
+}
+
+// sorted is column for rows in a provisional order.
+func (c *changes) sorted(order []int32) *column {
+	for i, row := range c.row {
+		c.row[i] = order[row]
+	}
+	return c.column(len(order))
+}
+
 // column sorts what was collected by row. It returns nil if there is nothing.
 func (c *changes) column(rows int) *column {
 	n := len(c.row)
@@ -78,6 +91,14 @@ func (c *changes) column(rows int) *column {
 type edges struct{ row, at []int32 }
 
 func (e *edges) add(row, at int32) { e.row, e.at = append(e.row, row), append(e.at, at) }
+
+// sorted is presence for rows in a provisional order.
+func (e *edges) sorted(order []int32) *presence {
+	for i, row := range e.row {
+		e.row[i] = order[row]
+	}
+	return e.presence(len(order))
+}
 
 // presence sorts what was collected by row. It returns nil if all rows are there at all instants.
 func (e *edges) presence(rows int) *presence {

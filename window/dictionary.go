@@ -52,6 +52,22 @@ type draft struct {
 	*Dictionary
 	index map[string]int32 // row → provisional number
 	order []int32          // provisional number → final number
+	told  int              // rows that added has told of
+}
+
+// rowBytes is what a row of a draft takes, apart from its labels.
+const rowBytes = 160
+
+// added returns what the rows take that came since it was called last.
+func (d *draft) added() (bytes int64) {
+	for _, row := range d.Rows[d.told:] {
+		bytes += rowBytes
+		for _, value := range row {
+			bytes += 16 + int64(len(value))
+		}
+	}
+	d.told = len(d.Rows)
+	return bytes
 }
 
 // row returns the provisional number of an entity.
@@ -100,6 +116,7 @@ func (d *draft) sort() {
 type drafts struct {
 	list   []*draft
 	bounds []*frame.Bounds
+	bytes  int64 // that rows and rosters take, for who counts
 }
 
 // of returns the draft for a type with these labels.

@@ -18,18 +18,24 @@ type pass struct {
 // mapping is how the numbers of one template translate.
 type mapping struct {
 	draft   *draft
-	metrics []int32 // metric of the template → metric of the dictionary
-	back    []int32 // metric of the dictionary → metric of the template or −1; made by invert
+	metrics []int32 // metric of the template → metric of the draft
+	back    []int32 // metric of the draft → metric of the template or −1, of those that were known then
 }
+
+// has reports whether the template has a metric of the draft.
+func (m *mapping) has(metric int) bool { return metric < len(m.back) && m.back[metric] >= 0 }
 
 // roster is which entities of a template are live in a pass. Passes whose entities do not differ share one.
 type roster struct {
 	draft *draft
 	keyed int     // entity numbers below it are the key frame's
-	rows  []int32 // entity number → row of the dictionary (provisional until invert), −1: removed
+	rows  []int32 // entity number → row of the draft, −1: removed
 	live  []int32 // numbers of the live entities, ascending
-	byRow []int32 // row of the dictionary → entity number, −1: not there; made by invert
+	byRow []int32 // row of the draft → entity number, −1: not there; of the rows that were known then
 }
+
+// rosterBytes is what a roster takes per entity, and what comparing it does.
+const rosterBytes = 16
 
 func (p *pass) template(i int) *frame.Template { return p.Template(p.key.Frame, i) }
 
@@ -58,12 +64,15 @@ func (p *pass) know(ds *drafts) {
 		if p.templates[g.Template] == nil {
 			t := p.template(g.Template)
 			d := ds.of(t.Type, t.Labels)
-			p.templates[g.Template] = &mapping{draft: d, metrics: ds.metrics(d, t, func(i int) *frame.Bounds { return p.BoundsOf(p.key.Frame, i) })}
+			m := &mapping{draft: d, metrics: ds.metrics(d, t, func(i int) *frame.Bounds { return p.BoundsOf(p.key.Frame, i) })}
+			m.back = inverse(m.metrics, len(d.Metrics))
+			p.templates[g.Template] = m
 		}
 		r := p.own(g.Template)
 		for _, values := range g.Rows {
 			r.rows = append(r.rows, p.templates[g.Template].draft.row(values))
 		}
+		ds.bytes += p.templates[g.Template].draft.added()
 		if isKey {
 			r.keyed = len(r.rows)
 		}
@@ -77,11 +86,13 @@ func (p *pass) know(ds *drafts) {
 			continue
 		}
 		r.draft = p.templates[i].draft
+		ds.bytes += int64(len(r.rows)) * rosterBytes
 		for e, row := range r.rows {
 			if row >= 0 {
 				r.live = append(r.live, int32(e))
 			}
 		}
+		r.byRow = inverse(r.rows, len(r.draft.Rows))
 		if p.key.last == nil {
 			p.key.last = map[int]*roster{}
 		}
@@ -111,23 +122,20 @@ func (p *pass) roster(template int) *roster {
 	return nil
 }
 
-// invert makes the ways back from the dictionary's numbers, once its rows have their final order.
-func (m *mapping) invert() {
-	if m.back == nil {
-		m.back = inverse(m.metrics, len(m.draft.Metrics))
+// entity returns the number of the entity that is live in a row, −1 for none.
+func (r *roster) entity(row int32) int32 {
+	if r == nil || int(row) >= len(r.byRow) {
+		return -1
 	}
+	return r.byRow[row]
 }
 
-func (r *roster) invert() {
-	if r.byRow != nil {
-		return
+// keyedEntity returns the entity of a row if the key frame has it, else −1: it starts from zero.
+func (r *roster) keyedEntity(row int32) int32 {
+	if e := r.entity(row); int(e) < r.keyed {
+		return e
 	}
-	for e, row := range r.rows {
-		if row >= 0 {
-			r.rows[e] = r.draft.order[row]
-		}
-	}
-	r.byRow = inverse(r.rows, len(r.draft.Rows))
+	return -1
 }
 
 func inverse(numbers []int32, size int) []int32 {

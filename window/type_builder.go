@@ -1,26 +1,32 @@
 package window
 
-import "github.com/ringwatch/ringwatch/frame"
+import (
+	"slices"
 
-// typeBuilder makes the columns of one type. It goes metric by metric through the passes in order of time.
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// typeBuilder makes the columns of one type, pass by pass in order of time.
 //
-// Its cost is what the frames say, not what there is: from pass to pass it looks at the cells that either of the two says something of. Only where
-// the key frame, the entities or the presence of a column change does it look at every row.
+// Its cost is what the frames say, not what there is: a metric of which no frame says anything has no
+// columnBuilder, and from pass to pass one looks at the cells that either of the two says something of. Only
+// where the key frame, the entities or the presence of a column change does it look at every row.
 type typeBuilder struct {
-	*Type
-	draft        *draft
-	keys, passes []*pass
+	draft   *draft
+	columns []*columnBuilder // by metric of the draft; nil: zero and present wherever the entity is live
+	known   int              // metrics that there were at the last pass
+	begun   bool             // the type has had an entity
+	live    edges
+	now     []bool  // by row: live in the last pass
+	roster  *roster // of the last pass
 
-	at    []place           // by pass
-	keyAt map[*pass]place   // by key frame
-	sets  map[*pass][]*said // key frames and passes: what they say by metric of the dictionary; nil: nothing
+	key     *pass   // of the last pass
+	keySaid []*said // what it says by metric
 
 	// Scratch, by row.
-	state   []int8 // in a full step: 1 present
-	entry   []int32
-	now     []bool // present after the last step
-	touched []int32
-	stamp   []int32
+	state []int8 // in a full step: 1 present
+	entry []int32
+	told  int64 // bytes that step has told of
 }
 
 // place is where a pass has the type: nil and nil if it has no entity of it.
@@ -34,62 +40,83 @@ type said struct{ presence, values *frame.Column }
 
 // cells is the values of one metric: scalars or histograms.
 type cells interface {
+	// grow makes room for so many rows.
+	grow(rows int)
 	// base takes over the key frame's values of n entities; nil if it has none.
 	base(c *frame.Column, r *roster)
 	// values takes over the entries that set refers to; nil if there are none.
 	values(c *frame.Column)
 	// set gives a row at an instant the base value of an entity (−1: zero) and entry i of the values (−1: none).
 	set(row, at, entity, i int32)
-	column(rows int) *column
+	// park keeps a row's value beyond the frames that it is from.
+	park(row int32)
+	// column returns the changes; order is the final number of each row.
+	column(order []int32) *column
+	// bytes returns what all this takes.
+	bytes() int64
 }
 
-func (b *typeBuilder) build() {
-	b.locate()
-	b.buildLive()
-	rows := len(b.Rows)
-	b.state, b.entry, b.now, b.stamp = make([]int8, rows), make([]int32, rows), make([]bool, rows), make([]int32, rows)
-	for m := range b.Metrics {
-		b.columns[m] = b.buildColumn(m)
+// columnBuilder makes one column.
+type columnBuilder struct {
+	cells
+	edges
+	now     []bool  // by row: present in the last pass
+	stamp   []int32 // by row: the instant at which a sparse step looked at it
+	touched []int32 // rows that the last pass gave a value
+	absent  []bool  // by entity of the key frame
+	key     *pass
+	before  *roster
+	odd     bool // the last pass changed presence
+}
+
+func (c *columnBuilder) bytes() int64 {
+	return c.cells.bytes() + int64(cap(c.now)+cap(c.absent)) + 4*int64(cap(c.stamp)+cap(c.touched)) + 8*int64(2*cap(c.row))
+}
+
+// step enters what a pass says, which is the window's instant t. It returns by how many bytes the builder has
+// grown.
+func (b *typeBuilder) step(p *pass, t int32) (grown int64) {
+	at := b.find(p)
+	if p.key != b.key {
+		b.key, b.keySaid = p.key, b.index(p.key, b.find(p.key))
 	}
-}
-
-// locate finds the type in each pass.
-func (b *typeBuilder) locate() {
-	find := func(p *pass) place {
-		for i, m := range p.templates {
-			if m != nil && m.draft == b.draft && p.entities[i] != nil {
-				m.invert()
-				p.entities[i].invert()
-				return place{m, p.entities[i]}
-			}
+	if at.r != nil || b.begun {
+		b.columnsOf(p, at, t)
+		b.liveOf(at.r, t)
+		b.begun = true
+	}
+	total := int64(cap(b.now)+cap(b.state)) + 4*int64(cap(b.entry)) + 8*int64(2*cap(b.live.row))
+	for _, c := range b.columns {
+		if c != nil {
+			total += c.bytes()
 		}
-		return place{}
 	}
-	b.at, b.keyAt, b.sets = make([]place, len(b.passes)), map[*pass]place{}, map[*pass][]*said{}
-	for _, k := range b.keys {
-		b.keyAt[k] = find(k)
-		b.index(k, b.keyAt[k])
-	}
-	for i, p := range b.passes {
-		b.at[i] = find(p)
-		if p.key != p {
-			b.index(p, b.at[i])
-		}
-	}
+	grown, b.told = total-b.told, total
+	return grown
 }
 
-func (b *typeBuilder) index(p *pass, at place) {
+// find finds the type in a pass.
+func (b *typeBuilder) find(p *pass) place {
+	for i, m := range p.templates {
+		if m != nil && m.draft == b.draft && p.entities[i] != nil {
+			return place{m, p.entities[i]}
+		}
+	}
+	return place{}
+}
+
+// index returns what a pass says by metric of the draft; nil if nothing.
+func (b *typeBuilder) index(p *pass, at place) (list []*said) {
 	if at.m == nil {
-		return
+		return nil
 	}
-	var list []*said
 	each := func(groups []frame.Group, take func(s *said, c *frame.Column)) {
 		for g := range groups {
 			if p.templates[groups[g].Template] != at.m {
 				continue
 			}
 			if list == nil {
-				list = make([]*said, len(b.Metrics))
+				list = make([]*said, len(b.draft.Metrics))
 			}
 			for i := range groups[g].Columns {
 				c := &groups[g].Columns[i]
@@ -103,118 +130,94 @@ func (b *typeBuilder) index(p *pass, at place) {
 	}
 	each(p.Presence, func(s *said, c *frame.Column) { s.presence = c })
 	each(p.Values, func(s *said, c *frame.Column) { s.values = c })
-	if list != nil {
-		b.sets[p] = list
-	}
+	return list
 }
 
-func (b *typeBuilder) said(p *pass, metric int) said {
-	if list := b.sets[p]; list != nil && list[metric] != nil {
+func saidOf(list []*said, metric int) said {
+	if metric < len(list) && list[metric] != nil {
 		return *list[metric]
 	}
 	return said{}
 }
 
-func (b *typeBuilder) buildLive() {
-	var e edges
-	now := make([]bool, len(b.Rows))
-	var last *roster
-	for t := range b.passes {
-		r := b.at[t].r
-		if r == last {
-			continue
+// liveOf notes which entities have come and gone.
+func (b *typeBuilder) liveOf(r *roster, t int32) {
+	if r == b.roster {
+		return
+	}
+	b.roster = r
+	b.now = grown(b.now, len(b.draft.Rows))
+	for row := range b.now {
+		if there := r.entity(int32(row)) >= 0; there != b.now[row] {
+			b.now[row] = there
+			b.live.add(int32(row), t)
 		}
-		last = r
-		for row := range now {
-			if there := r != nil && r.byRow[row] >= 0; there != now[row] {
-				now[row] = there
-				e.add(int32(row), int32(t))
+	}
+}
+
+// columnsOf enters what a pass says of each metric.
+func (b *typeBuilder) columnsOf(p *pass, at place, t int32) {
+	var list []*said
+	if p != p.key {
+		list = b.index(p, at)
+	}
+	b.columns = grown(b.columns, len(b.draft.Metrics))
+	for metric, c := range b.columns {
+		s, base := saidOf(list, metric), saidOf(b.keySaid, metric)
+		if c == nil {
+			if at.r == nil || at.m.has(metric) && s == (said{}) && base == (said{}) && (metric < b.known || !b.begun) {
+				continue
 			}
+			c = b.begin(metric)
+			b.columns[metric] = c
 		}
+		b.column(c, metric, p, at, s, base, t)
 	}
-	b.live = e.presence(len(now))
+	b.known = len(b.draft.Metrics)
 }
 
-// ordinary reports whether the metric is present wherever its entities are, and whether no pass gives it any value.
-func (b *typeBuilder) ordinary(metric int) (present, zero bool) {
-	present, zero = true, true
-	look := func(p *pass, at place) {
-		s := b.said(p, metric)
-		if at.m != nil && at.m.back[metric] < 0 || s.presence != nil {
-			present = false
-		}
-		if s.values != nil {
-			zero = false
-		}
-	}
-	for k, at := range b.keyAt {
-		look(k, at)
-	}
-	for t, p := range b.passes {
-		look(p, b.at[t])
-	}
-	return present, zero
-}
-
-func (b *typeBuilder) buildColumn(metric int) *column {
-	ordinary, zero := b.ordinary(metric)
-	if ordinary && zero {
-		return nil
-	}
-	rows := len(b.Rows)
-	var c cells
-	if m := &b.Metrics[metric]; m.Kind.IsHistogram() {
-		c = newHistogramCells(m, rows)
+// begin makes the builder of a column of which nothing was said so far. Until now it was present wherever the entity was
+// live, or nowhere, if its template did not have it.
+func (b *typeBuilder) begin(metric int) *columnBuilder {
+	c := &columnBuilder{}
+	if m := &b.draft.Metrics[metric]; m.Kind.IsHistogram() {
+		c.cells = newHistogramCells(m)
 	} else {
-		c = newScalarCells(m, rows)
+		c.cells = newScalarCells(m)
 	}
-	clear(b.now)
-	for i := range b.stamp {
-		b.stamp[i] = -1
+	if metric < b.known {
+		c.edges = edges{row: slices.Clone(b.live.row), at: slices.Clone(b.live.at)}
+		c.now = slices.Clone(b.now)
 	}
-	b.touched = b.touched[:0]
-	absent := make([]bool, 0) // by entity of the key frame
-	var e edges
-	var before place
-	var key *pass
-	odd := true // the last pass changed presence
-	for t, p := range b.passes {
-		at := b.at[t]
-		if at.r == nil && before.r == nil {
-			continue
-		}
-		var s said
-		if p != p.key {
-			s = b.said(p, metric)
-		}
-		full := p.key != key || at.r != before.r || odd || s.presence != nil
-		if p.key != key {
-			key = p.key
-			keyPlace := b.keyAt[key]
-			of := b.said(key, metric)
-			absent = absentIn(absent, of.presence, keyPlace.r)
-			c.base(of.values, keyPlace.r)
-		}
-		odd = s.presence != nil
-		c.values(s.values)
-		if full {
-			b.fullStep(int32(t), at, metric, s, absent, c, &e)
-		} else {
-			b.sparseStep(int32(t), at.r, s.values, c)
-		}
-		before = at
+	return c
+}
+
+func (b *typeBuilder) column(c *columnBuilder, metric int, p *pass, at place, s, base said, t int32) {
+	if at.r == nil && c.before == nil && c.key != nil {
+		c.values(nil)
+		return
 	}
-	out := c.column(rows)
-	if !ordinary {
-		own := e.presence(rows)
-		if !own.equal(b.live) {
-			if out == nil {
-				out = &column{}
-			}
-			out.present = own
-		}
+	rows := len(b.draft.Rows)
+	c.grow(rows)
+	c.now = grown(c.now, rows)
+	for len(c.stamp) < rows {
+		c.stamp = append(c.stamp, -1)
 	}
-	return out
+	full := p.key != c.key || at.r != c.before || c.odd || s.presence != nil
+	if p.key != c.key {
+		c.key = p.key
+		r := b.find(p.key).r
+		c.absent = absentIn(c.absent, base.presence, r)
+		c.base(base.values, r)
+	}
+	c.odd = s.presence != nil
+	c.values(s.values)
+	if full {
+		b.fullStep(t, at, metric, s, c)
+	} else {
+		c.sparseStep(t, at.r, s.values)
+	}
+	c.before = at.r
 }
 
 // absentIn says by entity of the key frame whether it has no value there.
@@ -244,14 +247,16 @@ func eachSelected(c *frame.Column, r *roster, f func(i int, entity int32)) {
 }
 
 // fullStep looks at every row.
-func (b *typeBuilder) fullStep(t int32, at place, metric int, s said, absent []bool, c cells, e *edges) {
+func (b *typeBuilder) fullStep(t int32, at place, metric int, s said, c *columnBuilder) {
+	rows := len(b.draft.Rows)
+	b.state, b.entry = grown(b.state, rows), grown(b.entry, rows)
 	clear(b.state)
-	b.touched = b.touched[:0]
-	if at.r != nil && at.m.back[metric] >= 0 {
+	c.touched = c.touched[:0]
+	if at.r != nil && at.m.has(metric) {
 		for _, entity := range at.r.live {
 			row := at.r.rows[entity]
 			b.entry[row] = -1
-			if int(entity) >= len(absent) || !absent[entity] {
+			if int(entity) >= len(c.absent) || !c.absent[entity] {
 				b.state[row] = 1
 			}
 		}
@@ -262,15 +267,18 @@ func (b *typeBuilder) fullStep(t int32, at place, metric int, s said, absent []b
 			eachSelected(s.values, at.r, func(i int, entity int32) {
 				row := at.r.rows[entity]
 				b.entry[row] = int32(i)
-				b.touched = append(b.touched, row)
+				c.touched = append(c.touched, row)
 			})
 		}
 	}
 	for row := range b.state {
 		there := b.state[row] == 1
-		if there != b.now[row] {
-			b.now[row] = there
-			e.add(int32(row), t)
+		if there != c.now[row] {
+			c.now[row] = there
+			c.edges.add(int32(row), t)
+			if !there {
+				c.park(int32(row))
+			}
 		}
 		if there {
 			c.set(int32(row), t, at.r.keyedEntity(int32(row)), b.entry[row])
@@ -278,29 +286,42 @@ func (b *typeBuilder) fullStep(t int32, at place, metric int, s said, absent []b
 	}
 }
 
-// keyedEntity returns the entity of a row if the key frame has it, else −1: it starts from zero.
-func (r *roster) keyedEntity(row int32) int32 {
-	if e := r.byRow[row]; int(e) < r.keyed {
-		return e
-	}
-	return -1
-}
-
 // sparseStep looks at the rows that this pass or the one before says something of.
-func (b *typeBuilder) sparseStep(t int32, r *roster, values *frame.Column, c cells) {
-	before := len(b.touched)
+func (c *columnBuilder) sparseStep(t int32, r *roster, values *frame.Column) {
+	before := len(c.touched)
 	if values != nil {
 		eachSelected(values, r, func(i int, entity int32) {
 			row := r.rows[entity]
 			c.set(row, t, r.keyedEntity(row), int32(i))
-			b.stamp[row] = t
-			b.touched = append(b.touched, row)
+			c.stamp[row] = t
+			c.touched = append(c.touched, row)
 		})
 	}
-	for _, row := range b.touched[:before] {
-		if b.stamp[row] != t {
+	for _, row := range c.touched[:before] {
+		if c.stamp[row] != t {
 			c.set(row, t, r.keyedEntity(row), -1)
 		}
 	}
-	b.touched = append(b.touched[:0], b.touched[before:]...)
+	c.touched = append(c.touched[:0], c.touched[before:]...)
+}
+
+// finish gives the columns to the type, whose rows have their final order.
+func (b *typeBuilder) finish(t *Type) {
+	order := b.draft.order
+	t.live = b.live.sorted(order)
+	t.columns = make([]*column, len(t.Metrics))
+	for metric, c := range b.columns {
+		if c == nil {
+			continue
+		}
+		out := c.column(order)
+		if own := c.edges.sorted(order); !own.equal(t.live) {
+			if out == nil {
+				out = &column{}
+			}
+			out.present = own
+		}
+		t.columns[metric] = out
+		b.columns[metric] = nil // one is sorted after the other, so that there is one copy at a time
+	}
 }
