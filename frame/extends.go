@@ -3,6 +3,7 @@ package frame
 import (
 	"bytes"
 	"compress/flate"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
@@ -32,14 +33,48 @@ func Extends(b []byte) (bool, error) {
 	}
 	// A delta frame's payload begins with its dictionary (FORMAT.md §4.2): how many bounds, templates
 	// and groups of entities there are. A count of zero is one byte.
-	head, err := unpackHead(&h, packed)
+	head, err := unpackHead(&h, packed, headBytes)
 	if err != nil {
 		return false, err
 	}
 	return !bytes.Equal(head, make([]byte, headBytes)), nil
 }
 
-func unpackHead(h *Header, packed []byte) ([]byte, error) {
+// identityBytes is how much of a payload ReadIdentity unpacks first: the identities of Cassandra nodes have some
+// hundred bytes.
+const identityBytes = 8 << 10
+
+// maxIdentityBytes is the longest identity there can be.
+const maxIdentityBytes = 2*(MaxLabelBytes+binary.MaxVarintLen64) + MaxFacts*(MaxNameBytes+MaxTextBytes+2*binary.MaxVarintLen64) + binary.MaxVarintLen64
+
+// ReadIdentity returns what a key frame says of its node. It unpacks no more than that takes: whether the rest can be
+// decoded stays open. The error wraps one of the package's sentinels.
+func ReadIdentity(b []byte) (Identity, error) {
+	h, packed, err := Parse(b)
+	if err != nil {
+		return Identity{}, err
+	}
+	if !h.IsKey() {
+		return Identity{}, fmt.Errorf("%w: a delta frame does not say what its node is", ErrKey)
+	}
+	for size := identityBytes; ; size *= 8 {
+		size = min(size, h.RawLength, maxIdentityBytes)
+		head, err := unpackHead(&h, packed, size)
+		if err != nil {
+			return Identity{}, err
+		}
+		d := decoder{reader: reader{b: head}, f: &Frame{}}
+		if d.identity(); d.err == nil {
+			return d.f.Identity, nil
+		}
+		if size == min(h.RawLength, maxIdentityBytes) {
+			return Identity{}, d.err
+		}
+	}
+}
+
+// unpackHead returns the first bytes of a payload.
+func unpackHead(h *Header, packed []byte, size int) ([]byte, error) {
 	var in io.Reader
 	switch h.Compression {
 	case None:
@@ -57,9 +92,9 @@ func unpackHead(h *Header, packed []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: unknown compression %d", ErrMalformed, h.Compression)
 	}
-	head := make([]byte, headBytes)
+	head := make([]byte, size)
 	if _, err := io.ReadFull(in, head); err != nil {
-		return nil, fmt.Errorf("%w: a payload of fewer than %d bytes: %v", ErrMalformed, headBytes, err)
+		return nil, fmt.Errorf("%w: a payload of fewer than %d bytes: %v", ErrMalformed, size, err)
 	}
 	return head, nil
 }

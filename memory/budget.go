@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,8 +75,13 @@ func NewBudget(name string, total int64, reg prometheus.Registerer) (*Budget, er
 	return b, errors.Join(errs...)
 }
 
-// Share returns how many bytes one account may have.
-func (b *Budget) Share() int64 { return b.share }
+// Share returns how many bytes one account may have; a nil budget has no end.
+func (b *Budget) Share() int64 {
+	if b == nil {
+		return math.MaxInt64
+	}
+	return b.share
+}
 
 // Used returns how many bytes are leased.
 func (b *Budget) Used() int64 {

@@ -9,13 +9,20 @@ import (
 
 // FromWindow returns the rollup of a window's five minutes. Its cost is the window's values that are not zero all the time. Columns that were not read have no rollup.
 func FromWindow(w *window.Window) *Rollup {
+	r, _ := FromWindowWithin(nil, w) // nothing refuses
+	return r
+}
+
+// FromWindowWithin is FromWindow with as much memory as the allowance gives, which is asked as the rollup
+// grows; nil gives any. Its error is the allowance's.
+func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error) {
 	r := &Rollup{Level: FiveMinutes, Start: w.Start, Instants: len(w.Times)}
 	var dictionaries []*window.Dictionary
 	for _, t := range w.Types {
 		dictionaries = append(dictionaries, t.Dictionary)
 	}
 	for _, g := range unite(dictionaries) {
-		b := windowBuilder{group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+		b := windowBuilder{allow: allow, group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
 		for _, t := range w.Types {
 			m := g.maps[t.Dictionary]
 			if m == nil {
@@ -31,19 +38,44 @@ func FromWindow(w *window.Window) *Rollup {
 			}
 		}
 		for m := range g.Metrics {
-			b.out.columns[m] = b.column(w, m)
+			if b.out.columns[m] = b.column(w, m); b.err != nil {
+				return nil, b.err
+			}
 		}
 		r.Types = append(r.Types, b.out)
 	}
-	return r
+	return r, nil
 }
 
 // windowBuilder makes one type's columns from a window's types.
 type windowBuilder struct {
+	allow window.Allowance
+	owed  int64 // bytes that are taken and not asked for yet
+	err   error
 	*group
 	out   *Type
 	types []*window.Type
 	maps  []*mapping
+}
+
+// askEvery is how many bytes are taken before the allowance is asked.
+const askEvery = 256 << 10
+
+// take counts memory that is being taken.
+func (b *windowBuilder) take(bytes int) {
+	if b.owed += int64(bytes); b.allow != nil && b.err == nil && b.owed > askEvery {
+		b.err = b.allow.Take(b.owed)
+		b.owed = 0
+	}
+}
+
+// bytes returns what a cell takes, its row's number among it.
+func (c *cell) bytes() int {
+	const own, hist, bucket = 80, 144, 10
+	if c.hist == nil {
+		return own
+	}
+	return own + hist + bucket*(len(c.hist.first.index)+len(c.hist.last.index)+len(c.hist.total.index))
 }
 
 func (b *windowBuilder) column(w *window.Window, metric int) *column {
@@ -75,6 +107,9 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 	case !known:
 		return unknown
 	}
+	if b.take(4 * len(b.Rows)); b.err != nil {
+		return nil
+	}
 	out := &column{counts: make([]uint32, len(b.Rows))}
 	f := feed{kind: kind, size: b.Metrics[metric].Buckets()}
 	for row := range out.counts {
@@ -98,6 +133,9 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 		out.counts[row] = n
 		if !cell.zero() {
 			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, cell)
+			if b.take(2 * cell.bytes()); b.err != nil { // twice, for lists grow by as much as they have
+				return nil
+			}
 		}
 	}
 	return out.settle(b.out.live)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -23,11 +24,12 @@ const (
 	// announceAgain is how often the frames of a node's window are looked into: each delta frame brings all
 	// that is new since its key frame once more.
 	announceAgain = 30 * time.Second
-	// announceBytes is how large a payload may be for that, and announcesAtOnce how many frames are looked into
-	// at once. A payload of a MiB is that of a node of some 10,000 tables; built by somebody hostile it takes
-	// some 50 MB for a moment. What is larger, or comes while others are looked into, is left to the next frame
-	// or to closing.
+	// announceBytes is how large a payload may be for that, announceMemory what looking into it may take, and
+	// announcesAtOnce how many frames are looked into at once. A payload of a MiB is that of a node of some 10,000
+	// tables and takes some 10 MB. What is larger, takes more or comes while others are looked into, is left to the
+	// next frame or to closing.
 	announceBytes   = 1 << 20
+	announceMemory  = 32 << 20
 	announcesAtOnce = 4
 	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it looked; some
 	// 100 bytes each.
@@ -36,15 +38,29 @@ const (
 
 // announceKey announces what a key frame brings, if that is something else than the node's last one on
 // the same day brought.
-func (s *Store) announceKey(ctx context.Context, account string, f *frame.Frame, b []byte) {
-	id := nodeDay{account, f.Node, dayOf(f.Window())}
-	sum := dictionarySum(f)
-	if last, known := s.announcedKeys.get(id); known && last == sum || f.RawLength > announceBytes {
+func (s *Store) announceKey(ctx context.Context, account string, h *frame.Header, b []byte) {
+	if h.RawLength > announceBytes {
 		return
 	}
-	if s.announce(ctx, account, f.Node, b) {
+	f, err := s.decodeToAnnounce(b)
+	if err != nil {
+		return
+	}
+	id := nodeDay{account, h.Node, dayOf(h.Window())}
+	sum := dictionarySum(f)
+	if last, known := s.announcedKeys.get(id); known && last == sum {
+		return
+	}
+	if s.announce(ctx, account, h.Node, b) {
 		s.announcedKeys.put(id, sum, 1)
 	}
+}
+
+// decodeToAnnounce decodes a key frame, some at a time.
+func (s *Store) decodeToAnnounce(b []byte) (*frame.Frame, error) {
+	s.announcing <- struct{}{}
+	defer func() { <-s.announcing }()
+	return frame.DecodeWithin(memory.Bounded(announceMemory), b, nil)
 }
 
 // announceDelta announces what a delta frame brings beyond its key frame.
@@ -76,7 +92,7 @@ func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, fr
 	default:
 		return false
 	}
-	w, _, err := window.Build(window.Node{Account: account, ID: node}, frames)
+	w, _, err := window.BuildWithin(memory.Bounded(announceMemory), window.Node{Account: account, ID: node}, frames)
 	if err != nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -23,7 +24,8 @@ func mod(a, b int64) int64 { return ((a % b) + b) % b }
 
 // CloseWindow turns a window's frames into columns. It reads them from Cassandra, because a process that restarted has not seen all of them. Instants that
 // are in raw already and whose frames have expired are kept. It may be repeated at any time and run in two processes at once: the window is then
-// what the later reading of its frames gives.
+// what the later reading of its frames gives. It takes its memory from the context's lease; what that refuses, the error
+// wraps.
 func (s *Store) CloseWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
 	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less, never overwrites one that read later, however slow it is.
@@ -44,7 +46,11 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 	if len(frames) == 0 {
 		return "empty", nil
 	}
-	w, rep, err := window.Build(window.Node{Account: account, ID: node}, frames)
+	lease := memory.Of(ctx)
+	w, rep, err := window.BuildWithin(lease, window.Node{Account: account, ID: node}, frames)
+	if errors.Is(err, frame.ErrMemory) {
+		return "", err
+	}
 	if err != nil || len(w.Times) == 0 {
 		s.lost(rep)
 		s.log.Warn("store: a window has no frame that can be read", "node", node, "window", start, "frames", len(frames), "error", err)
@@ -82,10 +88,16 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 			s.metrics.Damaged.Add(float64(len(old.Damage)))
 			whole = whole && old.Window != nil && len(old.Damage) == 0
 			if old.Window != nil {
+				if err := lease.Take(lease.Taken()); err != nil { // the union of both takes no more than both
+					return "", err
+				}
 				w = window.Merge(w, old.Window)
 				result = "merged"
 			}
 		}
+	}
+	if err := lease.Take(lease.Taken() / 2); err != nil { // its columns, encoded: they are smaller than what they encode
+		return "", err
 	}
 	writeRollup := s.writeFiveMinutes
 	if !whole { // the rollup that is there may know more

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 const (
@@ -51,10 +52,19 @@ func (w *Writer) Run(ctx context.Context) error {
 			} else { // one that fails does not hold Handle up: waiting would not help it
 				w.overdue.Store(0)
 			}
+			lease, err := w.store.config.Memory.Try(d.account, w.estimate(&d))
+			if err != nil { // its account holds what it may: only its windows wait
+				w.overdue.Store(0)
+				continue
+			}
 			if w.store.pace.enter(ctx) != nil {
+				lease.Release()
 				return nil
 			}
-			workers.Go(func() { w.attempt(ctx, d) })
+			workers.Go(func() {
+				defer lease.Release()
+				w.attempt(memory.With(ctx, lease), d)
+			})
 		}
 		w.overdue.Store(0)
 		select {
@@ -77,7 +87,12 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 		return
 	}
 	if d.err = err; err == nil {
-		d.failed = 0
+		d.failed, d.needs = 0, 0
+		w.setAside(d.openWindow, false)
+		return
+	}
+	if isMemory(err) {
+		w.short(ctx, d, err)
 		return
 	}
 	w.store.metrics.Retries.Inc()
@@ -134,7 +149,7 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 		}
 		g.Go(func() error {
 			return w.store.pace.closing(ctx, func(ctx context.Context) error {
-				return w.store.retry(ctx, "close window", func() error { return w.closeOne(ctx, d, now, all) })
+				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, d, now, all) })
 			})
 		})
 	}
@@ -173,9 +188,13 @@ func (w *Writer) closeOne(ctx context.Context, d due, now time.Time, all bool) e
 	w.mu.Unlock()
 	var err error
 	if closed != frames {
-		if w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack {
+		switch expired := w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
+		case expired && d.aside: // reading its frames again would not make it smaller
+			w.store.metrics.LostFrames.WithLabelValues("memory").Add(float64(frames))
+			w.store.log.Error("store: gave up a window that needs more memory than its account may have; its frames are in the topic", "account", d.account, "node", d.node, "window", clockTime(d.start), "error", d.err)
+		case expired:
 			err = ErrExpired
-		} else {
+		default:
 			err = w.store.CloseWindow(ctx, d.account, d.node, d.start)
 		}
 		if err == nil {

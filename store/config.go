@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 )
 
@@ -53,6 +54,8 @@ type Config struct {
 	Ring ring.Config `yaml:"-"`
 	// Admit is asked before what can wait: what the API reads, and bulk work. nil: all may begin. Frames are written and windows closed without it.
 	Admit ring.Admit `yaml:"-"`
+	// Memory is what closing windows may take, per account and together. nil: whatever it needs. Reads take theirs from their context's lease.
+	Memory *memory.Budget `yaml:"-"`
 	// Registerer takes the ring's metrics; nil: nobody.
 	Registerer prometheus.Registerer `yaml:"-"`
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // MaxFrameBytes is the longest frame that is stored: half of what Cassandra takes in one mutation by default. A node of 10,000 tables sends key frames
@@ -50,19 +51,19 @@ func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header,
 
 // writeNode renews a node's row. The write carries the frame's own time, so that an old key frame that is read again never hides a newer one.
 func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, b []byte) error {
-	f, err := frame.Decode(b, nil)
+	id, err := frame.ReadIdentity(b)
 	if err != nil { // what its header says is stored; its values will be missed when the window is closed, and counted then
 		s.metrics.BadKeyPayload.Inc()
 		return nil
 	}
-	facts := make(map[string]string, len(f.Identity.Facts))
-	for _, fact := range f.Identity.Facts {
+	facts := make(map[string]string, len(id.Facts))
+	for _, fact := range id.Facts {
 		facts[fact.Name] = fact.Value
 	}
 	err = s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
-		account, h.Cluster, gocql.UUID(h.Node), f.Identity.Datacenter, f.Identity.Rack, facts, h.Interval, h.At, h.At*1000)
+		account, h.Cluster, gocql.UUID(h.Node), id.Datacenter, id.Rack, facts, h.Interval, h.At, h.At*1000)
 	if err == nil {
-		s.announceKey(ctx, account, f, b)
+		s.announceKey(ctx, account, h, b)
 	}
 	return err
 }
@@ -70,15 +71,18 @@ func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, 
 // freshFrames returns the frames of a window that are in fresh, newest first.
 func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
 	var frames [][]byte
+	var full error
+	lease := memory.Of(ctx)
 	err := s.each(ctx, func(scan func(...any) bool) bool {
 		var b []byte
 		if !scan(&b) {
 			return false
 		}
 		frames = append(frames, b)
-		return true
+		full = lease.Take(int64(len(b)))
+		return full == nil
 	}, "SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ?", account, gocql.UUID(node), window)
-	return frames, err
+	return frames, errors.Join(err, full)
 }
 
 // recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far a node's clock may be ahead of ours.

@@ -14,6 +14,7 @@ type Metrics struct {
 	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
+	Aside         prometheus.Gauge // windows that need more memory than their account may have: see aside.go
 	// Dictionaries of closed windows and of rollups. Written and known together are those that a window or rollup refers to.
 	DictionariesWritten, DictionariesKnown prometheus.Counter
 	Receipts                               *prometheus.CounterVec // read because a process did not know which dictionaries are there, by result: found, none
@@ -21,7 +22,7 @@ type Metrics struct {
 	ColumnBytes   prometheus.Counter
 	Columns       prometheus.Counter
 	Samples       prometheus.Counter     // rows of v1 and v2
-	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess
+	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess, memory
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
 	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty, damaged
@@ -53,6 +54,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		CloseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "window_close_seconds",
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
 		ClosingAtOnce:       gauge("windows_closing_limit", "Windows that may be closed at once; it follows how fast Cassandra answers."),
+		Aside:               gauge("windows_set_aside", "Windows that are not closed because they need more memory than their account may have."),
 		DictionariesWritten: counter("dictionaries_written_total", "Dictionaries written, those of rollups among them."),
 		DictionariesKnown:   counter("dictionaries_known_total", "Dictionaries that were not written because they are there."),
 		Receipts:            vec("dictionary_receipts_total", "Partitions of which the process did not know what dictionaries they have, and asked, by whether it learned of some.", "result"),
@@ -73,7 +75,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 	if reg != nil {
 		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds,
-			m.ClosingAtOnce, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
+			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
 	}
 	return m

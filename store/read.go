@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -175,8 +176,10 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := window.Build(window.Node{Account: r.account, ID: r.node}, frames)
+	w, rep, err := window.BuildWithin(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames)
 	switch {
+	case errors.Is(err, frame.ErrMemory):
+		return err
 	case err != nil && closed:
 		k.Damage = append(k.Damage, err)
 		r.takeKept(&k)

@@ -81,6 +81,7 @@ func (w *Writer) takes(k windowKey, o *openWindow, frames int, level rollup.Leve
 func (w *Writer) forget(k windowKey, o *openWindow) {
 	if w.open[k] == o && o.coming == 0 {
 		delete(w.open, k)
+		w.setAside(o, false)
 		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -146,7 +147,11 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 			if err != nil || len(frames) == 0 {
 				return err
 			}
-			w, rep, err := window.Build(window.Node{Account: r.account, ID: r.node}, frames)
+			lease := memory.Of(gctx)
+			w, rep, err := window.BuildWithin(lease, window.Node{Account: r.account, ID: r.node}, frames)
+			if errors.Is(err, frame.ErrMemory) {
+				return err
+			}
 			var damage []error
 			if err != nil {
 				damage = []error{err}
@@ -162,7 +167,11 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 			r.report.damage(damage...)
 			// What is stored may be made of more, where its columns have expired or cannot be read.
 			if stored := found[start]; w != nil && len(w.Times) > 0 && (stored == nil || len(w.Times) >= stored.Instants) {
-				found[start] = rollup.FromWindow(w)
+				of, err := rollup.FromWindowWithin(lease, w)
+				if err != nil {
+					return err
+				}
+				found[start] = of
 			}
 			return nil
 		})

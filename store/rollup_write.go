@@ -11,6 +11,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -26,7 +27,10 @@ func (s *Store) writeFiveMinutes(ctx context.Context, account string, node uuid.
 		return nil // what else there was of this window has expired, and its rollup knows more
 	}
 	began := time.Now()
-	r := rollup.FromWindow(w)
+	r, err := rollup.FromWindowWithin(memory.Of(ctx), w)
+	if err != nil {
+		return fmt.Errorf("store: compute rollup of window %d: %w", w.Start, err)
+	}
 	s.metrics.RollupSeconds.WithLabelValues(r.Name).Observe(time.Since(began).Seconds())
 	if err := s.writeRollup(ctx, account, node, r, stamp); err != nil {
 		return fmt.Errorf("store: write rollup of window %d: %w", w.Start, err)

@@ -63,6 +63,10 @@ type openWindow struct {
 	rolling int       // the coarsest level whose rollup it computes; see rollup_duty.go
 	closing bool
 
+	raw   int64 // bytes of its frames' payloads
+	needs int64 // more memory than this was needed when it was tried last; 0: it was enough
+	aside bool  // it needs more memory than its account may have
+
 	failed int       // attempts of Run in a row
 	err    error     // the last one's
 	after  time.Time // the next one is not before
@@ -176,6 +180,7 @@ func (w *Writer) comes(h *frame.Header, r Record) {
 	if w.coming[at] == nil {
 		o := w.window(h, r)
 		o.coming++
+		o.raw += int64(h.RawLength)
 		w.coming[at] = o
 	}
 }
@@ -231,8 +236,9 @@ func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 func (w *Writer) Revoke(partition int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k := range w.open {
+	for k, o := range w.open {
 		if k.partition == partition {
+			w.setAside(o, false)
 			delete(w.open, k)
 		}
 	}

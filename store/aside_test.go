@@ -1,0 +1,98 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// TestWindowThatTakesTooMuchIsSetAside: it is named and tried again, and given up when its frames expire, while windows of other accounts
+// are closed as ever.
+func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
+	c := newClock(base)
+	budget, err := memory.NewBudget(t.Name(), 16<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustStore(t, c, func(config *Config) { config.Memory = budget })
+	w, n, hostile := NewWriter(s), windowtest.NewNode(seeded(t, 5)), uuid.New()
+	want := windowtest.Samples{}
+	offset := int64(0)
+	handle := func(account string, b []byte) {
+		t.Helper()
+		mustHandle(t, w, Record{Account: account, Offset: offset, Value: b})
+		offset++
+	}
+	const frames = 6
+	for i := range int64(frames) { // some 6 MB decoded each, and each adds 2 to the window
+		handle("evil", frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true))
+	}
+	for i := range int64(10) {
+		sent := n.Step(base+i*5000, false)
+		want.Add(sent.Samples)
+		handle("acme", sent.Bytes)
+	}
+	aside := func() bool { return number(s.metrics.Aside) == 1 }
+	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
+	c.millis.Store(base + windowMillis + s.config.Grace.Milliseconds() + 1000)
+	runs(t, w)
+	eventually(t, "one window closed, one set aside", func() bool { return closed() == 1 && aside() })
+	if report := checkRead(t, s, n, want); report.Fresh != 0 {
+		t.Errorf("%+v", report)
+	}
+	if text := w.Aside(); !strings.Contains(text, hostile.String()) || !strings.Contains(text, "evil") || strings.Contains(text, "acme") || !strings.Contains(text, "1 windows") {
+		t.Errorf("it is said that %q", text)
+	}
+	if err := w.Ready(t.Context()); err != nil {
+		t.Errorf("one account's window makes the role unready: %v", err)
+	}
+	if low, open := w.LowWater(0); !open || low != 0 {
+		t.Errorf("low water %d, %t", low, open)
+	}
+	if used := budget.Used(); used != 0 {
+		t.Errorf("%d bytes are leased while nothing goes on", used)
+	}
+
+	// Its memory is there after all: it is closed by itself.
+	larger, err := memory.NewBudget(t.Name(), 4<<30, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, func() Config { config := s.config; config.Memory = larger; return config }())
+	wide := NewWriter(again)
+	for i := range int64(frames) {
+		mustHandle(t, wide, Record{Account: "evil", Offset: i, Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
+	}
+	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Aside() != "" || number(again.metrics.Closed.WithLabelValues("written")) != 1 {
+		t.Errorf("with enough memory: %v, %q", err, wide.Aside())
+	}
+
+	// What Drain closes is set aside as well, and is no error of its.
+	other := NewWriter(s)
+	mustHandle(t, other, Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5, 500, 600, 10, true)})
+	if _, err := other.Drain(t.Context(), c.now()); err != nil || !strings.Contains(other.Aside(), "evil") {
+		t.Errorf("%v, %q", err, other.Aside())
+	}
+
+	// When its frames expire it is given up, and does not come from the stream again and again.
+	c.millis.Add(s.config.FreshTTL.Milliseconds())
+	w.mu.Lock()
+	for _, o := range w.open {
+		o.after = o.after.Add(-asideAgain)
+	}
+	w.mu.Unlock()
+	eventually(t, "its frames to be given up", func() bool {
+		_, open := w.LowWater(0)
+		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames && number(s.metrics.Aside) == 1 // other's
+	})
+	if err := w.Again(); err != nil {
+		t.Errorf("its frames are asked for again: %v", err)
+	}
+	_ = frame.WindowMillis
+}
