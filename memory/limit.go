@@ -43,12 +43,10 @@ type Limit struct {
 // Find returns how much memory this process may have: what its configuration says (bytes; 0: nothing),
 // else GOMEMLIMIT, else what its cgroup allows, else three quarters of the machine's, but 4 GiB at
 // most. It tells Go's collector to keep to three quarters of that, if GOMEMLIMIT does not say otherwise.
-func Find(setting int64) (*Limit, error) {
-	l := &Limit{Bytes: setting, From: "setting"}
+func Find(setting int64) *Limit {
+	l := &Limit{Bytes: setting, From: "limit_bytes"}
 	own := debug.SetMemoryLimit(-1)
 	switch {
-	case setting > 0 && setting < least:
-		return nil, fmt.Errorf("memory: a role cannot work in %s: allow it %s at least", mebibytes(setting), mebibytes(least))
 	case setting > 0:
 	case own != math.MaxInt64:
 		l.Bytes, l.From = own, "GOMEMLIMIT"
@@ -66,7 +64,7 @@ func Find(setting int64) (*Limit, error) {
 	if own == math.MaxInt64 || setting > 0 {
 		debug.SetMemoryLimit(int64(soft * float64(l.Bytes)))
 	}
-	return l, nil
+	return l
 }
 
 // cgroup returns what the process's control group and those above it allow, 0 for no bound.

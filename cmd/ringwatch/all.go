@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
@@ -34,6 +35,8 @@ type process struct {
 	door    *account.Door // one for all listeners: guessing at one counts at the other
 	metrics *prometheus.Registry
 	log     *slog.Logger
+	limit   *memory.Limit  // of the whole process
+	budget  *memory.Budget // half of it, for work whose size accounts decide
 
 	from        time.Time                   // where the store role walks back to; zero: nowhere
 	database    atomic.Pointer[store.Store] // once a role has opened it
@@ -62,7 +65,10 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
-	p.log.Info("starting", "role", role, "version", version(), "config", f.Config)
+	if err := p.bound(); err != nil {
+		return nil, err
+	}
+	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit)
 	return p, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/lookup"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -25,6 +26,7 @@ import (
 // where it was made and not on the day its role is started.
 type config struct {
 	Accounts  []account.Account
+	Memory    memory.Config
 	Keys      account.KeyringConfig
 	Limits    limit.Config
 	Kafka     stream.Config
@@ -87,7 +89,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	c := defaultConfig()
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+	errs = append(errs, section("accounts", err), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
 		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("log", c.Log.validate()))

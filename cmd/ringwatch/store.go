@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -60,10 +62,14 @@ func (s *storeState) ready(ctx context.Context) error {
 }
 
 func (s *storeState) warning(ctx context.Context) string {
-	if db := s.store.Load(); db != nil {
-		return db.Warning(ctx)
+	var list []string
+	if w := s.writer.Load(); w != nil {
+		list = append(list, w.Aside())
 	}
-	return ""
+	if db := s.store.Load(); db != nil {
+		list = append(list, db.Warning(ctx))
+	}
+	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "\nwarning: ")
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
@@ -129,7 +135,7 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
-	p.Cassandra.Log, p.Cassandra.Now = p.log, clock
+	p.Cassandra.Log, p.Cassandra.Now, p.Cassandra.Memory = p.log, clock, p.budget
 	p.Cassandra.Ring, p.Cassandra.Registerer = p.Ring, prometheus.WrapRegistererWith(prometheus.Labels{"reader": "store"}, p.metrics)
 	if p.throttle != nil {
 		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/memory"
+)
+
+// What of the process's memory a kind of thing may take at most. The rest is for what does not follow from what accounts send
+// and ask: code, connections, indexes, garbage.
+const (
+	budgetPart   = 2 // a half: frames that are read, windows that are closed, answers
+	inFlightPart = 4 // a quarter: bodies of frames on their way
+	answersPart  = 8 // kept answers
+)
+
+// bound finds how much memory the process may have, divides it, and lowers what the configuration would take of it.
+func (p *process) bound() error {
+	p.limit = memory.Find(p.Memory.LimitBytes)
+	var err error
+	if p.budget, err = memory.NewBudget("work", p.limit.Bytes/budgetPart, p.metrics); err != nil {
+		return err
+	}
+	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
+	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
+	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
+}
