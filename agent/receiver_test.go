@@ -164,7 +164,7 @@ func (s *state) text(key string) string {
 	case series == nil:
 		return ""
 	case series.Histograms != nil:
-		return counts(series.Histograms[0].Counts)
+		return counts(series.Histograms[0].Dense(nil))
 	case series.Doubles != nil:
 		return strconv.FormatFloat(series.Doubles[0], 'g', -1, 64)
 	case series.Strings != nil:

@@ -226,7 +226,7 @@ func (n *node) testUnits(t *testing.T) {
 		n.compare(t, []pair{metric("Table,keyspace=watched,scope=t,name="+strings.ToUpper(name[:1])+name[1:]+"TotalLatency", "Count", "table_"+name+"_latency_seconds|watched|t sum")})
 		s := n.next(t).series["cassandra_table_"+name+"_latency_seconds|watched|t"]
 		least, most, value := 0.0, 0.0, s.Histograms[0]
-		for i, count := range value.Counts {
+		for i, count := range value.Dense(nil) {
 			if i > 0 {
 				least += float64(count) * scaled(s.Metric.Bounds.Upper[i-1], s.Metric.Bounds.Exponent)
 			}
@@ -247,7 +247,7 @@ func (n *node) testSizes(t *testing.T) {
 	s := n.next(t)
 	sizes := s.series["cassandra_table_estimated_partition_size_bytes|watched|t"]
 	last := 0
-	for i, count := range sizes.Histograms[0].Counts {
+	for i, count := range sizes.Histograms[0].Dense(nil) {
 		if count > 0 {
 			last = i
 		}

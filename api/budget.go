@@ -50,7 +50,7 @@ func (b *budget) addAll(list []window.Series) {
 		switch {
 		case s.Metric.Kind.IsHistogram():
 			for j := range s.Histograms {
-				b.bytes += valueBytes/2 + 2*summaryBytes + bucketBytes*filled(s.Histograms[j].Counts)
+				b.bytes += valueBytes/2 + 2*summaryBytes + bucketBytes*int64(len(s.Histograms[j].Filled)+1)
 			}
 		case s.Metric.Kind == frame.String:
 			for _, text := range s.Strings {
@@ -73,7 +73,7 @@ func (b *budget) addAllLines(list []window.Series) {
 	for i := range list {
 		s, lines := &list[i], int64(1)
 		if s.Metric.Kind.IsHistogram() {
-			lines = int64(len(s.Histograms[0].Counts)/boundStep + 5)
+			lines = int64(s.Histograms[0].Size/boundStep + 5)
 		}
 		b.bytes += lines * (lineBytes + labelBytes(s.Labels))
 	}

@@ -100,7 +100,7 @@ func silent(who string, newest int64, missing []string) error {
 // begin with the first observation together, so that in each scrape the buckets and +Inf tell of the same observations. With a +Inf of 0 before, the first observations would be in the rate of
 // +Inf and not of the other buckets, and quantiles would be the highest bound there is.
 func neverCounted(s window.Series) bool {
-	return s.Metric.Kind.IsHistogram() && !slices.ContainsFunc(s.Histograms[0].Counts, func(n int64) bool { return n != 0 })
+	return s.Metric.Kind.IsHistogram() && len(s.Histograms[0].Filled) == 0
 }
 
 // writeExposition writes the first value of every series as text 0.0.4, or as OpenMetrics if the client prefers that. A metric's lines
@@ -139,6 +139,8 @@ type exposition struct {
 	open  bool            // OpenMetrics
 	names map[string]bool // of all metrics there are
 	b     []byte
+
+	counts []int64 // scratch: a histogram's, by bucket
 }
 
 // family appends what is said of a metric before its first line.
@@ -222,13 +224,14 @@ func (e *exposition) histogram(s *window.Series) {
 	bucket := func() {
 		e.line(s, "_bucket", "le", le, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
 	}
-	for i, n := range h.Counts {
+	e.counts = h.Dense(e.counts[:0])
+	for i, n := range e.counts {
 		total += n
 		switch {
-		case i == len(h.Counts)-1:
+		case i == h.Size-1:
 			le = append(le[:0], "+Inf"...)
 			bucket()
-		case i%boundStep == boundStep-1 || i == len(h.Counts)-2:
+		case i%boundStep == boundStep-1 || i == h.Size-2:
 			le = e.bound(le[:0], m.Bounds.Upper[i], m.Bounds.Exponent)
 			bucket()
 		}

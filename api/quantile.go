@@ -13,10 +13,11 @@ var quantiles = []struct {
 
 // quantile estimates the q-quantile of total observations counted in buckets, as PromQL's histogram_quantile does: linear within a bucket, the first
 // bucket from 0 if its bound is above 0, and what lies above the last bound counts as the last bound.
-func quantile(q float64, counts []int64, total int64, bounds *frame.Bounds) float64 {
+func quantile(q float64, h *window.Histogram, total int64, bounds *frame.Bounds) float64 {
 	rank := q * float64(total)
 	var below int64
-	for i, n := range counts {
+	for j, b := range h.Filled {
+		i, n := int(b), h.Counts[j]
 		if n <= 0 || float64(below+n) < rank {
 			below += max(n, 0)
 			continue
@@ -37,10 +38,10 @@ func quantile(q float64, counts []int64, total int64, bounds *frame.Bounds) floa
 }
 
 // highest returns the number of the highest bucket that is not empty, -1 if all are.
-func highest(counts []int64) int {
-	for i := len(counts) - 1; i >= 0; i-- {
-		if counts[i] > 0 {
-			return i
+func highest(h *window.Histogram) int {
+	for i := len(h.Filled) - 1; i >= 0; i-- {
+		if h.Counts[i] > 0 {
+			return int(h.Filled[i])
 		}
 	}
 	return -1
@@ -48,12 +49,23 @@ func highest(counts []int64) int {
 
 // difference returns what was observed between two values of a histogram. If any count went back, the node started again and everything in the later value is new.
 func difference(before, after *window.Histogram) window.Histogram {
-	d := window.Histogram{Counts: make([]int64, len(after.Counts)), Sum: after.Sum - before.Sum}
-	for i := range after.Counts {
-		d.Counts[i] = after.Counts[i] - before.Counts[i]
-		if d.Counts[i] < 0 {
+	d := window.Histogram{Size: after.Size, Sum: after.Sum - before.Sum}
+	i := 0
+	for j, b := range after.Filled {
+		n := after.Counts[j]
+		if i < len(before.Filled) && before.Filled[i] == b {
+			n -= before.Counts[i]
+			i++
+		}
+		if n < 0 || i < len(before.Filled) && before.Filled[i] < b { // less in a bucket, or nothing where there was something
 			return *after
 		}
+		if n > 0 {
+			d.Filled, d.Counts = append(d.Filled, b), append(d.Counts, n)
+		}
+	}
+	if i < len(before.Filled) {
+		return *after
 	}
 	return d
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -46,13 +47,13 @@ func TestQuantile(t *testing.T) {
 			upper += rapid.Int64Range(1, 1000).Draw(t, "step")
 		}
 		counts := rapid.SliceOfN(rapid.Int64Range(0, 50), len(b.Upper)+1, len(b.Upper)+1).Draw(t, "counts")
-		h := window.Histogram{Counts: counts}
+		h := window.NewHistogram(counts, 0)
 		if h.Count() == 0 {
 			return
 		}
 		previous := math.Inf(-1)
 		for _, q := range quantiles {
-			got, want := quantile(q.q, counts, h.Count(), &b), plainQuantile(q.q, counts, scaled)
+			got, want := quantile(q.q, &h, h.Count(), &b), plainQuantile(q.q, counts, scaled)
 			if math.Abs(got-want) > 1e-12*math.Abs(want) || got < previous {
 				t.Fatalf("%s is %v, want %v, after %v", q.name, got, want, previous)
 			}
@@ -62,12 +63,12 @@ func TestQuantile(t *testing.T) {
 }
 
 func TestDifferenceAfterRestart(t *testing.T) {
-	before, after := &window.Histogram{Counts: []int64{5, 3}, Sum: 40}, &window.Histogram{Counts: []int64{6, 1}, Sum: 9}
-	if d := difference(before, after); d.Counts[0] != 6 || d.Counts[1] != 1 || d.Sum != 9 {
+	before, after := new(window.NewHistogram([]int64{5, 3}, 40)), new(window.NewHistogram([]int64{6, 1}, 9))
+	if d := difference(before, after); !slices.Equal(d.Dense(nil), []int64{6, 1}) || d.Sum != 9 {
 		t.Error(d)
 	}
-	after = &window.Histogram{Counts: []int64{6, 3}, Sum: 44}
-	if d := difference(before, after); d.Counts[0] != 1 || d.Counts[1] != 0 || d.Sum != 4 {
+	after = new(window.NewHistogram([]int64{6, 3}, 44))
+	if d := difference(before, after); !slices.Equal(d.Dense(nil), []int64{1, 0}) || d.Sum != 4 {
 		t.Error(d)
 	}
 }

@@ -187,7 +187,7 @@ func appendPoint(dst []byte, m *window.Metric, p *rollup.Point) []byte {
 		number("last", p.Last)
 		number("increase", p.Increase)
 	default:
-		h := window.Histogram{Counts: p.Increases, Sum: p.Increase}
+		h := window.NewHistogram(p.Increases, p.Increase)
 		dst = append(dst, `,"interval":{`...)
 		dst = appendSummary(dst, m, &h)
 		dst = append(dst, `},"buckets":[`...)

@@ -130,25 +130,18 @@ func appendValue(dst []byte, s *window.Series, i int) []byte {
 // appendBuckets appends the counts, cumulative over buckets.
 func appendBuckets(dst []byte, m *window.Metric, h *window.Histogram) []byte {
 	var total int64
-	for b, n := range h.Counts {
-		last := b == len(h.Counts)-1
-		if n == 0 && !last {
+	for i, b := range h.Filled {
+		total += h.Counts[i]
+		if int(b) == h.Size-1 {
 			continue
 		}
-		total += n
 		dst = append(dst, `{"le":"`...)
-		if last {
-			dst = append(dst, "+Inf"...)
-		} else {
-			dst = appendDecimal(dst, m.Bounds.Upper[b], m.Bounds.Exponent)
-		}
+		dst = appendDecimal(dst, m.Bounds.Upper[b], m.Bounds.Exponent)
 		dst = append(dst, `","count":"`...)
-		dst = append(strconv.AppendInt(dst, total, 10), `"}`...)
-		if !last {
-			dst = append(dst, ',')
-		}
+		dst = append(strconv.AppendInt(dst, total, 10), `"},`...)
 	}
-	return dst
+	dst = append(dst, `{"le":"+Inf","count":"`...)
+	return append(strconv.AppendInt(dst, total, 10), `"}`...)
 }
 
 // appendNumber appends the value of a counter or a gauge.
@@ -174,9 +167,9 @@ func appendSummary(dst []byte, m *window.Metric, h *window.Histogram) []byte {
 		dst = append(dst, `,"`...)
 		dst = append(dst, q.name...)
 		dst = append(dst, `":"`...)
-		dst = append(appendEstimate(dst, quantile(q.q, h.Counts, total, m.Bounds)), '"')
+		dst = append(appendEstimate(dst, quantile(q.q, h, total, m.Bounds)), '"')
 	}
-	if top := highest(h.Counts); top < len(m.Bounds.Upper) {
+	if top := highest(h); top < len(m.Bounds.Upper) {
 		dst = append(dst, `,"max":"`...)
 		dst = append(appendDecimal(dst, m.Bounds.Upper[top], m.Bounds.Exponent), '"')
 	}

@@ -122,20 +122,21 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 func TestHistogramRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 2000 {
-		h := window.Histogram{Counts: make([]int64, 1+r.IntN(200)), Sum: int64(r.Uint64()) >> r.IntN(64)}
+		counts := make([]int64, 1+r.IntN(200))
 		for range r.IntN(20) {
-			h.Counts[r.IntN(len(h.Counts))] = int64(r.Uint64()) >> r.IntN(64)
+			counts[r.IntN(len(counts))] = int64(r.Uint64()) >> r.IntN(64)
 		}
+		h := window.NewHistogram(counts, int64(r.Uint64())>>r.IntN(64))
 		b := appendHistogram(nil, &h)
-		back, err := decodeHistogram(b, len(h.Counts))
-		if err != nil || back.Sum != h.Sum || !slices.Equal(back.Counts, h.Counts) {
+		back, err := decodeHistogram(b, h.Size)
+		if err != nil || back.Sum != h.Sum || !slices.Equal(back.Dense(nil), counts) {
 			t.Fatalf("%v came back as %v, %v", h, back, err)
 		}
 		bad := bytes.Clone(b)
 		bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
 		for _, b := range [][]byte{bad, bad[:r.IntN(len(bad))], append(bad, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1)} {
-			if got, err := decodeHistogram(b, len(h.Counts)); err == nil && len(got.Counts) != len(h.Counts) {
-				t.Fatalf("%d buckets of %d", len(got.Counts), len(h.Counts))
+			if got, err := decodeHistogram(b, h.Size); err == nil && len(got.Dense(nil)) != h.Size {
+				t.Fatalf("%d buckets of %d", len(got.Dense(nil)), h.Size)
 			}
 		}
 	}

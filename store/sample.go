@@ -103,17 +103,15 @@ var errSample = fmt.Errorf("%w: a sample without a value of its kind", window.Er
 func appendHistogram(dst []byte, h *window.Histogram) []byte {
 	dst = binary.AppendVarint(dst, h.Sum)
 	last := -1
-	for i, n := range h.Counts {
-		if n != 0 {
-			dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(i-last-1)), n)
-			last = i
-		}
+	for i, b := range h.Filled {
+		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(int(b)-last-1)), h.Counts[i])
+		last = int(b)
 	}
 	return dst
 }
 
 func decodeHistogram(b []byte, buckets int) (window.Histogram, error) {
-	h := window.Histogram{Counts: make([]int64, buckets)}
+	h := window.Histogram{Size: buckets}
 	sum, n := binary.Varint(b)
 	if n <= 0 {
 		return h, errSample
@@ -129,7 +127,9 @@ func decodeHistogram(b []byte, buckets int) (window.Histogram, error) {
 			return h, errSample
 		}
 		next += gap
-		h.Counts[next] = count
+		if count != 0 {
+			h.Filled, h.Counts = append(h.Filled, uint16(next)), append(h.Counts, count)
+		}
 		b = b[n+m:]
 	}
 	return h, nil

@@ -42,7 +42,7 @@ func TestBuildWithin(t *testing.T) {
 	node := uuid.New()
 	hostile := make([][]byte, 20)
 	for i := range hostile {
-		hostile[i] = frametest.HistogramFrame(node, "prod", frame.WindowOf(at)+int64(i)*5000+1, 1000, 1000, 10, true)
+		hostile[i] = frametest.HistogramFrame(node, "prod", frame.WindowOf(at)+int64(i)*5000+1, 500, 500, 10, true)
 	}
 	ordinary := frametest.New("prod", 1, 1000)
 	var frames [][]byte
@@ -109,5 +109,45 @@ func TestManyKeyFrames(t *testing.T) {
 	}
 	if took[1] > 2*took[0] {
 		t.Errorf("60 key frames take %d bytes, one takes %d", took[1], took[0])
+	}
+}
+
+// TestSelectWithin: an answer asks for its memory as it grows.
+func TestSelectWithin(t *testing.T) {
+	node := uuid.New()
+	ordinary := frametest.New("prod", 1, 500)
+	var frames [][]byte
+	for i := range int64(30) {
+		frames = append(frames, ordinary.Frame(frame.WindowOf(start)+i*5000+1))
+		ordinary.Step()
+	}
+	for name, of := range map[string][][]byte{
+		"ordinary": frames,
+		"bounds":   {frametest.HistogramFrame(node, "prod", start, 30_000, 1, 1024, false)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := mustBuild(t, of)
+			free := memory.Bounded(1 << 40)
+			var list []window.Series
+			took := allocated(func() {
+				var err error
+				if list, err = w.SelectWithin(free, 0, 1<<60); err != nil {
+					t.Fatal(err)
+				}
+			})
+			t.Logf("%d series: said %d KiB, took %d KiB", len(list), free.Taken()>>10, took>>10)
+			if said := free.Taken(); took > said+said/4+1<<20 {
+				t.Errorf("it took %d bytes and asked for %d", took, said)
+			}
+			bound := free.Taken() / 4
+			took = allocated(func() {
+				if list, err := w.SelectWithin(memory.Bounded(bound), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
+					t.Errorf("with %d bytes: %v", bound, err)
+				}
+			})
+			if took > bound+bound/4+1<<20 {
+				t.Errorf("it took %d bytes and was allowed %d", took, bound)
+			}
+		})
 	}
 }

@@ -1,28 +1,31 @@
 package window
 
+import "slices"
+
 // cursor walks the present cells of one column, row by row, instant by instant.
 type cursor struct {
 	column   *column // nil: all zero
 	live     *presence
 	instants int32
 
-	instant int32   // where the cursor stands after next
-	word    int64   // value there: integer, double's bits, index of a text or a histogram's sum
-	counts  []int64 // histograms only: counts there; scratch
+	instant int32    // where the cursor stands after next
+	word    int64    // value there: integer, double's bits, index of a text or a histogram's sum
+	counts  []int64  // histograms only: counts there; scratch
+	filled  []uint16 // buckets that a change of the row has named, in any order
+	named   []bool   // the same by bucket
 
-	edges  []int32 // of the row, from the one that ends or begins what lies ahead
-	here   bool    // between edges: present
-	change int     // next change of the row
-	last   int     // end of the row's changes
-	shared []int64 // copy of counts that was given out and still holds
-	resets bool
+	edges  []int32    // of the row, from the one that ends or begins what lies ahead
+	here   bool       // between edges: present
+	change int        // next change of the row
+	last   int        // end of the row's changes
+	shared *Histogram // what was given out and still holds
 }
 
 func newCursor(t *Type, metric int, instants int32) *cursor {
 	c := &cursor{column: t.columns[metric], instants: instants}
 	c.live = t.presenceOf(c.column)
 	if n := t.Metrics[metric].buckets(); n > 0 {
-		c.counts = make([]int64, n)
+		c.counts, c.named = make([]int64, n), make([]bool, n)
 	}
 	return c
 }
@@ -30,11 +33,10 @@ func newCursor(t *Type, metric int, instants int32) *cursor {
 // row sets the cursor before the first instant of a row.
 func (c *cursor) row(row int32) {
 	c.instant, c.word, c.change, c.last = -1, 0, 0, 0
-	if c.resets {
-		clear(c.counts)
-		c.resets = false
+	for _, b := range c.filled {
+		c.counts[b], c.named[b] = 0, false
 	}
-	c.shared = nil
+	c.filled, c.shared = c.filled[:0], nil
 	edges, full := c.live.of(row)
 	c.edges, c.here = edges, full
 	if c.column != nil {
@@ -75,10 +77,14 @@ func (c *cursor) apply() {
 		c.word += c.column.words[c.change]
 		from, to := c.column.buckets(c.change)
 		for j := from; j < to; j++ {
-			c.counts[c.column.bucket[j]] += c.column.count[j]
+			b := c.column.bucket[j]
+			c.counts[b] += c.column.count[j]
+			if !c.named[b] {
+				c.named[b] = true
+				c.filled = append(c.filled, b)
+			}
 		}
 		c.shared = nil
-		c.resets = true
 	}
 	c.change++
 }
@@ -90,10 +96,27 @@ func (c *cursor) text() string {
 	return c.column.texts[c.word]
 }
 
-// histogram returns the value; its counts are shared between instants that do not differ.
+// histogram returns the value; its lists are shared between instants that do not differ.
 func (c *cursor) histogram() Histogram {
-	if c.shared == nil {
-		c.shared = append([]int64(nil), c.counts...)
+	if c.shared != nil {
+		return *c.shared
 	}
-	return Histogram{Counts: c.shared, Sum: c.word}
+	slices.Sort(c.filled)
+	n := 0
+	for _, b := range c.filled {
+		if c.counts[b] != 0 {
+			n++
+		}
+	}
+	h := &Histogram{Size: len(c.counts), Sum: c.word}
+	if n > 0 {
+		h.Filled, h.Counts = make([]uint16, 0, n), make([]int64, 0, n)
+	}
+	for _, b := range c.filled {
+		if c.counts[b] != 0 {
+			h.Filled, h.Counts = append(h.Filled, b), append(h.Counts, c.counts[b])
+		}
+	}
+	c.shared = h
+	return *h
 }

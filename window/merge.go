@@ -188,7 +188,7 @@ func (p *part) read(c *cursor, row int32, values []value) {
 		v := value{present: true, word: c.word}
 		switch {
 		case c.counts != nil:
-			v.counts = c.histogram().Counts
+			v.counts = slices.Clone(c.counts)
 		case c.column != nil && c.column.texts != nil:
 			v.text, v.word = c.text(), 0
 		}

@@ -82,7 +82,7 @@ func (s *Series) spread(values []value, times []int64, buckets int) {
 		case frame.String:
 			v.text = s.Strings[i]
 		default:
-			if v.word, v.counts = s.Histograms[i].Sum, s.Histograms[i].Counts; len(v.counts) != buckets {
+			if v.word, v.counts = s.Histograms[i].Sum, s.Histograms[i].Dense(nil); len(v.counts) != buckets {
 				continue
 			}
 		}

@@ -15,12 +15,19 @@ import (
 //
 // Two series have equal labels only if a metric changed its definition within the window.
 func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
+	list, _ := w.SelectWithin(nil, from, to, matchers...) // nothing refuses
+	return list
+}
+
+// SelectWithin is Select with as much memory as the allowance gives, which is asked as the answer grows;
+// nil gives any. Its error is the allowance's.
+func (w *Window) SelectWithin(allow Allowance, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
 	if first >= end {
-		return nil
+		return nil, nil
 	}
-	var out []Series
+	s := selection{allow: allow, times: w.Times, first: int32(first), end: int32(end)}
 	for _, t := range w.Types {
 		metrics := t.MatchMetrics(matchers...)
 		if len(metrics) == 0 {
@@ -31,21 +38,77 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 			if t.columns[m] == unknown {
 				continue
 			}
-			out = t.appendSeries(out, w.Times, m, rows, int32(first), int32(end))
+			if err := s.add(t, m, rows); err != nil {
+				return nil, err
+			}
 		}
 	}
-	sortSeries(out)
-	return joinSorted(out)
+	if err := s.ask(); err != nil {
+		return nil, err
+	}
+	sortSeries(s.out)
+	return joinSorted(s.out), nil
+}
+
+// selection is a Select under way.
+type selection struct {
+	allow      Allowance
+	times      []int64
+	first, end int32
+	out        []Series
+	owed       int64 // bytes that are taken and not asked for yet
+}
+
+// What series take, in bytes. A list that grows has as much again.
+const (
+	seriesBytes    = 2 * 192 // without labels and values
+	labelBytes     = 24      // of one label, without its text
+	pointBytes     = 2 * 16
+	histogramBytes = 2*72 + 96
+	filledBytes    = 10
+	askEvery       = 256 << 10
+)
+
+// ask asks for what is owed.
+func (s *selection) ask() error {
+	if s.allow == nil || s.owed == 0 {
+		return nil
+	}
+	owed := s.owed
+	s.owed = 0
+	return s.allow.Take(owed)
+}
+
+// bytes returns what a series takes.
+func (s *Series) bytes() int64 {
+	n := seriesBytes + pointBytes*int64(len(s.At))
+	s.Labels.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
+	for i := range s.Histograms {
+		n += histogramBytes
+		if h := &s.Histograms[i]; i == 0 || len(h.Counts) > 0 && (len(s.Histograms[i-1].Counts) == 0 || &h.Counts[0] != &s.Histograms[i-1].Counts[0]) {
+			n += filledBytes * int64(len(h.Counts))
+		}
+	}
+	for _, text := range s.Strings {
+		n += int64(len(text))
+	}
+	return n
 }
 
 // Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
 // state a window built from its newest frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
+	list, _ := w.LatestWithin(nil, matchers...) // nothing refuses
+	return list
+}
+
+// LatestWithin is Latest as SelectWithin is Select.
+func (w *Window) LatestWithin(allow Allowance, matchers ...*labels.Matcher) ([]Series, error) {
 	if len(w.Times) == 0 {
-		return nil
+		return nil, nil
 	}
 	newest := w.Times[len(w.Times)-1]
-	return w.Select(newest, newest, matchers...)
+	return w.SelectWithin(allow, newest, newest, matchers...)
 }
 
 func sortSeries(list []Series) {
@@ -135,24 +198,30 @@ func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int, r
 	return b.Labels()
 }
 
-// appendSeries appends the series of one metric that have values at instants first ≤ i < end.
-func (t *Type) appendSeries(out []Series, times []int64, metric int, rows []int32, first, end int32) []Series {
+// add adds the series of one metric of some rows that have values.
+func (s *selection) add(t *Type, metric int, rows []int32) error {
 	b := labels.NewScratchBuilder(5 + len(t.Labels))
 	node := t.Node.String()
 	m := &t.Metrics[metric]
-	c := newCursor(t, metric, int32(len(times)))
+	c := newCursor(t, metric, int32(len(s.times)))
 	for _, row := range rows {
-		s := Series{Metric: m}
+		one := Series{Metric: m}
 		c.row(row)
-		for c.next(first, end) {
-			s.append(times[c.instant], c)
+		for c.next(s.first, s.end) {
+			one.append(s.times[c.instant], c)
 		}
-		if len(s.At) > 0 {
-			s.Labels = t.labels(&b, node, metric, row)
-			out = append(out, s)
+		if len(one.At) == 0 {
+			continue
 		}
+		one.Labels = t.labels(&b, node, metric, row)
+		if s.owed += one.bytes(); s.owed > askEvery {
+			if err := s.ask(); err != nil {
+				return err
+			}
+		}
+		s.out = append(s.out, one)
 	}
-	return out
+	return nil
 }
 
 // append adds the cursor's value at an instant.

@@ -103,7 +103,7 @@ func (n *Node) first(t *track) cell {
 	case t.texts != nil:
 		c.text = t.texts[p]
 	default:
-		c.counts = slices.Clone(t.hists[p].Counts)
+		c.counts = t.hists[p].Dense(nil)
 		c.word = t.hists[p].Sum
 		if t.kind == frame.Histogram {
 			for b, v := range c.counts {
@@ -161,7 +161,7 @@ func (n *Node) move(c *cell, t *track, before, p, segment int, wave float64) {
 	case t.texts != nil:
 		c.text = t.texts[p]
 	case t.kind == frame.GaugeHistogram:
-		c.counts, c.word = t.hists[p].Counts, t.hists[p].Sum
+		c.counts, c.word = t.hists[p].Dense(nil), t.hists[p].Sum
 	default:
 		n.observe(c, &t.steps[segment], wave)
 	}

@@ -273,14 +273,15 @@ func (t *track) measure() {
 	}
 	for i := 1; i < len(t.hists); i++ {
 		var step histogramStep
-		for b, n := range t.hists[i].Counts {
-			if d := n - t.hists[i-1].Counts[b]; d > 0 {
+		before := t.hists[i-1].Dense(nil)
+		for b, n := range t.hists[i].Dense(nil) {
+			if d := n - before[b]; d > 0 {
 				step.bucket, step.count, step.total = append(step.bucket, b), append(step.count, d), step.total+d
 			}
 		}
 		step.sum = max(0, t.hists[i].Sum-t.hists[i-1].Sum)
 		t.steps = append(t.steps, step)
-		t.still = t.still && slices.Equal(t.hists[i].Counts, t.hists[0].Counts) && t.hists[i].Sum == t.hists[0].Sum
+		t.still = t.still && slices.Equal(t.hists[i].Dense(nil), t.hists[0].Dense(nil)) && t.hists[i].Sum == t.hists[0].Sum
 	}
 }
 

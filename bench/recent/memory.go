@@ -130,7 +130,7 @@ func valueJSON(s *window.Series, i int) string {
 		h := &s.Histograms[i]
 		fmt.Fprintf(&b, `"count":%d,"sum":%d,"buckets":{`, h.Count(), h.Sum)
 		comma := ""
-		for bucket, n := range h.Counts {
+		for bucket, n := range h.Dense(nil) {
 			if n != 0 {
 				fmt.Fprintf(&b, `%s"%d":%d`, comma, bucket, n)
 				comma = ","

@@ -49,14 +49,17 @@ func (p *peer) translate(s *window.Series) []prompb.TimeSeries {
 		}
 		list = append(list, sum)
 	}
-	last := s.Histograms[len(s.Histograms)-1].Counts
-	for b := range last {
-		if last[b] == 0 && (s.Metric.Kind == frame.Histogram || !slices.ContainsFunc(s.Histograms, func(h window.Histogram) bool { return h.Counts[b] != 0 })) {
+	dense := make([][]int64, len(s.Histograms))
+	for i := range dense {
+		dense[i] = s.Histograms[i].Dense(nil)
+	}
+	for b, last := range dense[len(dense)-1] {
+		if last == 0 && (s.Metric.Kind == frame.Histogram || !slices.ContainsFunc(dense, func(counts []int64) bool { return counts[b] != 0 })) {
 			continue
 		}
 		t := named(s, "_bucket", prompb.Label{Name: "bucket", Value: strconv.Itoa(b)})
 		for i, at := range s.At {
-			t.Samples = append(t.Samples, prompb.Sample{Value: float64(s.Histograms[i].Counts[b]), Timestamp: at})
+			t.Samples = append(t.Samples, prompb.Sample{Value: float64(dense[i][b]), Timestamp: at})
 		}
 		list = append(list, t)
 	}
@@ -92,10 +95,8 @@ func native(m *window.Metric, h *window.Histogram, bounds []float64) *histogram.
 		n.Sum = math.NaN()
 	}
 	before, next := int64(0), 0
-	for b, count := range h.Counts {
-		if count == 0 {
-			continue
-		}
+	for i, filled := range h.Filled {
+		b, count := int(filled), h.Counts[i]
 		if len(n.PositiveSpans) > 0 && next == b {
 			n.PositiveSpans[len(n.PositiveSpans)-1].Length++
 		} else {

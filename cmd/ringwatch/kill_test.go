@@ -258,7 +258,7 @@ func compareSeries(s *window.Series, kind frame.Kind, byAt map[int64]*sent, cell
 		case frame.String:
 			equal = s.Strings[i] == want.Text
 		default:
-			equal = slices.Equal(s.Histograms[i].Counts, want.Counts) && s.Histograms[i].Sum == want.Sum
+			equal = slices.Equal(s.Histograms[i].Dense(nil), want.Counts) && s.Histograms[i].Sum == want.Sum
 		}
 		if !equal {
 			return fmt.Errorf("another value at %d than %+v", at, want)

@@ -137,15 +137,17 @@ func direct(s *window.Series, from, to int, level rollup.Level) string {
 	total, sum := make([]int64, s.Metric.Buckets()), int64(0)
 	for i := from; i < to; i++ {
 		now := s.Histograms[i]
+		dense := now.Dense(nil)
 		add := func(before window.Histogram, again bool) {
+			was := before.Dense(nil)
 			sum += now.Sum
 			if !again {
 				sum -= before.Sum
 			}
 			for b := range total {
-				total[b] += now.Counts[b]
+				total[b] += dense[b]
 				if !again {
-					total[b] -= before.Counts[b]
+					total[b] -= was[b]
 				}
 			}
 		}
@@ -154,14 +156,14 @@ func direct(s *window.Series, from, to int, level rollup.Level) string {
 			add(window.Histogram{}, true)
 		case i > 0:
 			before, again := s.Histograms[i-1], false
-			for b := range total {
-				again = again || now.Counts[b] < before.Counts[b]
+			for b, n := range before.Dense(nil) {
+				again = again || dense[b] < n
 			}
 			add(before, again)
 		}
 	}
 	first, last := s.Histograms[from], s.Histograms[to-1]
-	return fmt.Sprint(n, first.Sum, last.Sum, sum, first.Counts, last.Counts, total)
+	return fmt.Sprint(n, first.Sum, last.Sum, sum, first.Dense(nil), last.Dense(nil), total)
 }
 
 // sumOf adds within five minutes, then what that gives within an hour, and so on, each in order of time.

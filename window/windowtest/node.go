@@ -321,7 +321,7 @@ func Of(list []window.Series) (Samples, error) {
 			case frame.String:
 				v = s.Strings[j]
 			default:
-				v = fmt.Sprint(s.Histograms[j].Counts, s.Histograms[j].Sum)
+				v = fmt.Sprint(s.Histograms[j].Dense(nil), s.Histograms[j].Sum)
 			}
 			out.set(k, at, v)
 		}
