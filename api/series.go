@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -44,7 +45,7 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 	if len(values["match[]"]) == 0 {
 		return bad("no_match", "match[]", `match[]= is missing: give a series selector, for instance match[]={keyspace="shop"}`)
 	}
-	found, limit, err := s.selection(values, p)
+	found, limit, err := s.selection(r.Context(), values, p)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 	if err != nil {
 		return err
 	}
-	found, limit, err := s.selection(values, p)
+	found, limit, err := s.selection(r.Context(), values, p)
 	if err != nil {
 		return err
 	}
@@ -152,9 +153,9 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 }
 
 // selection reads a query for series and prepares its answer. A limit of 0 is none.
-func (s *Server) selection(values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
+func (s *Server) selection(ctx context.Context, values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
 	var q metricsQuery
-	if q.selectors, err = s.selectors("match[]", values["match[]"]); err != nil {
+	if q.selectors, err = s.selectors(ctx, "match[]", values["match[]"]); err != nil {
 		return nil, 0, err
 	}
 	if values.Has("limit") {
