@@ -1,6 +1,7 @@
 package window
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sort"
@@ -15,37 +16,53 @@ import (
 //
 // Two series have equal labels only if a metric changed its definition within the window.
 func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
+	list, _ := w.SelectContext(context.Background(), from, to, matchers...)
+	return list
+}
+
+// SelectContext is Select until ctx ends; then it returns ctx's error soon, however long matching
+// would take.
+func (w *Window) SelectContext(ctx context.Context, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
 	if first >= end {
-		return nil
+		return nil, ctx.Err()
 	}
 	var out []Series
 	for _, t := range w.Types {
-		metrics := t.MatchMetrics(matchers...)
+		metrics := t.MatchMetrics(ctx, matchers...)
 		if len(metrics) == 0 {
 			continue
 		}
-		rows := t.MatchRows(matchers...)
+		rows := t.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
-			if t.columns[m] == unknown {
+			if t.columns[m] == unknown || ctx.Err() != nil {
 				continue
 			}
 			out = t.appendSeries(out, w.Times, m, rows, int32(first), int32(end))
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	sortSeries(out)
-	return joinSorted(out)
+	return joinSorted(out), nil
 }
 
 // Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
 // state a window built from its newest frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
+	list, _ := w.LatestContext(context.Background(), matchers...)
+	return list
+}
+
+// LatestContext is Latest until ctx ends, as SelectContext is Select.
+func (w *Window) LatestContext(ctx context.Context, matchers ...*labels.Matcher) ([]Series, error) {
 	if len(w.Times) == 0 {
-		return nil
+		return nil, ctx.Err()
 	}
 	newest := w.Times[len(w.Times)-1]
-	return w.Select(newest, newest, matchers...)
+	return w.SelectContext(ctx, newest, newest, matchers...)
 }
 
 func sortSeries(list []Series) {
@@ -68,7 +85,8 @@ func (d *Dictionary) fixed(name string) (string, bool) {
 }
 
 // MatchMetrics returns the numbers of the metrics that can have series that match, by name and by what all entities share.
-func (d *Dictionary) MatchMetrics(matchers ...*labels.Matcher) []int {
+// When ctx ends it returns what it has so far: who calls it asks ctx.
+func (d *Dictionary) MatchMetrics(ctx context.Context, matchers ...*labels.Matcher) []int {
 	for _, m := range matchers {
 		if m.Name == labels.MetricName || slices.Contains(d.Labels, m.Name) {
 			continue
@@ -80,6 +98,9 @@ func (d *Dictionary) MatchMetrics(matchers ...*labels.Matcher) []int {
 	var list []int
 metrics:
 	for i := range d.Metrics {
+		if ctx.Err() != nil {
+			break
+		}
 		for _, m := range matchers {
 			if m.Name == labels.MetricName && !m.Matches(d.Metrics[i].Name) {
 				continue metrics
@@ -90,8 +111,9 @@ metrics:
 	return list
 }
 
-// MatchRows returns the numbers of the entities whose own labels match.
-func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 {
+// MatchRows returns the numbers of the entities whose own labels match. When ctx ends it
+// returns what it has so far: who calls it asks ctx.
+func (d *Dictionary) MatchRows(ctx context.Context, matchers ...*labels.Matcher) []int32 {
 	type check struct {
 		column int
 		*labels.Matcher
@@ -105,6 +127,9 @@ func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 {
 	rows := make([]int32, 0, len(d.Rows))
 rows:
 	for i, row := range d.Rows {
+		if ctx.Err() != nil {
+			break
+		}
 		for _, c := range checks {
 			if !c.Matches(row[c.column]) {
 				continue rows
