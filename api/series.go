@@ -17,7 +17,8 @@ import (
 
 // Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in memory, no engine is asked.
 type Series interface {
-	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known.
+	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known, or
+	// series.ErrTooLarge.
 	Select(account string, q series.Query) (*series.Selection, error)
 }
 
@@ -50,6 +51,9 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 		return err
 	}
 	total, _ := found.Count()
+	if err := found.Err(); err != nil {
+		return err
+	}
 	if limit == 0 {
 		if limit = s.config.MaxSeries; total > limit {
 			return bad("too_many_series", "match[]", "%d series match and %d are allowed: narrow match[], for instance with cluster= or node=, or take the first ones with limit=", total, limit)
@@ -144,6 +148,9 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 		return err
 	}
 	list := names(found)
+	if err := found.Err(); err != nil {
+		return err
+	}
 	w.Header().Set(TotalHeader, strconv.Itoa(len(list)))
 	if limit > 0 {
 		list = list[:min(limit, len(list))]
@@ -170,9 +177,12 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 		q.to = s.config.Clock().UnixMilli()
 		q.from = q.to
 	}
-	found, err = s.deps.Series.Select(p.Account, series.Query{From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
+	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
 		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", RetryAfter: 5, Cause: err}
+	}
+	if errors.Is(err, series.ErrTooLarge) {
+		return nil, 0, bad("selectors_too_large", "match[]", "%v", err)
 	}
 	return found, limit, err
 }
