@@ -49,7 +49,8 @@ func wide(t *testing.T, nodes, tables int) *Index {
 func TestEndsWithContext(t *testing.T) {
 	const tables = 1000
 	x := wide(t, 5, tables)
-	for _, label := range []string{labels.MetricName, "table", "cluster", "node"} {
+	texts := map[string]int{labels.MetricName: 5 * tables, "table": 5 * tables, "cluster": 5, "node": 5}
+	for label := range texts {
 		for name, ask := range map[string]func(*Selection){
 			"count":  func(s *Selection) { s.Count() },
 			"names":  func(s *Selection) { s.Names() },
@@ -77,6 +78,9 @@ func TestEndsWithContext(t *testing.T) {
 			}
 			if ask(s); s.Err() != nil {
 				t.Errorf("%s of %s: %v", name, label, s.Err())
+			}
+			if asked := 1<<30 - ctx.left; asked < texts[label] {
+				t.Errorf("%s of %s: the context was asked %d times for %d texts", name, label, asked, texts[label])
 			}
 		}
 	}
