@@ -102,7 +102,7 @@ func (s *Server) selectors(ctx context.Context, field string, list []string) ([]
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, bad("bad_matcher", field, "%q is no series selector: %v", text, err)
+			return nil, bad("bad_matcher", field, "%.200q is no series selector: %v", text, err)
 		}
 		all = append(all, matchers)
 	}

@@ -100,7 +100,7 @@ func (r *Request) Regexp(text string) error {
 	}
 	tree, err := syntax.Parse(text, syntax.Perl|syntax.DotNL)
 	if err != nil {
-		return fmt.Errorf("%q: %w", text, err)
+		return err // it names the part that is wrong
 	}
 	height := heightOf(tree)
 	if height > maxHeight {
