@@ -21,11 +21,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -52,6 +52,8 @@ type Config struct {
 	MaxResponseBytes int64 `yaml:"max_response_bytes"`
 	// MaxSelectors bounds how often metrics= or match[]= may be there.
 	MaxSelectors int `yaml:"max_selectors"`
+	// Selectors bounds what the selectors of one request cost.
+	Selectors selector.Config `yaml:"selectors"`
 	// MaxQueryBytes bounds what stands after the ? of a URL, MaxRequestBytes a request's body.
 	MaxQueryBytes   int   `yaml:"max_query_bytes"`
 	MaxRequestBytes int64 `yaml:"max_request_bytes"`
@@ -83,6 +85,7 @@ func DefaultConfig() Config {
 		MaxSeries:        1_000_000,
 		MaxResponseBytes: 256 << 20,
 		MaxSelectors:     32,
+		Selectors:        selector.DefaultConfig(),
 		MaxQueryBytes:    16 << 10,
 		MaxRequestBytes:  1 << 20,
 		AnswersBytes:     256 << 20,
@@ -122,6 +125,9 @@ func (c *Config) Validate() error {
 	}
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
 		wrong = append(wrong, fmt.Errorf("public_url: %q is not like https://ringwatch.example:9470", c.PublicURL))
+	}
+	if err := c.Selectors.Validate(); err != nil {
+		wrong = append(wrong, fmt.Errorf("selectors: %w", err))
 	}
 	wrong = append(wrong, c.TLS.Validate(), c.TrustedProxies.Validate())
 	return errors.Join(wrong...)
@@ -199,7 +205,7 @@ type Server struct {
 	deps     Deps
 	metrics  *metrics
 	observer *front.Observer
-	parser   parser.Parser
+	parser   *selector.Parser
 	nodes    nodeList
 	answers  *answers
 	flights  singleflight.Group
@@ -218,8 +224,12 @@ func New(c Config, d Deps) (*Server, error) {
 	if d.Log == nil {
 		d.Log = slog.Default()
 	}
-	s := &Server{config: c, deps: d, parser: parser.NewParser(parser.Options{})}
+	s := &Server{config: c, deps: d}
 	s.nodes.init(&s.config, d.Store)
+	var err error
+	if s.parser, err = selector.New(c.Selectors); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("api: cannot listen on %s, set api.listen to another address: %w", c.Listen, err)

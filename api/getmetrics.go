@@ -113,7 +113,8 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *m
 		if err != nil || state.Window == nil {
 			return nil, state.missing, err
 		}
-		return union(q.selectors, func(m []*labels.Matcher) []window.Series { return state.Latest(m...) }), state.missing, nil
+		series, err := union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) { return state.LatestContext(ctx, m...) })
+		return series, state.missing, err
 	}
 	series, missing, err := s.timeRange(ctx, p.Account, n, q.from, q.to, q.selectors)
 	if err != nil {

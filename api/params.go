@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"math"
 	"net/http"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/selector"
 )
 
 // parameters returns the query's, each of which must be allowed, and once unless it is metrics or match[].
@@ -65,7 +68,7 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	case v != "false" && values.Has("reportNaN"):
 		return nil, bad("bad_report_nan", "reportNaN", "reportNaN is true or false, not %q", v)
 	}
-	if q.selectors, err = s.selectors("metrics", values["metrics"]); err != nil {
+	if q.selectors, err = s.selectors(r.Context(), "metrics", values["metrics"]); err != nil {
 		return nil, err
 	}
 	if err := s.parseRange(q, values); err != nil {
@@ -84,15 +87,22 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	return q, nil
 }
 
-func (s *Server) selectors(field string, list []string) ([][]*labels.Matcher, error) {
+func (s *Server) selectors(ctx context.Context, field string, list []string) ([][]*labels.Matcher, error) {
 	if len(list) > s.config.MaxSelectors {
 		return nil, bad("too_many_metrics", field, "%s is there %d times, %d are allowed: use a selector such as {__name__=~\"a|b\"}", field, len(list), s.config.MaxSelectors)
 	}
 	var all [][]*labels.Matcher
+	request := s.parser.Request(ctx)
 	for _, text := range list {
-		matchers, err := s.parser.ParseMetricSelector(text)
+		matchers, err := request.Selector(text)
+		if _, is := errors.AsType[*selector.LimitError](err); is {
+			return nil, bad("selectors_too_large", field, "%v", err)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			return nil, bad("bad_matcher", field, "%q is no series selector: %v", text, err)
+			return nil, bad("bad_matcher", field, "%.200q is no series selector: %v", text, err)
 		}
 		all = append(all, matchers)
 	}

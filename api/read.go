@@ -148,36 +148,41 @@ func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, f
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 			return nil, false
 		}
-		parts = append(parts, union(selectors, func(m []*labels.Matcher) []window.Series { return w.Select(from, to, m...) }))
+		part, err := union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+			return w.SelectContext(ctx, from, to, m...)
+		})
+		if err != nil {
+			return nil, false // the store, which is asked next, says so
+		}
+		parts = append(parts, part)
 	}
 	return window.Join(parts...), true
 }
 
 func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
-	var failed error
 	var missing []string
-	series := union(selectors, func(m []*labels.Matcher) []window.Series {
+	series, err := union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		part, lost, err := s.deps.Store.Read(ctx, accountName, n.ID, from, to, m...)
-		if err != nil && failed == nil {
-			failed = err
-		}
 		missing = also(missing, lost)
-		return part
+		return part, err
 	})
-	if failed != nil {
+	if err != nil {
 		s.metrics.failures.Inc()
 	}
-	return series, also(missing, s.onTheWay(ctx, accountName, n, to)), failed
+	return series, also(missing, s.onTheWay(ctx, accountName, n, to)), err
 }
 
 // union returns what any of the selectors selects; no selectors select everything.
-func union(selectors [][]*labels.Matcher, one func([]*labels.Matcher) []window.Series) []window.Series {
+func union(selectors [][]*labels.Matcher, one func([]*labels.Matcher) ([]window.Series, error)) ([]window.Series, error) {
 	if len(selectors) == 0 {
 		return one(nil)
 	}
 	parts := make([][]window.Series, len(selectors))
 	for i, m := range selectors {
-		parts[i] = one(m)
+		var err error
+		if parts[i], err = one(m); err != nil {
+			return nil, err
+		}
 	}
-	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...)
+	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...), nil
 }

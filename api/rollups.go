@@ -112,6 +112,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 
 // selectRollups returns the rollups that a query asks of one node, and what is missing in them.
 func (s *Server) selectRollups(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) (all []rollup.Series, missing []string, err error) {
+	found := map[uint64][]int{} // where in all, by the labels' hash
 	for _, m := range q.selectors {
 		list, lost, err := s.deps.Rollups(ctx, p.Account, n.ID, q.rollup, q.from, q.to, m...)
 		if err != nil {
@@ -120,20 +121,24 @@ func (s *Server) selectRollups(ctx context.Context, p account.Principal, n *Node
 		}
 		missing = also(missing, lost)
 		for _, series := range list {
-			if !known(all, &series) { // two selectors may select one
-				if q.step > 0 {
-					series.Widen(q.step)
-				}
-				all = append(all, series)
+			hash := series.Labels.Hash()
+			if known(all, found[hash], &series) { // two selectors may select one
+				continue
 			}
+			if q.step > 0 {
+				series.Widen(q.step)
+			}
+			found[hash] = append(found[hash], len(all))
+			all = append(all, series)
 		}
 	}
 	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
 	return all, also(missing, s.onTheWay(ctx, p.Account, n, q.to)), nil
 }
 
-func known(list []rollup.Series, s *rollup.Series) bool {
-	for i := range list {
+// known reports whether a series is in the list, where it can be at those places only.
+func known(list []rollup.Series, places []int, s *rollup.Series) bool {
+	for _, i := range places {
 		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Same(s.Metric) {
 			return true
 		}

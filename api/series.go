@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 
 // Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in memory, no engine is asked.
 type Series interface {
-	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known.
+	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known, or
+	// series.ErrTooLarge.
 	Select(account string, q series.Query) (*series.Selection, error)
 }
 
@@ -44,11 +46,14 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 	if len(values["match[]"]) == 0 {
 		return bad("no_match", "match[]", `match[]= is missing: give a series selector, for instance match[]={keyspace="shop"}`)
 	}
-	found, limit, err := s.selection(values, p)
+	found, limit, err := s.selection(r.Context(), values, p)
 	if err != nil {
 		return err
 	}
 	total, _ := found.Count()
+	if err := found.Err(); err != nil {
+		return err
+	}
 	if limit == 0 {
 		if limit = s.config.MaxSeries; total > limit {
 			return bad("too_many_series", "match[]", "%d series match and %d are allowed: narrow match[], for instance with cluster= or node=, or take the first ones with limit=", total, limit)
@@ -138,11 +143,14 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 	if err != nil {
 		return err
 	}
-	found, limit, err := s.selection(values, p)
+	found, limit, err := s.selection(r.Context(), values, p)
 	if err != nil {
 		return err
 	}
 	list := names(found)
+	if err := found.Err(); err != nil {
+		return err
+	}
 	w.Header().Set(TotalHeader, strconv.Itoa(len(list)))
 	if limit > 0 {
 		list = list[:min(limit, len(list))]
@@ -152,9 +160,9 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 }
 
 // selection reads a query for series and prepares its answer. A limit of 0 is none.
-func (s *Server) selection(values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
+func (s *Server) selection(ctx context.Context, values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
 	var q metricsQuery
-	if q.selectors, err = s.selectors("match[]", values["match[]"]); err != nil {
+	if q.selectors, err = s.selectors(ctx, "match[]", values["match[]"]); err != nil {
 		return nil, 0, err
 	}
 	if values.Has("limit") {
@@ -169,9 +177,12 @@ func (s *Server) selection(values url.Values, p account.Principal) (found *serie
 		q.to = s.config.Clock().UnixMilli()
 		q.from = q.to
 	}
-	found, err = s.deps.Series.Select(p.Account, series.Query{From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
+	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
 		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", RetryAfter: 5, Cause: err}
+	}
+	if errors.Is(err, series.ErrTooLarge) {
+		return nil, 0, bad("selectors_too_large", "match[]", "%v", err)
 	}
 	return found, limit, err
 }

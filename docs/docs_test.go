@@ -18,23 +18,24 @@ const module = "github.com/ringwatch/ringwatch/"
 
 // mayImport says which of our packages each package may import outside its tests: siblings never see each other, only cmd and bench see all.
 var mayImport = map[string][]string{
-	"frame":   {},
-	"account": {},
-	"engines": {},
-	"blob":    {},
-	"window":  {"frame", "blob"},
-	"rollup":  {"frame", "window", "blob"},
-	"stream":  {"frame"},
-	"front":   {},
-	"limit":   {},
-	"ring":    {},
-	"lookup":  {"ring"},
-	"ingest":  {"frame", "account", "front", "stream"},
-	"store":   {"frame", "window", "rollup", "ring"},
-	"recent":  {"frame", "window"},
-	"doctor":  {"frame"},
-	"series":  {"frame", "window"},
-	"api":     {"frame", "window", "rollup", "series", "account", "front"},
+	"frame":    {},
+	"account":  {},
+	"engines":  {},
+	"blob":     {},
+	"window":   {"frame", "blob"},
+	"rollup":   {"frame", "window", "blob"},
+	"stream":   {"frame"},
+	"front":    {},
+	"limit":    {},
+	"selector": {},
+	"ring":     {},
+	"lookup":   {"ring"},
+	"ingest":   {"frame", "account", "front", "stream"},
+	"store":    {"frame", "window", "rollup", "ring"},
+	"recent":   {"frame", "window"},
+	"doctor":   {"frame"},
+	"series":   {"frame", "window"},
+	"api":      {"frame", "window", "rollup", "series", "account", "front", "selector"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -87,7 +88,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup", "selector"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -41,6 +42,13 @@ type Point struct {
 // Select returns the series that match from rollups of one level, in any order, each period once, with points of periods from ≤ Start ≤ to. Rollups of
 // periods before from are only asked what the last sample before it was. It is sorted by labels. Series with equal labels whose metrics differ follow each other.
 func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Series {
+	list, _ := SelectContext(context.Background(), rollups, from, to, matchers...)
+	return list
+}
+
+// SelectContext is Select until ctx ends; then it returns ctx's error soon, however long matching
+// would take.
+func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	rollups = slices.SortedFunc(slices.Values(rollups), func(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) })
 	var dictionaries []*window.Dictionary
 	for _, r := range rollups {
@@ -50,18 +58,21 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 	}
 	var out []Series
 	for _, g := range unite(dictionaries) {
-		metrics := g.MatchMetrics(matchers...)
+		metrics := g.MatchMetrics(ctx, matchers...)
 		if len(metrics) == 0 {
 			continue
 		}
 		s := selector{group: g, rollups: rollups, from: from, to: to}
-		rows := g.MatchRows(matchers...)
+		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			out = s.append(out, m, rows)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Series) int { return labels.Compare(a.Labels, b.Labels) })
-	return out
+	return out, ctx.Err()
 }
 
 type selector struct {

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"slices"
 
 	"github.com/google/uuid"
@@ -26,6 +27,7 @@ func verdictOf(matches bool) verdict {
 // selector is one selector's matchers, sorted by what they look at, and what came of them so far: every text, list and set is looked at once.
 type selector struct {
 	v *shared
+	*end
 
 	name, node []*labels.Matcher
 	fixed      [3][]*labels.Matcher // cluster, datacenter, rack
@@ -54,20 +56,35 @@ func (m *memo) get(n uint32, find func() []uint32) []uint32 {
 // entityMatcher is a matcher of an entity's label.
 type entityMatcher struct {
 	*labels.Matcher
+	end     *end
 	columns []int8    // by schema: which value; lacking if it has none
 	absent  bool      // whether entities without the label match
-	equals  uint32    // the symbol that matches; anything: see values
-	values  []verdict // by symbol
+	values  []verdict // of a regular expression, by symbol; nil: see symbol
+	symbol  uint32    // the value to compare with; unused if no entity has it
 }
 
 const (
-	lacking  = -1
-	anything = ^uint32(0)
+	lacking = -1
+	unused  = ^uint32(0)
 )
 
+// end is whether a selection has to end early. Matching asks it for each text, since one may take
+// milliseconds.
+type end struct {
+	ctx context.Context // nil: it never has
+	err error
+}
+
+func (e *end) reached() bool {
+	if e.err == nil && e.ctx != nil {
+		e.err = e.ctx.Err()
+	}
+	return e.err != nil
+}
+
 // compile makes a selector. The caller holds the pool's lock.
-func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool) *selector {
-	s := &selector{v: v, owns: owns, places: make([]verdict, len(v.places)), shapes: make([]verdict, len(v.shapes)),
+func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool, end *end) *selector {
+	s := &selector{v: v, end: end, owns: owns, places: make([]verdict, len(v.places)), shapes: make([]verdict, len(v.shapes)),
 		lists: memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
 		switch m.Name {
@@ -82,14 +99,25 @@ func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) 
 		case "node":
 			s.node = append(s.node, m)
 		default:
-			s.rest = append(s.rest, p.compileEntity(v, m))
+			s.rest = append(s.rest, p.compileEntity(v, m, end))
 		}
 	}
 	return s
 }
 
-func (p *pool) compileEntity(v *shared, m *labels.Matcher) entityMatcher {
-	e := entityMatcher{Matcher: m, columns: make([]int8, len(v.schemas)), absent: m.Matches(""), equals: anything}
+// selectorBytes returns what compile takes for matchers.
+func (v *shared) selectorBytes(matchers []*labels.Matcher) int {
+	n := len(v.places) + len(v.shapes) + 4*(len(v.lists)+len(v.sets))
+	for _, m := range matchers {
+		if n += len(v.schemas); expression(m) {
+			n += len(v.symbols)
+		}
+	}
+	return n
+}
+
+func (p *pool) compileEntity(v *shared, m *labels.Matcher, end *end) entityMatcher {
+	e := entityMatcher{Matcher: m, end: end, columns: make([]int8, len(v.schemas)), absent: m.Matches(""), symbol: unused}
 	label, known := p.symbolOf[m.Name]
 	for i, names := range v.schemas {
 		e.columns[i] = lacking
@@ -97,14 +125,16 @@ func (p *pool) compileEntity(v *shared, m *labels.Matcher) entityMatcher {
 			e.columns[i] = int8(slices.Index(names, label))
 		}
 	}
-	if m.Type == labels.MatchEqual && m.Value != "" {
-		if symbol, found := p.symbolOf[m.Value]; found {
-			e.equals = symbol
-			return e
-		}
+	if expression(m) {
+		e.values = make([]verdict, len(v.symbols))
+	} else if symbol, found := p.symbolOf[m.Value]; found {
+		e.symbol = symbol
 	}
-	e.values = make([]verdict, len(v.symbols))
 	return e
+}
+
+func expression(m *labels.Matcher) bool {
+	return m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
 }
 
 func all(matchers []*labels.Matcher, value string) bool {
@@ -119,6 +149,9 @@ func all(matchers []*labels.Matcher, value string) bool {
 // place reports whether nodes at a place can match.
 func (s *selector) place(n uint32) bool {
 	if s.places[n] == open {
+		if s.reached() {
+			return false
+		}
 		p := &s.v.places[n]
 		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) && all(s.fixed[0], p.cluster) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
 	}
@@ -144,7 +177,9 @@ func (s *selector) metrics(list uint32) []uint32 {
 	if len(s.name) == 0 {
 		return ids
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return !all(s.name, s.v.symbols[s.v.metrics[id].name]) })
+	return slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool {
+		return s.reached() || !all(s.name, s.v.symbols[s.v.metrics[id].name])
+	})
 }
 
 func (s *selector) entities(set uint32) []uint32 {
@@ -183,10 +218,13 @@ func (e *entityMatcher) matches(v *shared, of *entity) bool {
 		return e.absent
 	}
 	value := v.values[of.at+uint32(column)]
-	if e.equals != anything {
-		return value == e.equals
+	if e.values == nil {
+		return (value == e.symbol) == (e.Type == labels.MatchEqual)
 	}
 	if e.values[value] == open {
+		if e.end.reached() {
+			return false
+		}
 		e.values[value] = verdictOf(e.Matches(v.symbols[value]))
 	}
 	return e.values[value] == yes

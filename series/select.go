@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -13,12 +14,20 @@ import (
 // ErrLoading says that nothing is known of an account yet, not even which nodes it has. A moment later there is.
 var ErrLoading = errors.New("series: the list of nodes is being loaded")
 
+// ErrTooLarge says that a query's selectors are too many for the account's number of series.
+var ErrTooLarge = errors.New("series: there are too many selectors and regular expressions for so many series: use fewer at a time")
+
+// maxSelectorBytes bounds what a query takes to look at each text, list and set once.
+const maxSelectorBytes = 64 << 20
+
 // Query says which series.
 type Query struct {
 	// From and To, both inclusive and in milliseconds since the Unix epoch, are widened to whole days, and to the day before in a day's first minutes.
 	From, To int64
 	// Selectors are alternatives, each of matchers that must all match, on every label. None: all series.
 	Selectors [][]*labels.Matcher
+	// Context bounds the work of Select and of its Selection, see Selection.Err; nil: nothing does.
+	Context context.Context
 	// Owns limits the answer to clusters; nil: all of the account's.
 	Owns func(cluster string) bool
 }
@@ -32,6 +41,7 @@ type Selection struct {
 	// Missing is how much the answer may lack: nodes that are not loaded yet, and dictionaries that could not be read.
 	Missing int
 
+	end         end
 	v           shared
 	selectors   []*selector
 	nodes       []nodeRef
@@ -42,7 +52,11 @@ type Selection struct {
 	seen        []int // by ordinal of a metric's name: the last answer, counted from 1, in which it is
 }
 
-// Select prepares a query's answer. The error is ErrLoading; an account of which the Loader knows that it has no nodes has no series.
+// Err returns why the selection is not whole: the error of the query's context, if that has ended
+// while series were looked for. Who has asked for what is selected asks for this, too.
+func (s *Selection) Err() error { return s.end.err }
+
+// Select prepares a query's answer. The error is ErrLoading or ErrTooLarge; an account of which the Loader knows that it has no nodes has no series.
 func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 	a := x.account(accountName, false)
 	if a == nil {
@@ -52,7 +66,7 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 	if len(alternatives) == 0 {
 		alternatives = [][]*labels.Matcher{nil}
 	}
-	s := &Selection{first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	s := &Selection{end: end{ctx: q.Context}, first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.listed && len(a.nodes) == 0 {
@@ -63,8 +77,12 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 		s.Missing++
 	}
 	s.v = a.pool.shared
+	bytes := 0
 	for _, matchers := range alternatives {
-		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns))
+		if bytes += s.v.selectorBytes(matchers); bytes > maxSelectorBytes {
+			return nil, ErrTooLarge
+		}
+		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns, &s.end))
 	}
 	s.nodes = a.candidates(s.selectors)
 	s.seen = make([]int, s.v.names)
@@ -136,6 +154,9 @@ func (s *Selection) of(n nodeRef) *answer {
 	var list []*selector
 	id := n.id.String()
 	for i, sel := range s.selectors {
+		if len(sel.node) > 0 && s.end.reached() {
+			return &answer{}
+		}
 		if all(sel.node, id) {
 			k.ids |= 1 << (i % maxSelectors)
 			list = append(list, sel)

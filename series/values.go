@@ -11,7 +11,7 @@ func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
 		profiles, shapes, places := make([]bool, len(s.v.profiles)), make([]bool, len(s.v.shapes)), make([]bool, len(s.v.places))
 		for _, n := range s.nodes {
-			if profiles[n.profile] || len(sel.node) > 0 && !all(sel.node, n.id.String()) {
+			if profiles[n.profile] || len(sel.node) > 0 && (s.end.reached() || !all(sel.node, n.id.String())) {
 				continue
 			}
 			profiles[n.profile] = true

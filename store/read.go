@@ -61,7 +61,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, report: &report}
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, report: &report}
 	spans, err := s.spans(ctx, frame.WindowOf(from), frame.WindowOf(to))
 	if err != nil {
 		return nil, report, err
@@ -95,6 +95,9 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if err := g.Wait(); err != nil {
 		return nil, report, fmt.Errorf("store: read fresh: %w", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, report, fmt.Errorf("store: read: %w", err) // not all were matched
+	}
 	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
@@ -110,6 +113,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // reader is one Read.
 type reader struct {
 	*Store
+	ctx      context.Context
 	account  string
 	node     uuid.UUID
 	from, to int64
@@ -123,6 +127,12 @@ type reader struct {
 	held   map[int64]Kept            // closed ones with late frames, until those have been looked at
 	parts  map[int64][]window.Series // by window
 	report *ReadReport
+}
+
+// matching returns what matches of a window, and too little when the reader's context has ended.
+func (r *reader) matching(w *window.Window) []window.Series {
+	list, _ := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
+	return list
 }
 
 func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, damage []error) {
@@ -160,7 +170,7 @@ func (r *reader) kept(k Kept) {
 }
 
 func (r *reader) takeKept(k *Kept) {
-	r.take(k.Start, k.Window.Select(r.from, r.to, r.matchers...), false, k.Meta.Report.Lost(), k.Damage)
+	r.take(k.Start, r.matching(k.Window), false, k.Meta.Report.Lost(), k.Damage)
 }
 
 // fresh answers a window from its frames, and from its columns if it is closed.
@@ -186,16 +196,16 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 	case err != nil:
 		r.take(start, nil, true, rep.Corrupt, []error{err})
 	case !closed:
-		r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
+		r.take(start, r.matching(w), true, rep.Lost(), nil)
 	default:
 		w, from := k.with(w)
 		switch from {
 		case fromColumns:
 			r.takeKept(&k)
 		case fromFrames:
-			r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), nil)
+			r.take(start, r.matching(w), true, rep.Lost(), nil)
 		default:
-			r.take(start, w.Select(r.from, r.to, r.matchers...), true, rep.Lost(), k.Damage)
+			r.take(start, r.matching(w), true, rep.Lost(), k.Damage)
 		}
 	}
 	return nil

@@ -52,7 +52,11 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 	for _, x := range found {
 		list = append(list, x)
 	}
-	return rollup.Select(list, from, to, matchers...), report, nil
+	selected, err := rollup.SelectContext(ctx, list, from, to, matchers...)
+	if err != nil {
+		return nil, report, fmt.Errorf("store: read rollups: %w", err)
+	}
+	return selected, report, nil
 }
 
 // rollupReader is one ReadRollup.
@@ -282,7 +286,7 @@ func (b *rollupBucket) read(ctx context.Context, from, to int64) (list []*rollup
 				n.Types = append(n.Types, *mt) // FromColumns will say so
 				continue
 			}
-			matching := d.MatchMetrics(b.matchers...)
+			matching := d.MatchMetrics(ctx, b.matchers...)
 			if len(matching) > 0 {
 				n.Types = append(n.Types, *mt)
 			}
@@ -299,6 +303,9 @@ func (b *rollupBucket) read(ctx context.Context, from, to int64) (list []*rollup
 			}
 		}
 		narrow[start] = &n
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // not all were matched
 	}
 	columns := map[int64][]window.StoredColumn{}
 	for key, names := range metrics {

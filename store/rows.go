@@ -197,13 +197,13 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 			narrow.Types = append(narrow.Types, *t) // FromSamples will say so
 			continue
 		}
-		matching := d.MatchMetrics(q.Matchers...)
+		matching := d.MatchMetrics(ctx, q.Matchers...)
 		if len(matching) == 0 {
 			continue
 		}
 		narrow.Types = append(narrow.Types, *t)
 		metrics[d] = map[int][]*window.Series{}
-		found := d.MatchRows(q.Matchers...)
+		found := d.MatchRows(ctx, q.Matchers...)
 		for _, m := range matching {
 			prefix := prefixOf(d.MetricKey(m))
 			names = append(names, prefix)
@@ -214,6 +214,9 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 			}
 			metrics[d][m] = rows
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err // not all were matched
 	}
 	if len(services) > 0 {
 		var mu sync.Mutex

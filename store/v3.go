@@ -176,7 +176,7 @@ func (g v3) readBucket(ctx context.Context, q Query, bucket int64, metas map[int
 				types[w] = append(types[w], *t) // FromColumns will say so
 				continue
 			}
-			matching := d.MatchMetrics(q.Matchers...)
+			matching := d.MatchMetrics(ctx, q.Matchers...)
 			if len(matching) > 0 {
 				types[w] = append(types[w], *t)
 			}
@@ -195,6 +195,9 @@ func (g v3) readBucket(ctx context.Context, q Query, bucket int64, metas map[int
 				wanted[columnKey{w, t.Key, key}] = true
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // not all were matched
 	}
 	columns := map[int64][]window.StoredColumn{}
 	for _, cq := range queries {

@@ -131,7 +131,7 @@ func TestSelectWithin(t *testing.T) {
 			var list []window.Series
 			took := allocated(func() {
 				var err error
-				if list, err = w.SelectWithin(free, 0, 1<<60); err != nil {
+				if list, err = w.SelectContext(memory.With(t.Context(), free), 0, 1<<60); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -141,7 +141,7 @@ func TestSelectWithin(t *testing.T) {
 			}
 			bound := free.Taken() / 4
 			took = allocated(func() {
-				if list, err := w.SelectWithin(memory.Bounded(bound), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
+				if list, err := w.SelectContext(memory.With(t.Context(), memory.Bounded(bound)), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
 					t.Errorf("with %d bytes: %v", bound, err)
 				}
 			})

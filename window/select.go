@@ -1,6 +1,8 @@
 package window
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"slices"
 	"sort"
@@ -8,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // Select returns the series that match and have values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Matchers may name __name__,
@@ -15,27 +18,27 @@ import (
 //
 // Two series have equal labels only if a metric changed its definition within the window.
 func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
-	list, _ := w.SelectWithin(nil, from, to, matchers...) // nothing refuses
+	list, _ := w.SelectContext(context.Background(), from, to, matchers...)
 	return list
 }
 
-// SelectWithin is Select with as much memory as the allowance gives, which is asked as the answer grows;
-// nil gives any. Its error is the allowance's.
-func (w *Window) SelectWithin(allow Allowance, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is asked as the
+// answer grows. Then it returns ctx's or the lease's error soon, however long matching would take.
+func (w *Window) SelectContext(ctx context.Context, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
 	if first >= end {
-		return nil, nil
+		return nil, ctx.Err()
 	}
-	s := selection{allow: allow, times: w.Times, first: int32(first), end: int32(end)}
+	s := selection{lease: memory.Of(ctx), times: w.Times, first: int32(first), end: int32(end)}
 	for _, t := range w.Types {
-		metrics := t.MatchMetrics(matchers...)
+		metrics := t.MatchMetrics(ctx, matchers...)
 		if len(metrics) == 0 {
 			continue
 		}
-		rows := t.MatchRows(matchers...)
+		rows := t.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
-			if t.columns[m] == unknown {
+			if t.columns[m] == unknown || ctx.Err() != nil {
 				continue
 			}
 			if err := s.add(t, m, rows); err != nil {
@@ -43,7 +46,7 @@ func (w *Window) SelectWithin(allow Allowance, from, to int64, matchers ...*labe
 			}
 		}
 	}
-	if err := s.ask(); err != nil {
+	if err := cmp.Or(ctx.Err(), s.ask()); err != nil {
 		return nil, err
 	}
 	sortSeries(s.out)
@@ -52,7 +55,7 @@ func (w *Window) SelectWithin(allow Allowance, from, to int64, matchers ...*labe
 
 // selection is a Select under way.
 type selection struct {
-	allow      Allowance
+	lease      *memory.Lease
 	times      []int64
 	first, end int32
 	out        []Series
@@ -71,12 +74,9 @@ const (
 
 // ask asks for what is owed.
 func (s *selection) ask() error {
-	if s.allow == nil || s.owed == 0 {
-		return nil
-	}
 	owed := s.owed
 	s.owed = 0
-	return s.allow.Take(owed)
+	return s.lease.Take(owed)
 }
 
 // bytes returns what a series takes.
@@ -98,17 +98,17 @@ func (s *Series) bytes() int64 {
 // Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
 // state a window built from its newest frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
-	list, _ := w.LatestWithin(nil, matchers...) // nothing refuses
+	list, _ := w.LatestContext(context.Background(), matchers...)
 	return list
 }
 
-// LatestWithin is Latest as SelectWithin is Select.
-func (w *Window) LatestWithin(allow Allowance, matchers ...*labels.Matcher) ([]Series, error) {
+// LatestContext is Latest until ctx ends, as SelectContext is Select.
+func (w *Window) LatestContext(ctx context.Context, matchers ...*labels.Matcher) ([]Series, error) {
 	if len(w.Times) == 0 {
-		return nil, nil
+		return nil, ctx.Err()
 	}
 	newest := w.Times[len(w.Times)-1]
-	return w.SelectWithin(allow, newest, newest, matchers...)
+	return w.SelectContext(ctx, newest, newest, matchers...)
 }
 
 func sortSeries(list []Series) {
@@ -131,7 +131,8 @@ func (d *Dictionary) fixed(name string) (string, bool) {
 }
 
 // MatchMetrics returns the numbers of the metrics that can have series that match, by name and by what all entities share.
-func (d *Dictionary) MatchMetrics(matchers ...*labels.Matcher) []int {
+// When ctx ends it returns what it has so far: who calls it asks ctx.
+func (d *Dictionary) MatchMetrics(ctx context.Context, matchers ...*labels.Matcher) []int {
 	for _, m := range matchers {
 		if m.Name == labels.MetricName || slices.Contains(d.Labels, m.Name) {
 			continue
@@ -143,6 +144,9 @@ func (d *Dictionary) MatchMetrics(matchers ...*labels.Matcher) []int {
 	var list []int
 metrics:
 	for i := range d.Metrics {
+		if ctx.Err() != nil {
+			break
+		}
 		for _, m := range matchers {
 			if m.Name == labels.MetricName && !m.Matches(d.Metrics[i].Name) {
 				continue metrics
@@ -153,8 +157,9 @@ metrics:
 	return list
 }
 
-// MatchRows returns the numbers of the entities whose own labels match.
-func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 {
+// MatchRows returns the numbers of the entities whose own labels match. When ctx ends it
+// returns what it has so far: who calls it asks ctx.
+func (d *Dictionary) MatchRows(ctx context.Context, matchers ...*labels.Matcher) []int32 {
 	type check struct {
 		column int
 		*labels.Matcher
@@ -168,6 +173,9 @@ func (d *Dictionary) MatchRows(matchers ...*labels.Matcher) []int32 {
 	rows := make([]int32, 0, len(d.Rows))
 rows:
 	for i, row := range d.Rows {
+		if ctx.Err() != nil {
+			break
+		}
 		for _, c := range checks {
 			if !c.Matches(row[c.column]) {
 				continue rows

@@ -170,7 +170,7 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 }
 
 // Read implements api.Store.
-func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
@@ -180,13 +180,17 @@ func (s *Store) Read(_ context.Context, account string, node uuid.UUID, from, to
 	}
 	var parts [][]window.Series
 	for _, w := range windows {
-		parts = append(parts, w.Select(from, to, matchers...))
+		part, err := w.SelectContext(ctx, from, to, matchers...)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, part)
 	}
 	return window.Join(parts...), nil, nil
 }
 
 // Rollups is api.Deps.Rollups: what the frames give.
-func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
@@ -202,5 +206,6 @@ func (s *Store) Rollups(_ context.Context, account string, node uuid.UUID, level
 	for start, of := range periods {
 		list = append(list, rollup.Merge(level, start, of))
 	}
-	return rollup.Select(list, level.Start(from), to, matchers...), nil, nil
+	selected, err := rollup.SelectContext(ctx, list, level.Start(from), to, matchers...)
+	return selected, nil, err
 }
