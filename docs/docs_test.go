@@ -22,20 +22,21 @@ var mayImport = map[string][]string{
 	"account":  {},
 	"engines":  {},
 	"blob":     {},
-	"window":   {"frame", "blob"},
-	"rollup":   {"frame", "window", "blob"},
+	"window":   {"frame", "blob", "memory"},
+	"rollup":   {"frame", "window", "blob", "memory"},
 	"stream":   {"frame"},
 	"front":    {},
 	"limit":    {},
 	"selector": {},
+	"memory":   {},
 	"ring":     {},
 	"lookup":   {"ring"},
-	"ingest":   {"frame", "account", "front", "stream"},
-	"store":    {"frame", "window", "rollup", "ring"},
+	"ingest":   {"frame", "account", "front", "stream", "memory"},
+	"store":    {"frame", "window", "rollup", "ring", "memory"},
 	"recent":   {"frame", "window"},
 	"doctor":   {"frame"},
 	"series":   {"frame", "window"},
-	"api":      {"frame", "window", "rollup", "series", "account", "front", "selector"},
+	"api":      {"frame", "window", "rollup", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -88,7 +89,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup", "selector"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -46,8 +47,8 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 	return list
 }
 
-// SelectContext is Select until ctx ends; then it returns ctx's error soon, however long matching
-// would take.
+// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is asked
+// as the answer grows. Then it returns ctx's or the lease's error soon, however long matching would take.
 func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	rollups = slices.SortedFunc(slices.Values(rollups), func(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) })
 	var dictionaries []*window.Dictionary
@@ -62,13 +63,15 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{group: g, rollups: rollups, from: from, to: to}
+		s := selector{group: g, rollups: rollups, from: from, to: to, lease: memory.Of(ctx)}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			out = s.append(out, m, rows)
+			if out = s.append(out, m, rows); s.err != nil {
+				return nil, s.err
+			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Series) int { return labels.Compare(a.Labels, b.Labels) })
@@ -79,6 +82,23 @@ type selector struct {
 	*group
 	rollups  []*Rollup
 	from, to int64
+	lease    *memory.Lease
+	owed     int64 // bytes that are taken and not asked for yet
+	err      error
+}
+
+// What series take, in bytes. A list that grows has as much again.
+const (
+	seriesBytes = 2*128 + 256 // its labels among them
+	pointBytes  = 2 * 272     // without its buckets
+)
+
+// take counts memory that is being taken.
+func (s *selector) take(bytes int) {
+	if s.owed += int64(bytes); s.owed > askEvery && s.err == nil {
+		s.err = s.lease.Take(s.owed)
+		s.owed = 0
+	}
 }
 
 func (s *selector) append(out []Series, metric int, rows []int32) []Series {
@@ -106,6 +126,9 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 					c = &zeroCell
 				}
 				if r.Start >= s.from && r.Start <= s.to {
+					if s.take(pointBytes + 3*8*m.Buckets()); s.err != nil {
+						return nil
+					}
 					series.Level = r.Level
 					series.Points = append(series.Points, c.point(r.Start, m, n, before))
 				}
@@ -114,6 +137,7 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 			}
 		}
 		if len(series.Points) > 0 {
+			s.take(seriesBytes)
 			series.Labels = s.SeriesLabels(&b, metric, row)
 			out = append(out, series)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +99,9 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if err := ctx.Err(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err) // not all were matched
 	}
+	if r.failed != nil {
+		return nil, report, fmt.Errorf("store: read: %w", r.failed)
+	}
 	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
@@ -127,11 +131,17 @@ type reader struct {
 	held   map[int64]Kept            // closed ones with late frames, until those have been looked at
 	parts  map[int64][]window.Series // by window
 	report *ReadReport
+	failed error // why something that matches is not in parts: the context has ended, or its lease gives no more
 }
 
-// matching returns what matches of a window, and too little when the reader's context has ended.
+// matching returns what matches of a window, or too little and says why in failed.
 func (r *reader) matching(w *window.Window) []window.Series {
-	list, _ := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
+	list, err := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failed = cmp.Or(r.failed, err)
+	}
 	return list
 }
 

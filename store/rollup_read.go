@@ -251,6 +251,9 @@ func (s *Store) rollups(ctx context.Context, account string, node uuid.UUID, lev
 	return found, damage, err
 }
 
+// rollupCost is what a byte of a rollup's column comes to when it is decoded.
+const rollupCost = 32
+
 // rollupBucket is one partition that is read.
 type rollupBucket struct {
 	*Store
@@ -308,6 +311,8 @@ func (b *rollupBucket) read(ctx context.Context, from, to int64) (list []*rollup
 		return nil, nil, err // not all were matched
 	}
 	columns := map[int64][]window.StoredColumn{}
+	lease := memory.Of(ctx)
+	var full error
 	for key, names := range metrics {
 		sorted := make([]string, 0, len(names))
 		for m := range names {
@@ -324,13 +329,16 @@ func (b *rollupBucket) read(ctx context.Context, from, to int64) (list []*rollup
 					return false
 				}
 				if k := (columnKey{start, key, metric}); wanted[k] {
+					if full = lease.Take(rollupCost * int64(len(blob))); full != nil {
+						return false
+					}
 					columns[start] = append(columns[start], window.StoredColumn{Key: key, Blob: blob})
 					delete(wanted, k)
 				}
 				return true
 			}, "SELECT metric, start, blob FROM "+b.table(b.name)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND metric IN ? AND start >= ? AND start <= ?",
 				b.account, gocql.UUID(b.node), b.start, key, some, from, to)
-			if err != nil {
+			if err := errors.Join(err, full); err != nil {
 				return nil, nil, err
 			}
 		}

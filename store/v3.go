@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -200,14 +202,17 @@ func (g v3) readBucket(ctx context.Context, q Query, bucket int64, metas map[int
 		return nil, err // not all were matched
 	}
 	columns := map[int64][]window.StoredColumn{}
+	lease := memory.Of(ctx)
+	var full error
 	for _, cq := range queries {
 		err := g.columns(ctx, q.Account, q.Node, bucket, *cq, func(metric string, w int64, b []byte) {
-			if cq.metrics[metric] && metas[w] != nil {
+			if cq.metrics[metric] && metas[w] != nil && full == nil {
+				full = lease.Take(columnCost * int64(len(b)))
 				columns[w] = append(columns[w], window.StoredColumn{Key: cq.key, Blob: b})
 				delete(wanted, columnKey{w, cq.key, metric})
 			}
 		})
-		if err != nil {
+		if err := errors.Join(err, full); err != nil {
 			return nil, err
 		}
 	}
@@ -229,6 +234,9 @@ func (g v3) readBucket(ctx context.Context, q Query, bucket int64, metas map[int
 	}
 	return kept, nil
 }
+
+// columnCost is what a byte of a column comes to when it is decoded: 6 to 12 in recorded windows.
+const columnCost = 16
 
 type columnKey struct {
 	window      int64

@@ -35,7 +35,7 @@ func TestSelectEndsWithContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := labels.MustNewMatcher(labels.MatchRegexp, "table", ".*[0-9a-z]+.*")
-	whole := &ending{left: 1 << 30}
+	whole := &ending{Context: t.Context(), left: 1 << 30}
 	series, err := w.LatestContext(whole, m)
 	if err != nil || len(series) == 0 {
 		t.Fatal(len(series), err)
@@ -46,7 +46,7 @@ func TestSelectEndsWithContext(t *testing.T) {
 	}
 	for left := range asked {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
-			ctx := &ending{left: left}
+			ctx := &ending{Context: t.Context(), left: left}
 			if series, err := w.LatestContext(ctx, m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
 				t.Errorf("%d series, %v", len(series), err)
 			}
