@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -153,7 +155,7 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 		}
 	}
 	path := strings.Join([]string{"newest", p.Account, r.PathValue("cluster"), r.PathValue("datacenter"), r.PathValue("id")}, "/")
-	seen, err := once(r.Context(), s, path, func(ctx context.Context) (map[uuid.UUID]int64, error) {
+	seen, err := once(r.Context(), s, p.Account, path, func(ctx context.Context) (map[uuid.UUID]int64, error) {
 		return s.deps.Recent.LastSeen(ctx, p.Account, ids)
 	})
 	if err != nil {
@@ -173,7 +175,7 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 // encodeLatest reads a node's newest state and returns it encoded; nil without an error if there is none.
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f}
-	return once(ctx, s, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
+	return once(ctx, s, accountName, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
 		state, err := s.latest(ctx, accountName, n)
 		if err != nil || state.Window == nil {
 			return nil, err
@@ -181,27 +183,46 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 		e := &encoded{at: lastTime(state.Window), interval: state.Node.Interval, recent: state.recent, missing: state.missing}
 		if known := s.answers.get(k); known != nil && known.at == e.at {
 			e.piece, e.families, e.budget = known.piece, known.families, known.budget
-		} else if f == asJSON {
-			e.encodeJSON(state.Window)
-		} else {
-			e.encodeText(state.Window, f == asOpenMetrics)
+		} else if err := e.encode(ctx, state.Window, f); err != nil {
+			return nil, err
 		}
 		s.answers.put(k, e)
 		return e, nil
 	})
 }
 
-func (e *encoded) encodeJSON(w *window.Window) {
+// encode encodes the newest values of a window.
+func (e *encoded) encode(ctx context.Context, w *window.Window, f form) error {
+	series, err := w.LatestContext(ctx)
+	if err != nil {
+		return err
+	}
+	if f == asJSON {
+		e.budget.addAll(series)
+	} else {
+		series = slices.DeleteFunc(series, neverCounted)
+		e.budget.addAllLines(series)
+	}
+	if err := memory.Of(ctx).Take(e.budget.bytes); err != nil {
+		return err
+	}
+	if f == asJSON {
+		e.encodeJSON(series)
+	} else {
+		e.encodeText(series, f == asOpenMetrics)
+	}
+	return nil
+}
+
+func (e *encoded) encodeJSON(series []window.Series) {
 	var text []byte
 	q := metricsQuery{latest: true}
-	series := w.Latest()
 	for i := range series {
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = q.appendSeries(text, &series[i])
 	}
-	e.budget.addAll(series)
 	p := newPiece(text)
 	e.piece = &p
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -195,6 +195,11 @@ type Deps struct {
 	// RecentReady returns nil when the recent source answers; nil if there is no Recent.
 	RecentReady func(context.Context) error
 
+	// Memory is what answers may take, per account and together. nil: whatever they need.
+	Memory *memory.Budget
+	// Near reports whether the process is near its memory limit, so that it takes no new work. nil: never.
+	Near func() bool
+
 	Metrics *prometheus.Registry // the server's own metrics go in, /metrics shows all that is in
 	Log     *slog.Logger
 }
@@ -208,7 +213,7 @@ type Server struct {
 	parser   *selector.Parser
 	nodes    nodeList
 	answers  *answers
-	flights  singleflight.Group
+	flights  flights
 	listener net.Listener
 	http     *http.Server
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // Error is a refusal or a failure as clients see it:
@@ -56,6 +57,10 @@ func asError(ctx context.Context, err error) *Error {
 		return &Error{Status: http.StatusForbidden, Reason: "network", Field: "Authorization", Message: err.Error()}
 	case errors.Is(err, account.ErrKeysAway):
 		return &Error{Status: http.StatusServiceUnavailable, Reason: "key_check", Field: "Authorization", Message: err.Error(), RetryAfter: 5}
+	case errors.Is(err, memory.ErrTooLarge):
+		return &Error{Status: http.StatusBadRequest, Reason: "too_large", Message: "the answer needs more memory than an account may have at once: ask for fewer metrics, less time or one node at a time", Cause: err}
+	case errors.Is(err, memory.ErrBusy):
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the account's other answers take as much memory as they may: ask again when they are done, or for less at a time", RetryAfter: 2, Cause: err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", Cause: err}
 	}

@@ -66,7 +66,11 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if state(now-lastTime(w.Window), w.Node.Interval) == stateDown {
 			continue
 		}
-		series := slices.DeleteFunc(w.Latest(), neverCounted)
+		series, err := w.LatestContext(r.Context())
+		if err != nil {
+			return err
+		}
+		series = slices.DeleteFunc(series, neverCounted)
 		if err := size.addLines(series); err != nil {
 			return err
 		}

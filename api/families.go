@@ -21,9 +21,7 @@ type family struct {
 }
 
 // encodeText writes a node's exposition text metric by metric, in the order of their names.
-func (e *encoded) encodeText(w *window.Window, open bool) {
-	series := slices.DeleteFunc(w.Latest(), neverCounted)
-	e.budget.addAllLines(series)
+func (e *encoded) encodeText(series []window.Series, open bool) {
 	slices.SortStableFunc(series, func(a, b window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
 	x := exposition{open: open}
 	for i := 0; i < len(series); {
@@ -58,6 +56,8 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		err error
 	}
 	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
+		ctx, end := s.part(ctx)
+		defer end() // what is encoded holds nothing of what was read
 		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f)
 		return read{e, err}
 	})

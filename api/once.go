@@ -2,38 +2,168 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
+// flights are the readings under way, by what they read.
+type flights struct {
+	mu    sync.Mutex
+	under map[string]*flight
+}
+
+// flight is one reading, which all requests share that want the same at the same time. Its result takes the
+// memory of its lease until the last of them is done with it.
+type flight struct {
+	done  chan struct{} // closed when value and err are there
+	value any
+	err   error
+	lease *memory.Lease
+	users int // the reading itself among them
+}
+
+// join returns the flight of that key and counts its caller among the users. begin runs the first one's.
+func (fs *flights) join(key string, begin func(*flight)) *flight {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.under[key]
+	if f == nil {
+		if fs.under == nil {
+			fs.under = map[string]*flight{}
+		}
+		f = &flight{done: make(chan struct{}), users: 1}
+		fs.under[key] = f
+		go func() {
+			begin(f)
+			fs.mu.Lock()
+			delete(fs.under, key)
+			fs.mu.Unlock()
+			close(f.done)
+			fs.leave(f)
+		}()
+	}
+	f.users++
+	return f
+}
+
+// leave says that a user is done with a flight's result.
+func (fs *flights) leave(f *flight) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.users--; f.users == 0 {
+		f.lease.Release()
+	}
+}
+
 // once lets requests that want the same thing at the same time share one reading of it, which does not end with the request that began it, but after
-// RequestTimeout. What read returns is shared, so nobody changes it.
-func once[T any](ctx context.Context, s *Server, key string, read func(context.Context) (T, error)) (T, error) {
-	result := s.flights.DoChan(key, func() (any, error) {
+// RequestTimeout. What read returns is shared, so nobody changes it. It takes its memory from the context's lease; with that the account waits for its share, and
+// for more of it if read finds that it needs more. ctx is within a scope, which uses the result until it ends.
+func once[T any](ctx context.Context, s *Server, accountName, key string, read func(context.Context) (T, error)) (T, error) {
+	f := s.flights.join(key, func(f *flight) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.RequestTimeout)
 		defer cancel()
 		s.metrics.flights.Inc()
-		return read(bounded)
+		for estimate := int64(leastRead); ; {
+			lease, err := s.deps.Memory.Acquire(bounded, accountName, estimate)
+			if err != nil {
+				f.err = err
+				return
+			}
+			within, end := s.scope(bounded, accountName)
+			f.value, f.err = read(memory.With(within, lease))
+			end()
+			if errors.Is(f.err, memory.ErrBusy) && bounded.Err() == nil && estimate < s.deps.Memory.Share() {
+				estimate = min(max(2*lease.Taken(), 2*estimate), s.deps.Memory.Share())
+				lease.Release()
+				continue
+			}
+			f.lease = lease
+			return
+		}
 	})
+	use(ctx, func() { s.flights.leave(f) })
 	var none T
 	select {
 	case <-ctx.Done():
 		return none, ctx.Err()
-	case r := <-result:
-		if r.Err != nil {
-			return none, r.Err
+	case <-f.done:
+		if f.err != nil {
+			return none, f.err
 		}
-		return r.Val.(T), nil
+		return f.value.(T), nil
 	}
+}
+
+// leastRead is the memory that a reading begins with: that of a node of 100 tables.
+const leastRead = 1 << 20
+
+// scope is a part of a request after which what it has read is not used any more.
+type scope struct {
+	account string
+
+	mu    sync.Mutex
+	ended bool
+	after []func()
+}
+
+type scopeKey struct{}
+
+// scope returns a context whose work takes its memory from a new lease of the account, and a function that ends the scope and
+// gives the memory back. It waits for nothing: what is large is read by once.
+func (s *Server) scope(ctx context.Context, accountName string) (context.Context, func()) {
+	lease := s.deps.Memory.Open(accountName)
+	sc := &scope{account: accountName, after: []func(){lease.Release}}
+	return context.WithValue(memory.With(ctx, lease), scopeKey{}, sc), sc.end
+}
+
+// part is scope for a part of the context's scope. It ends with that at the latest.
+func (s *Server) part(ctx context.Context) (context.Context, func()) {
+	of, _ := ctx.Value(scopeKey{}).(*scope)
+	if of == nil {
+		return ctx, func() {}
+	}
+	within, end := s.scope(ctx, of.account)
+	use(ctx, end)
+	return within, end
+}
+
+// end gives back what the scope has used. It may be called more than once.
+func (sc *scope) end() {
+	sc.mu.Lock()
+	after := sc.after
+	sc.ended, sc.after = true, nil
+	sc.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+}
+
+// use calls f when the context's scope ends; now, if that has ended.
+func use(ctx context.Context, f func()) {
+	sc, _ := ctx.Value(scopeKey{}).(*scope)
+	if sc == nil {
+		f()
+		return
+	}
+	sc.mu.Lock()
+	if !sc.ended {
+		sc.after = append(sc.after, f)
+		f = func() {}
+	}
+	sc.mu.Unlock()
+	f()
 }
 
 // latest returns a node's newest state; its Window is nil without an error if there is none.
 func (s *Server) latest(ctx context.Context, accountName string, n *Node) (newestState, error) {
-	return once(ctx, s, "latest/"+accountName+"/"+n.ID.String(), func(ctx context.Context) (newestState, error) {
+	return once(ctx, s, accountName, "latest/"+accountName+"/"+n.ID.String(), func(ctx context.Context) (newestState, error) {
 		return s.readLatest(ctx, accountName, n)
 	})
 }
@@ -51,7 +181,7 @@ func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, fro
 	for _, matchers := range selectors {
 		fmt.Fprintf(&key, "/%q", matchers)
 	}
-	r, err := once(ctx, s, key.String(), func(ctx context.Context) (ranged, error) {
+	r, err := once(ctx, s, accountName, key.String(), func(ctx context.Context) (ranged, error) {
 		series, missing, err := s.readRange(ctx, accountName, n, from, to, selectors)
 		return ranged{series, missing}, err
 	})

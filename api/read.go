@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -43,7 +44,9 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 		frames, err := s.deps.Recent.Latest(ctx, accountName, n.ID)
 		if err != nil {
 			s.fall(err)
-		} else if recent, err = newest(accountName, n, frames); err != nil {
+		} else if recent, err = newest(ctx, accountName, n, frames); isMemory(err) {
+			return newestState{}, err
+		} else if err != nil {
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
@@ -66,7 +69,7 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 	if len(frames) == 0 {
 		return newestState{recent, len(missing) == 0, missing}, nil
 	}
-	stored, err := newest(accountName, n, frames)
+	stored, err := newest(ctx, accountName, n, frames)
 	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
 		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
 		return newestState{recent, len(missing) == 0, missing}, nil
@@ -81,9 +84,20 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 
 func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }
 
+// isMemory reports whether memory was refused: then another source would not help.
+func isMemory(err error) bool {
+	return errors.Is(err, memory.ErrBusy) || errors.Is(err, memory.ErrTooLarge)
+}
+
 // newest makes a window of one state, of which every frame must be readable.
-func newest(accountName string, n *Node, frames [][]byte) (*window.Window, error) {
-	w, report, err := window.Build(Node{Account: accountName, ID: n.ID}, frames)
+func newest(ctx context.Context, accountName string, n *Node, frames [][]byte) (*window.Window, error) {
+	lease := memory.Of(ctx)
+	for _, b := range frames {
+		if err := lease.Take(int64(len(b))); err != nil {
+			return nil, err
+		}
+	}
+	w, report, err := window.BuildWithin(lease, Node{Account: accountName, ID: n.ID}, frames)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +115,10 @@ func (s *Server) readRange(ctx context.Context, accountName string, n *Node, fro
 	}
 	if s.deps.Recent != nil && to >= recentFrom {
 		s.deps.Recent.Touch(accountName, n.Cluster)
-		recent, ok := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
+		recent, ok, err := s.recentRange(ctx, accountName, n, recentFrom, to, selectors)
+		if err != nil {
+			return nil, nil, err
+		}
 		if ok && recentFrom == from {
 			s.metrics.reads.WithLabelValues("range", fromRecent).Inc()
 			return recent, nil, nil
@@ -122,41 +139,44 @@ func (s *Server) readRange(ctx context.Context, accountName string, n *Node, fro
 	return series, missing, err
 }
 
-func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, bool) {
+func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, bool, error) {
 	frames, complete, err := s.deps.Recent.Frames(ctx, accountName, n.ID, from, to)
 	if err != nil {
 		s.fall(err)
-		return nil, false
+		return nil, false, nil
 	}
 	if !complete {
 		s.metrics.fallbacks.WithLabelValues(fallIncomplete).Inc()
-		return nil, false
+		return nil, false, nil
 	}
 	byWindow := map[int64][][]byte{}
 	for _, b := range frames {
 		h, _, err := frame.Parse(b)
 		if err != nil {
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-			return nil, false
+			return nil, false, nil
 		}
 		byWindow[h.Window()] = append(byWindow[h.Window()], b)
 	}
 	var parts [][]window.Series
 	for _, frames := range byWindow {
-		w, err := newest(accountName, n, frames)
+		w, err := newest(ctx, accountName, n, frames)
+		if isMemory(err) {
+			return nil, false, err
+		}
 		if err != nil {
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-			return nil, false
+			return nil, false, nil
 		}
 		part, err := union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 			return w.SelectContext(ctx, from, to, m...)
 		})
 		if err != nil {
-			return nil, false // the store, which is asked next, says so
+			return nil, false, err
 		}
 		parts = append(parts, part)
 	}
-	return window.Join(parts...), true
+	return window.Join(parts...), true, nil
 }
 
 func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
@@ -166,7 +186,7 @@ func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, fr
 		missing = also(missing, lost)
 		return part, err
 	})
-	if err != nil {
+	if err != nil && !isMemory(err) {
 		s.metrics.failures.Inc()
 	}
 	return series, also(missing, s.onTheWay(ctx, accountName, n, to)), err

@@ -73,7 +73,9 @@ func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
 		defer cancel()
 		p, err := s.enter(w, r, scope)
 		if err == nil {
-			err = h(w, r.WithContext(ctx), p)
+			within, end := s.scope(ctx, p.Account)
+			defer end()
+			err = h(w, r.WithContext(within), p)
 		}
 		if err == nil {
 			return
@@ -85,6 +87,10 @@ func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
 		writeError(w, e)
 	}
 }
+
+// lowMemoryRetry is after how many seconds who is refused for want of memory asks again: by then the collector has
+// run, and answers have been written.
+const lowMemoryRetry = 5
 
 // enter returns who a request comes from if it may be answered: its size, its key and the account's limits are right.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Scope) (account.Principal, error) {
@@ -102,6 +108,9 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Sco
 	front.Admitted(r.Context(), p.Account, p.Key())
 	if !p.Can(scope) {
 		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
+	}
+	if s.deps.Near != nil && s.deps.Near() {
+		return p, &Error{Status: http.StatusServiceUnavailable, Reason: "low_memory", Message: "the process is near its memory limit: ask again in some seconds, or give the role more memory", RetryAfter: lowMemoryRetry}
 	}
 	if s.deps.Limit == nil {
 		return p, nil

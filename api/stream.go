@@ -19,6 +19,7 @@ type element struct {
 	piece   *piece   // its whole payload, instead of append
 	missing []string // what is stored and cannot be read, in words
 	err     error    // nothing of it could be read
+	end     func()   // gives back the memory that it takes; nil: it takes none
 }
 
 // load reads one node of an answer.
@@ -43,7 +44,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 			unknown = append(unknown, i)
 		}
 	}
-	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) element { return read(ctx, &nodes[unknown[i]]) })
+	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) element {
+		within, end := s.part(ctx)
+		e := read(within, &nodes[unknown[i]])
+		e.end = end
+		return e
+	})
 	done := 0 // of the unknown
 	take := func(i int) element {
 		if done == len(unknown) || unknown[done] != i {
@@ -67,7 +73,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 			if i == 0 {
 				return e.err
 			}
-			e = element{missing: []string{asError(r.Context(), e.err).Message}}
+			e = element{missing: []string{asError(r.Context(), e.err).Message}, end: e.end}
 		}
 		if out == nil {
 			if len(nodes) == 1 {
@@ -102,6 +108,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 		b = append(b, "]}"...)
 		if _, err := out.Write(b); err != nil {
 			return nil
+		}
+		if e.end != nil {
+			e.end()
 		}
 	}
 	_, _ = out.WriteString("]\n")

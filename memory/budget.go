@@ -107,6 +107,9 @@ func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
 	return &Lease{budget: b, account: accountName, reserved: bytes}, nil
 }
 
+// Open returns a lease of nothing, which may grow.
+func (b *Budget) Open(accountName string) *Lease { return &Lease{budget: b, account: accountName} }
+
 // Acquire is Try, but waits its turn among the account's own until ctx ends.
 func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64) (*Lease, error) {
 	if b == nil {

@@ -81,6 +81,8 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Recent:      reader,
 		Miss:        recent.ErrMiss,
 		RecentReady: reader.Ping,
+		Memory:      p.budget,
+		Near:        p.limit.Near,
 		Metrics:     p.metrics,
 		Log:         p.log,
 	})
