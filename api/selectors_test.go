@@ -115,9 +115,9 @@ func TestSelectorAttack(t *testing.T) {
 // TestMatchingEndsAtDeadline matches for longer than a request may take. Without the deadline each
 // answer comes, after a minute or so, and is right.
 func TestMatchingEndsAtDeadline(t *testing.T) {
-	f := newAlone(t, 300)
+	f := newAlone(t, 2000)
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Series = tablesIndex(t, f.account("acme"), f.now.Load(), 200)
+		d.Series = tablesIndex(t, f.account("acme"), f.now.Load(), 300)
 		d.SeriesState = func() string { return "ok" }
 		c.RequestTimeout = 300 * time.Millisecond
 		c.Selectors.MaxInstructions = 1 << 20
@@ -128,7 +128,7 @@ func TestMatchingEndsAtDeadline(t *testing.T) {
 		node + "metrics=", node + "format=prometheus&metrics=", "/v1/series?match[]=", "/v1/labels?match[]=", "/v1/label/table/values?match[]=",
 	} {
 		var text strings.Builder
-		for i := range 20 {
+		for i := range 30 {
 			fmt.Fprintf(&text, "%stable!~%q", []string{"{", ","}[min(i, 1)], endless(i))
 		}
 		r, e := f.fetch(base + path + url.QueryEscape(text.String()+"}"))
