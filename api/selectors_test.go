@@ -115,9 +115,9 @@ func TestSelectorAttack(t *testing.T) {
 // TestMatchingEndsAtDeadline matches for longer than a request may take. Without the deadline each
 // answer comes, after a minute or so, and is right.
 func TestMatchingEndsAtDeadline(t *testing.T) {
-	f := newAlone(t, 1000)
+	f := newAlone(t, 2000)
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Series = tablesIndex(t, f.account("acme"), f.now.Load(), 10_000)
+		d.Series = tablesIndex(t, f.account("acme"), f.now.Load(), 300)
 		d.SeriesState = func() string { return "ok" }
 		c.RequestTimeout = 300 * time.Millisecond
 		c.Selectors.MaxInstructions = 1 << 20
