@@ -14,7 +14,7 @@ type metrics struct {
 	seconds                    prometheus.Histogram
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, held func() int64) (*metrics, error) {
 	m := &metrics{
 		accepted:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_frames_accepted_total", Help: "Requests that brought a frame, good or not."}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_frames_forwarded_total", Help: "Frames that all in-sync replicas have, answered 2xx."}),
@@ -23,7 +23,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		bytes:     prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_forwarded_bytes_total", Help: "Bytes of forwarded frames."}),
 		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_ingest_seconds", Help: "Time from a request's headers to its 2xx.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 	}
-	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds} {
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ingest_in_flight_bytes", Help: "Bytes of bodies and payloads under way, of ingest.max_in_flight_bytes."}, func() float64 { return float64(held()) })
+	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds, inFlight} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 		}
