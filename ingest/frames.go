@@ -101,7 +101,11 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e != nil {
 		return e
 	}
-	return s.publish(r.Context(), who.Account, h.Cluster, b)
+	if e := s.publish(r.Context(), who.Account, h.Cluster, b); e != nil {
+		return e
+	}
+	s.claim(r.Context(), who, &h, r.RemoteAddr)
+	return nil
 }
 
 func checkHeaders(r *http.Request) *refusal {

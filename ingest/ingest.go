@@ -16,12 +16,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
@@ -107,7 +109,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields but Limit are needed.
+// Deps is what ingest needs of others. All fields but Limit and Claim are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
@@ -116,6 +118,8 @@ type Deps struct {
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
+	// Claim says who sends a node's frames now and returns whether others do, too, as recent.Reader.Claim does. nil: nobody asks.
+	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.
 	Retryable func(error) bool
 	// Ready asks once whether frames could be published.
@@ -129,7 +133,8 @@ type Server struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics
-	shares   *shares             // bytes in flight
+	shares   *shares // bytes in flight
+	senders  senders
 	checking *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
 	now      func() time.Time
 	listener net.Listener
@@ -155,7 +160,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{
 		config: c, deps: d, metrics: m,
-		shares: held, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
+		shares: held, senders: senders{seed: maphash.MakeSeed()}, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(FramesPath, s.frames)
