@@ -173,6 +173,13 @@ func network(remote string) (netip.Addr, netip.Prefix) {
 	return a, p
 }
 
+// Visitor returns what counts as one sender: the IPv4 address in an http.Request.RemoteAddr, or the
+// /64 of an IPv6 one. All addresses that cannot be read are one.
+func Visitor(remote string) netip.Prefix {
+	_, p := network(remote)
+	return p
+}
+
 // shut returns why a request is refused unread, or nil.
 func (d *Door) shut(address netip.Prefix, id string) error {
 	d.mu.Lock()

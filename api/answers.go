@@ -27,7 +27,7 @@ const (
 
 // encoded is everything newest of one node as it stands in an answer of one form.
 type encoded struct {
-	at       int64 // of its frame, ms
+	at       int64 // when the node was heard of by its frame, ms
 	interval int64
 	recent   bool     // the recent source held all that it is made of
 	piece    *piece   // asJSON: its payload
@@ -180,7 +180,7 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 		if err != nil || state.Window == nil {
 			return nil, err
 		}
-		e := &encoded{at: lastTime(state.Window), interval: state.Node.Interval, recent: state.recent, missing: state.missing}
+		e := &encoded{at: state.seen, interval: state.Node.Interval, recent: state.recent, missing: state.missing}
 		if known := s.answers.get(k); known != nil && known.at == e.at {
 			e.piece, e.families, e.budget = known.piece, known.families, known.budget
 		} else if err := e.encode(ctx, state.Window, f); err != nil {

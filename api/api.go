@@ -140,11 +140,14 @@ type Node = window.Node
 type Recent interface {
 	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns at once.
 	Touch(account, cluster string)
-	// Latest returns the newest frame and, before it, its key frame if that is another. The error is Deps.Miss if it does not hold them.
-	Latest(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
+	// Latest returns the newest frame and, before it, its key frame if that is another, and when the node was heard of by it, in ms: the frame's time, but when it arrived if it is dated
+	// ahead of that. The error is Deps.Miss if it does not hold them.
+	Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
 	// Frames returns the frames from from to to with their key frames, in ms, and whether these are surely all.
 	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) ([][]byte, bool, error)
-	// LastSeen returns the times of the newest frames of those nodes that it knows.
+	// Claimed returns the nodes of which several senders have sent frames within the last minutes.
+	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
+	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
 	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
 }
 
@@ -153,7 +156,7 @@ type Store interface {
 	// Nodes returns the account's nodes.
 	Nodes(ctx context.Context, account string) ([]Node, error)
 	// LatestFrames is Recent's Latest; no frames and no error if there are none.
-	LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error)
+	LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
 	// Read returns the values from from to to, both inclusive and in ms, sorted by labels, and in words what is stored of them and cannot be read.
 	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (series []window.Series, missing []string, err error)
 }

@@ -62,8 +62,8 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if w.Window == nil {
 			continue
 		}
-		newest = max(newest, lastTime(w.Window))
-		if state(now-lastTime(w.Window), w.Node.Interval) == stateDown {
+		newest = max(newest, w.seen)
+		if state(now-w.seen, w.Node.Interval) == stateDown {
 			continue
 		}
 		series, err := w.LatestContext(r.Context())

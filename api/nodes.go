@@ -44,6 +44,8 @@ type nodeAnswer struct {
 	LastSeen   string            `json:"last_seen,omitempty"` // not there if no frame is known
 	AgeSeconds *float64          `json:"age_seconds,omitempty"`
 	State      string            `json:"state"`
+	// Claimed says that several senders have sent frames of the node within the last 15 minutes, so that what it says may not be its own.
+	Claimed bool `json:"claimed_by_several,omitempty"`
 }
 
 // timeFormat is RFC 3339 with milliseconds, always in UTC.
@@ -61,13 +63,14 @@ func (s *Server) describe(ctx context.Context, p account.Principal) (answers []n
 	if err != nil {
 		return nil, nil, err
 	}
+	claimed := s.claimed(ctx, p.Account)
 	now := s.config.Clock().UnixMilli()
 	answers = make([]nodeAnswer, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		a := nodeAnswer{
 			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
-			Facts: map[string]string{}, IntervalMS: n.Interval, State: stateDown,
+			Facts: map[string]string{}, IntervalMS: n.Interval, State: stateDown, Claimed: claimed[n.ID],
 		}
 		for _, f := range n.Facts {
 			a.Facts[f.Name] = f.Value
@@ -80,6 +83,15 @@ func (s *Server) describe(ctx context.Context, p account.Principal) (answers []n
 		answers[i] = a
 	}
 	return answers, missing, nil
+}
+
+// claimed returns the nodes that several senders claim. Only the recent source knows; while it is away nobody is said to be claimed.
+func (s *Server) claimed(ctx context.Context, accountName string) map[uuid.UUID]bool {
+	if s.deps.Recent == nil {
+		return nil
+	}
+	claimed, _ := s.deps.Recent.Claimed(ctx, accountName) // the source counts its failures
+	return claimed
 }
 
 // lastSeen asks the recent source for all nodes at once, and the store at once for those of which it knows nothing fresh.

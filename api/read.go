@@ -32,6 +32,7 @@ func (s *Server) fall(err error) {
 // newestState is a node's newest state; of nothing, if none is known.
 type newestState struct {
 	*window.Window
+	seen    int64    // when the node was heard of by it, in ms: not after its frame arrived
 	recent  bool     // the recent source held all of it
 	missing []string // why there may be a newer one, in words
 }
@@ -39,50 +40,50 @@ type newestState struct {
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
 func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (newestState, error) {
 	var recent *window.Window
+	var seen int64
 	if s.deps.Recent != nil {
 		s.deps.Recent.Touch(accountName, n.Cluster)
-		frames, err := s.deps.Recent.Latest(ctx, accountName, n.ID)
+		frames, at, err := s.deps.Recent.Latest(ctx, accountName, n.ID)
+		seen = at
 		if err != nil {
 			s.fall(err)
 		} else if recent, err = newest(ctx, accountName, n, frames); isMemory(err) {
 			return newestState{}, err
 		} else if err != nil {
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-		} else if s.config.Clock().UnixMilli()-lastTime(recent) <= 2*recent.Node.Interval+staleSlack {
+		} else if s.config.Clock().UnixMilli()-seen <= 2*recent.Node.Interval+staleSlack {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return newestState{Window: recent, recent: true}, nil
+			return newestState{Window: recent, seen: seen, recent: true}, nil
 		} else {
 			s.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
 	}
-	frames, err := s.deps.Store.LatestFrames(ctx, accountName, n.ID)
+	frames, storedSeen, err := s.deps.Store.LatestFrames(ctx, accountName, n.ID)
 	if err != nil {
 		if recent != nil {
 			s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now", formatTime(lastTime(recent)))
-			return newestState{Window: recent, missing: []string{missing}}, nil
+			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now", formatTime(seen))
+			return newestState{Window: recent, seen: seen, missing: []string{missing}}, nil
 		}
 		s.metrics.failures.Inc()
 		return newestState{}, err
 	}
 	missing := s.onTheWay(ctx, accountName, n, s.config.Clock().UnixMilli())
 	if len(frames) == 0 {
-		return newestState{recent, len(missing) == 0, missing}, nil
+		return newestState{recent, seen, len(missing) == 0, missing}, nil
 	}
 	stored, err := newest(ctx, accountName, n, frames)
-	if recent != nil && (err != nil || lastTime(recent) >= lastTime(stored)) {
+	if recent != nil && (err != nil || seen >= storedSeen) {
 		s.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-		return newestState{recent, len(missing) == 0, missing}, nil
+		return newestState{recent, seen, len(missing) == 0, missing}, nil
 	}
 	if err != nil {
 		s.metrics.failures.Inc()
 		return newestState{}, err
 	}
 	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
-	return newestState{stored, false, missing}, nil
+	return newestState{stored, storedSeen, false, missing}, nil
 }
-
-func lastTime(w *window.Window) int64 { return w.Times[len(w.Times)-1] }
 
 // isMemory reports whether memory was refused: then another source would not help.
 func isMemory(err error) bool {

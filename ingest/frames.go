@@ -3,10 +3,8 @@ package ingest
 import (
 	"context"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -15,13 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/front"
 )
 
-const (
-	// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within seconds, and its agents shall not
-	// wait longer than that. Senders add jitter.
-	retryAfter = 2 * time.Second
-	// minReserved bounds the number of requests at once even if all bodies are tiny: 8,192 with the default limit.
-	minReserved = 64 << 10
-)
+// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within seconds, and its agents shall not
+// wait longer than that. Senders add jitter.
+const retryAfter = 2 * time.Second
 
 // frames answers one request: accepted, then forwarded or dropped.
 func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
@@ -73,15 +67,13 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if after := s.wait(r.Context(), who.Account); after > 0 {
 		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or have ingest.frames_per_second raised", who.Account, s.config.FramesPerSecond)
 	}
-	reserved := max(s.config.MaxFrameBytes, minReserved) // of a body of unknown length
-	if r.ContentLength >= 0 {
-		reserved = max(min(r.ContentLength, s.config.MaxFrameBytes), minReserved)
+	held, e := s.shares.begin(who.Account, account.Visitor(r.RemoteAddr))
+	if e != nil {
+		w.Header().Set("Connection", "close") // its body is not waited for
+		return e
 	}
-	if !s.inFlight.TryAcquire(reserved) {
-		return s.overloaded()
-	}
-	defer func() { s.inFlight.Release(reserved) }()
-	b, e := s.read(w, r)
+	defer held.end()
+	b, e := s.read(w, r, held)
 	if e != nil {
 		return e
 	}
@@ -101,19 +93,19 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := s.checkClock(r, &h); e != nil {
 		return e
 	}
-	if !s.inFlight.TryAcquire(int64(h.RawLength)) {
-		return s.overloaded()
+	if e := held.take(int64(h.RawLength)); e != nil {
+		return e
 	}
 	e = s.checkPayload(r.Context(), b, &h)
-	s.inFlight.Release(int64(h.RawLength))
+	held.give(int64(h.RawLength))
 	if e != nil {
 		return e
 	}
-	return s.publish(r.Context(), who.Account, h.Cluster, b)
-}
-
-func (s *Server) overloaded() *refusal {
-	return busy(http.StatusServiceUnavailable, "overloaded", retryAfter, "ingest holds as many bytes as it may: send again later, or run more ingest processes")
+	if e := s.publish(r.Context(), who.Account, h.Cluster, b); e != nil {
+		return e
+	}
+	s.claim(r.Context(), who, &h, r.RemoteAddr)
+	return nil
 }
 
 func checkHeaders(r *http.Request) *refusal {
@@ -124,54 +116,6 @@ func checkHeaders(r *http.Request) *refusal {
 		return refuse(http.StatusUnsupportedMediaType, "content_encoding", "Content-Encoding is %q: send the frame as it is, it is compressed inside", coding)
 	}
 	return nil
-}
-
-// read takes the body, whose announced length is trusted for nothing but a refusal.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
-	tooLarge := func() *refusal {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body exceeds %d bytes: monitor fewer tables per node or raise ingest.max_frame_bytes", s.config.MaxFrameBytes)
-	}
-	if r.ContentLength > s.config.MaxFrameBytes {
-		return nil, tooLarge()
-	}
-	connection := http.NewResponseController(w)
-	if err := connection.SetReadDeadline(time.Now().Add(s.config.BodyTimeout)); err != nil {
-		return nil, refuse(http.StatusInternalServerError, "internal", "the connection takes no deadline: report this")
-	}
-	b, err := readAll(http.MaxBytesReader(w, r.Body, s.config.MaxFrameBytes), r.ContentLength)
-	var over *http.MaxBytesError
-	switch {
-	case err == nil:
-		// The server goes on reading, to see the sender leave; a deadline left there would look like that while Kafka is slow.
-		_ = connection.SetReadDeadline(time.Time{}) // the same call succeeded above
-		return b, nil
-	case errors.As(err, &over):
-		return nil, tooLarge()
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
-		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with it.
-		return nil, busy(http.StatusServiceUnavailable, "slow_body", retryAfter, "the body did not arrive within %s: send it again over a faster connection", s.config.BodyTimeout)
-	}
-	return nil, refuse(http.StatusBadRequest, "broken_body", "the body ends before its announced length or is wrongly chunked: send it again whole")
-}
-
-// readAll reads to the end with memory that grows with what has arrived, so that announcing a length costs a sender nothing but reserving it.
-func readAll(body io.Reader, announced int64) ([]byte, error) {
-	const step = 64 << 10
-	b := make([]byte, 0, min(max(announced, 511)+1, step)) // one more than announced, so that the end is seen without growing
-	for {
-		n, err := body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-	}
 }
 
 // checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's clock at the time of sending tells

@@ -4,7 +4,8 @@
 //   - A 2xx is sent only after all in-sync replicas have the frame.
 //   - What is answered 4xx was not forwarded, and sending it again makes no sense; 429 and 503 say when to send it again. Every refusal is one
 //     sentence with the remedy and is counted by its reason.
-//   - Memory is bounded by Config.MaxInFlightBytes plus what a few frames take while they are checked.
+//   - Memory is bounded by Config.MaxInFlightBytes plus what a few frames take while they are checked. Of that an
+//     account has a share at most, and so has an address: a sender that is slow, or hostile, is in nobody else's way.
 //
 // What bites:
 //   - After a 503 the frame may be in Kafka nevertheless: it is sent again, and consumers take a repetition.
@@ -15,12 +16,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
@@ -55,9 +58,15 @@ type Config struct {
 	FramesPerSecond float64 `yaml:"frames_per_second"` // of an account at all ingest processes together; 10,000 nodes at 5 s are 2,000
 	FramesBurst     int     `yaml:"frames_burst"`      // agents emptying their spools at once
 
-	MaxInFlightBytes int64         `yaml:"max_in_flight_bytes"` // of bodies and payloads at once; beyond it 503
-	BodyTimeout      time.Duration `yaml:"body_timeout"`        // for a body to arrive; a slow sender holds its bytes that long
-	DrainTimeout     time.Duration `yaml:"drain_timeout"`       // for requests under way when stopping
+	MaxInFlightBytes int64   `yaml:"max_in_flight_bytes"` // of bodies, as they arrive, and payloads at once; beyond it 503
+	AccountShare     float64 `yaml:"account_share"`       // of max_in_flight_bytes, for one account; beyond it 429. A frame always fits
+	AddressShare     float64 `yaml:"address_share"`       // the same for one address; all nodes behind one proxy share it unless that is in trusted_proxies
+
+	BodyTimeout time.Duration `yaml:"body_timeout"` // for a body to arrive; a slow sender holds its bytes that long
+	BodyGrace   time.Duration `yaml:"body_grace"`   // for a body to begin; afterwards it comes at body_bytes_per_second at least
+	// BodyBytesPerSecond is far below what a body needs that fills max_frame_bytes within body_timeout; it is for who sends a byte now and then.
+	BodyBytesPerSecond int64         `yaml:"body_bytes_per_second"`
+	DrainTimeout       time.Duration `yaml:"drain_timeout"` // for requests under way when stopping
 }
 
 // DefaultConfig is for a fleet of 10,000 nodes.
@@ -65,7 +74,8 @@ func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20, MaxSeries: 4_000_000,
 		MaxSkew: 10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000, FramesBurst: 20_000,
-		MaxInFlightBytes: 512 << 20, BodyTimeout: 15 * time.Second, DrainTimeout: 10 * time.Second,
+		MaxInFlightBytes: 512 << 20, AccountShare: 0.5, AddressShare: 0.25,
+		BodyTimeout: 15 * time.Second, BodyGrace: 5 * time.Second, BodyBytesPerSecond: 8 << 10, DrainTimeout: 10 * time.Second,
 	}
 }
 
@@ -87,6 +97,10 @@ func (c Config) Validate() error {
 	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6, "frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
 	check(c.FramesBurst >= 1 && c.FramesBurst <= 1e9, "frames_burst is %d: use 1 to 1000000000", c.FramesBurst)
 	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
+	check(c.AccountShare > 0 && c.AccountShare <= 1, "account_share is %g: use more than 0 and at most 1", c.AccountShare)
+	check(c.AddressShare > 0 && c.AddressShare <= 1, "address_share is %g: use more than 0 and at most 1", c.AddressShare)
+	check(c.BodyGrace >= 100*time.Millisecond, "body_grace is %s: use at least 100ms", c.BodyGrace)
+	check(c.BodyBytesPerSecond >= 1, "body_bytes_per_second is %d: use 1 or more", c.BodyBytesPerSecond)
 	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms", c.BodyTimeout)
 	check(c.DrainTimeout >= 0, "drain_timeout is %s: use 0 or more", c.DrainTimeout)
 	if err := errors.Join(c.TLS.Validate(), c.TrustedProxies.Validate()); err != nil {
@@ -95,7 +109,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields but Limit are needed.
+// Deps is what ingest needs of others. All fields but Limit and Claim are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
@@ -104,6 +118,8 @@ type Deps struct {
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
+	// Claim says who sends a node's frames now and returns whether others do, too, as recent.Reader.Claim does. nil: nobody asks.
+	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.
 	Retryable func(error) bool
 	// Ready asks once whether frames could be published.
@@ -117,7 +133,8 @@ type Server struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics
-	inFlight *semaphore.Weighted // bytes
+	shares   *shares // bytes in flight
+	senders  senders
 	checking *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
 	now      func() time.Time
 	listener net.Listener
@@ -132,7 +149,8 @@ func New(c Config, d Deps) (*Server, error) {
 	if d.Admit == nil || d.Publish == nil || d.Retryable == nil || d.Ready == nil || d.Registry == nil || d.Log == nil {
 		return nil, errors.New("ingest: a field of Deps is not set")
 	}
-	m, err := newMetrics(d.Registry)
+	held := newShares(&c)
+	m, err := newMetrics(d.Registry, held.bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +160,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{
 		config: c, deps: d, metrics: m,
-		inFlight: semaphore.NewWeighted(c.MaxInFlightBytes), checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
+		shares: held, senders: senders{seed: maphash.MakeSeed()}, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(FramesPath, s.frames)

@@ -29,6 +29,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 var (
 	writer  = account.NewKey() // acme's
+	second  = account.NewKey() // acme's, too
 	reader  = account.NewKey() // acme's, for reading only
 	expired = account.NewKey() // acme's, once
 	zetas   = account.NewKey() // zeta's
@@ -39,6 +40,7 @@ func mustAdmit(t *testing.T) func(*http.Request) (account.Principal, error) {
 	registry, err := account.NewRegistry([]account.Account{
 		{Name: "acme", Clusters: []string{"prod-*"}, Keys: []account.Key{
 			{Name: "agents", SHA256: account.Hash(writer), Scopes: []account.Scope{account.Write}},
+			{Name: "more", SHA256: account.Hash(second), Scopes: []account.Scope{account.Write}},
 			{Name: "people", SHA256: account.Hash(reader), Scopes: []account.Scope{account.Read}},
 			{Name: "old", SHA256: account.Hash(expired), Scopes: []account.Scope{account.Write}, Expires: time.Now().Add(-time.Minute)},
 		}},

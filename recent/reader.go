@@ -14,15 +14,27 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// newest returns the newest frame and its key frame from the first of the given windows that has any, so that a node's state is one round trip.
+// newest returns the newest frame, its key frame and when the node was heard of by it, from the given windows, newest first, so that a node's state is one round trip. It goes on to
+// older windows while what it has was not heard of since the window's beginning: then an older one may have what came later. ARGV: the windows' beginnings.
 var newest = rueidis.NewLuaScriptReadOnly(`
+local best, of, last, key = -1
 for i = 1, #KEYS do
-  local m = redis.call('HMGET', KEYS[i], 'last', 'key')
+  local m = redis.call('HMGET', KEYS[i], 'last', 'key', 'seen')
   if m[1] and m[2] then
-    return redis.call('HMGET', KEYS[i], m[1], m[2])
+    local seen = tonumber(m[3] or m[1])
+    if seen > best then
+      best, of, last, key = seen, KEYS[i], m[1], m[2]
+    end
+  end
+  if best >= tonumber(ARGV[i]) then
+    break
   end
 end
-return {}`)
+if best < 0 then
+  return {}
+end
+local frames = redis.call('HMGET', of, last, key)
+return {frames[1], frames[2], string.format('%.0f', best)}`)
 
 // Reader takes frames out of Redis. Its methods may be called from several goroutines.
 type Reader struct {
@@ -46,49 +58,52 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 	return r, nil
 }
 
-// Latest returns the node's newest frame, and its key frame before it when that is another. The error is ErrMiss when Redis does not hold
-// both, and wraps ErrAway when Redis did not answer.
-func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, err error) {
+// Latest returns the node's newest frame, and its key frame before it when that is another, and when the node was heard of by it, in milliseconds since the Unix epoch: the
+// frame's time, but when it arrived if it is dated ahead of that. The error is ErrMiss when Redis does not hold both, and wraps ErrAway when Redis did not answer.
+func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	defer r.observe("latest", time.Now(), &err, nil)
 	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
 	defer cancel()
 	client, err := r.link.get(call)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var keys []string
+	var keys, begins []string
 	for _, w := range r.config.windows() {
-		keys = append(keys, windowKey(account, node, w))
+		keys, begins = append(keys, windowKey(account, node, w)), append(begins, strconv.FormatInt(w, 10))
 	}
-	answer, err := newest.Exec(call, client, keys, nil).ToArray()
+	answer, err := newest.Exec(call, client, keys, begins).ToArray()
 	if err != nil {
-		return nil, r.judge(ctx, err)
+		return nil, 0, r.judge(ctx, err)
 	}
-	if len(answer) != 2 || answer[0].IsNil() || answer[1].IsNil() {
-		return nil, ErrMiss
+	if len(answer) != 3 || answer[0].IsNil() || answer[1].IsNil() {
+		return nil, 0, ErrMiss
 	}
 	var last, key []byte
 	if last, err = answer[0].AsBytes(); err == nil {
 		key, err = answer[1].AsBytes()
 	}
+	if err == nil {
+		seen, err = answer[2].AsInt64()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("recent: an answer of an unknown shape: %w", err)
+		return nil, 0, fmt.Errorf("recent: an answer of an unknown shape: %w", err)
 	}
 	h, _, err := frame.Parse(last)
 	if err != nil {
-		return nil, fmt.Errorf("recent: a frame in Redis: %w", err)
+		return nil, 0, fmt.Errorf("recent: a frame in Redis: %w", err)
 	}
 	if h.IsKey() {
-		return [][]byte{last}, nil
+		return [][]byte{last}, seen, nil
 	}
 	if k, _, err := frame.Parse(key); err != nil || k.Check != h.KeyCheck {
-		return nil, ErrMiss // another agent run wrote a key frame at the same instant: the store keeps both
+		return nil, 0, ErrMiss // another agent run wrote a key frame at the same instant: the store keeps both
 	}
-	return [][]byte{key, last}, nil
+	return [][]byte{key, last}, seen, nil
 }
 
-// LastSeen returns the time of the newest frame, in milliseconds since the Unix epoch, of those of the nodes that Redis knows, as Latest finds it. The window of now
-// and those that a clock ahead of ours may have begun are asked for in one pipeline, for all nodes; who is in none of them is looked for in the older ones.
+// LastSeen returns when those of the nodes that Redis knows were heard of, in milliseconds since the Unix epoch, as Latest finds it. The window of now
+// and those that a clock ahead of ours may have begun are asked for in one pipeline, for all nodes; who was not heard of since they began is looked for in the older ones.
 func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (seen map[uuid.UUID]int64, err error) {
 	defer r.observe("last_seen", time.Now(), &err, nil)
 	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
@@ -104,26 +119,40 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID
 		commands := make(rueidis.Commands, 0, first*len(missing))
 		for _, n := range missing {
 			for _, w := range windows[:first] {
-				commands = append(commands, client.B().Hget().Key(windowKey(account, n, w)).Field("last").Build())
+				commands = append(commands, client.B().Hmget().Key(windowKey(account, n, w)).Field("seen", "last").Build())
 			}
 		}
 		var still []uuid.UUID
 		for i, result := range client.DoMulti(call, commands...) {
 			n := missing[i/first]
-			at, err := result.AsInt64()
-			switch {
-			case err == nil && seen[n] == 0: // the newest window's
-				seen[n] = at
-			case err != nil && !rueidis.IsRedisNil(err):
+			at, err := eitherOf(result)
+			if err != nil {
 				return nil, r.judge(ctx, err)
 			}
-			if i%first == first-1 && seen[n] == 0 {
+			if at > seen[n] {
+				seen[n] = at
+			}
+			if i%first == first-1 && seen[n] < windows[first-1] {
 				still = append(still, n)
 			}
 		}
 		missing = still
 	}
 	return seen, nil
+}
+
+// eitherOf reads the answer for seen and last; a hash of an earlier version has no seen. 0: there is no frame.
+func eitherOf(result rueidis.RedisResult) (int64, error) {
+	fields, err := result.ToArray()
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range fields {
+		if !f.IsNil() {
+			return f.AsInt64()
+		}
+	}
+	return 0, nil
 }
 
 // fetch asks for all frames of the windows from first to last of a node in one pipeline.
@@ -147,7 +176,7 @@ func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID, firs
 		for name, m := range fields {
 			at, err := strconv.ParseInt(name, 10, 64)
 			if err != nil {
-				continue // last, key
+				continue // last, key, seen
 			}
 			if frames[at], err = m.AsBytes(); err != nil {
 				return nil, fmt.Errorf("recent: an answer of an unknown shape: %w", err)

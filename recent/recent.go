@@ -8,6 +8,8 @@
 // deadline for a Redis that is slow or away, and both go on by themselves when it is back.
 //
 // What bites:
+//   - The newest frame is the one that arrived last, of those that are dated ahead of their arrival: such a one, of a wrong clock or a
+//     hostile sender, hides nothing that comes after it.
 //   - Redis is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
 //     readers go to the store for them.
 //   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be read, so it is a miss until the next window.
@@ -16,8 +18,9 @@
 // window's beginning and AT the time of a frame, both in milliseconds since the Unix epoch:
 //
 //	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
-//	                           last  newest AT
+//	                           last  AT of the newest frame
 //	                           key   AT of the key frame that the newest frame needs
+//	                           seen  when the node was heard of by the newest frame: its AT, but when it arrived if it is dated ahead
 //	rw:active                        the clusters that are read: ACCOUNT/CLUSTER with the time of the last read
 //	rw:warm:{ACCOUNT/CLUSTER}        is there while a writer keeps all of the cluster's last minutes here
 //	rw:starts:{ACCOUNT/CLUSTER} NODE where runs of the node's agent begin: AFTER-AT, …, between which the log has no frame of it

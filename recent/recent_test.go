@@ -169,17 +169,17 @@ func TestWriteAndRead(t *testing.T) {
 	f := newFixture(t, engines.SharedRedis(t).Addr())
 	ctx := t.Context()
 	a, b := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
-	if _, err := f.reader.Latest(ctx, "acme", a.ID); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Latest(ctx, "acme", a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("want a miss, got", err)
 	}
 	began := f.clock.millis.Load()
 	frames := f.run("acme", a, 14*time.Minute)
 	now := f.clock.millis.Load()
-	latest, err := f.reader.Latest(ctx, "acme", a.ID)
+	latest, _, err := f.reader.Latest(ctx, "acme", a.ID)
 	if err != nil || !equal(latest, between(frames, now, now)) {
 		t.Fatalf("latest: %d frames, %v", len(latest), err)
 	}
-	if _, err := f.reader.Latest(ctx, "other", a.ID); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Latest(ctx, "other", a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("another account sees the node:", err)
 	}
 	seen, err := f.reader.LastSeen(ctx, "acme", []uuid.UUID{a.ID, b.ID})
@@ -231,7 +231,7 @@ func TestKeyFrameIsMissing(t *testing.T) {
 	n := frametest.New("one", 11, 2)
 	n.Frame(start - 5000) // never written
 	f.run("acme", n, 20*time.Second)
-	if _, err := f.reader.Latest(t.Context(), "acme", n.ID); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Latest(t.Context(), "acme", n.ID); !errors.Is(err, ErrMiss) {
 		t.Error("want a miss, got", err)
 	}
 	if _, _, err := f.reader.Frames(t.Context(), "acme", n.ID, start+5000, start+15_000); !errors.Is(err, ErrMiss) {
@@ -255,7 +255,7 @@ func TestOldAndMalformedAreDropped(t *testing.T) {
 	if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: late}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, [][]byte{good}) {
+	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, [][]byte{good}) {
 		t.Error("the late frame is the newest", err)
 	}
 }
@@ -316,7 +316,7 @@ func TestRedisAway(t *testing.T) {
 		}
 	}
 	latest := func() error {
-		_, err := f.reader.Latest(t.Context(), "acme", n.ID)
+		_, _, err := f.reader.Latest(t.Context(), "acme", n.ID)
 		return err
 	}
 	bounded := func(what string, do func()) {
@@ -427,7 +427,7 @@ func TestRedisCluster(t *testing.T) {
 	began := f.clock.millis.Load()
 	frames := f.run("acme", n, 12*time.Minute)
 	now := f.clock.millis.Load()
-	if got, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, between(frames, now, now)) {
+	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, between(frames, now, now)) {
 		t.Error(len(got), err)
 	}
 	if got, complete, err := f.reader.Frames(t.Context(), "acme", n.ID, began+1, now); err != nil || !complete || !equal(got, between(frames, began+1, now)) {

@@ -99,7 +99,7 @@ func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 	}
 	for _, n := range []*frametest.Node{other, stranger} {
 		for _, account := range []string{"acme", "zeta"} {
-			if _, err := f.reader.Latest(t.Context(), account, n.ID); !errors.Is(err, ErrMiss) {
+			if _, _, err := f.reader.Latest(t.Context(), account, n.ID); !errors.Is(err, ErrMiss) {
 				t.Error("a node of a cluster that nobody reads is in Redis", err)
 			}
 		}

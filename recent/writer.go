@@ -18,19 +18,21 @@ type Record struct {
 	Cluster   string
 	Partition int32
 	Offset    int64
-	Value     []byte // one frame
+	Received  time.Time // by ingest; zero: now
+	Value     []byte    // one frame
 }
 
 // batchFrames is how many frames go to Redis in one pipeline: a few hundred KB, so that one slow batch is a small part of the deadline.
 const batchFrames = 256
 
-// put writes one frame, keeps last and key at the newest, and renews the time to live, all in one command: Redis cannot stop between them.
-// ARGV: at, frame, at of its key frame, seconds to live.
+// put writes one frame, keeps last, key and seen at the newest, and renews the time to live, all in one command: Redis cannot stop between them.
+// ARGV: at, frame, at of its key frame, seconds to live, when the node was heard of by it: see seenAt.
 var put = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-local last = redis.call('HGET', KEYS[1], 'last')
-if not last or tonumber(last) <= tonumber(ARGV[1]) then
-  redis.call('HSET', KEYS[1], 'last', ARGV[1], 'key', ARGV[3])
+local newest = redis.call('HMGET', KEYS[1], 'seen', 'last')
+newest = newest[1] or newest[2]
+if not newest or tonumber(newest) <= tonumber(ARGV[5]) then
+  redis.call('HSET', KEYS[1], 'last', ARGV[1], 'key', ARGV[3], 'seen', ARGV[5])
 end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1`)
@@ -119,9 +121,13 @@ func (w *Writer) commands(records []Record, oldest int64, admit func(*Record, *f
 			}
 			continue
 		}
+		received := r.Received
+		if received.IsZero() {
+			received = w.config.Clock()
+		}
 		batch = append(batch, rueidis.LuaExec{
 			Keys: []string{windowKey(r.Account, h.Node, h.Window())},
-			Args: []string{strconv.FormatInt(h.At, 10), rueidis.BinaryString(r.Value), strconv.FormatInt(h.KeyAt(), 10), ttl},
+			Args: []string{strconv.FormatInt(h.At, 10), rueidis.BinaryString(r.Value), strconv.FormatInt(h.KeyAt(), 10), ttl, strconv.FormatInt(seenAt(h.At, received), 10)},
 		})
 		of = append(of, r)
 	}

@@ -226,7 +226,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if report = checkRead(t, s.store, n, wants[i]); report.Raw != 2 || report.Fresh != 1 {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
-			frames, err := s.store.LatestFrames(t.Context(), "acme", n.ID)
+			frames, _, err := s.store.LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,7 +67,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame
-	frames, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	frames, _, err := s.LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil || len(frames) != 2 {
 		t.Fatal(len(frames), err)
 	}
@@ -76,7 +76,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, err = s.LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
+	if frames, _, err = s.LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
 	if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != sent[0].At {

@@ -46,11 +46,12 @@ func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header,
 		s.announceDelta(ctx, account, h, b)
 		return nil
 	}
-	return s.writeNode(ctx, account, h, b)
+	return s.writeNode(ctx, account, h, b, seenBy(h, received))
 }
 
-// writeNode renews a node's row. The write carries the frame's own time, so that an old key frame that is read again never hides a newer one.
-func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, b []byte) error {
+// writeNode renews a node's row. The write carries when the node was heard of by the frame, so that an old key frame that is read again never hides a newer one, nor does one that is
+// dated ahead.
+func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, b []byte, seen int64) error {
 	id, err := frame.ReadIdentity(b)
 	if err != nil { // what its header says is stored; its values will be missed when the window is closed, and counted then
 		s.metrics.BadKeyPayload.Inc()
@@ -61,7 +62,7 @@ func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, 
 		facts[fact.Name] = fact.Value
 	}
 	err = s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
-		account, h.Cluster, gocql.UUID(h.Node), id.Datacenter, id.Rack, facts, h.Interval, h.At, h.At*1000)
+		account, h.Cluster, gocql.UUID(h.Node), id.Datacenter, id.Rack, facts, h.Interval, seen, seen*1000)
 	if err == nil {
 		s.announceKey(ctx, account, h, b)
 	}
@@ -85,45 +86,82 @@ func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID,
 	return frames, errors.Join(err, full)
 }
 
-// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far a node's clock may be ahead of ours.
+// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far the clocks of our own processes may differ.
 const (
 	recentMillis = 15 * 60_000
 	aheadMillis  = 60_000
 )
 
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta frame, its key frame before it: enough for window.Build and
-// Latest. If the newest one's key frame is not there it is the newest that can be read. None: no frames and no error.
-func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error) {
+// Latest; and when the node was heard of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's key frame is not there it is the newest that
+// can be read. None: no frames and no error.
+func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	ctx = dashboard(ctx, account)
 	now := s.millis()
-	for w := frame.WindowOf(now + aheadMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
-		frames, err := s.latestIn(ctx, account, node, w)
-		if err != nil || len(frames) > 0 {
-			return frames, err
+	take := func(w int64) error {
+		more, at, err := s.latestIn(ctx, account, node, w)
+		if err == nil && at > seen {
+			frames, seen = more, at
+		}
+		return err
+	}
+	for _, w := range presentWindows(now) {
+		if err := take(w); err != nil {
+			return nil, 0, err
+		}
+		if seen >= w {
+			break // all that is older was heard of before the window began
 		}
 	}
-	return nil, nil
+	if seen >= now-silentMillis {
+		return frames, seen, nil
+	}
+	for _, w := range aheadWindows(now) {
+		if err := take(w); err != nil {
+			return nil, 0, err
+		}
+	}
+	return frames, seen, nil
 }
 
-func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
-	newest, err := s.frameRow(ctx, "LIMIT 1", account, gocql.UUID(node), window)
+func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
+	var newest []byte
+	var at, received int64
+	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&at, &received, &newest) },
+		"SELECT at, received, frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ? LIMIT 1", account, gocql.UUID(node), window)
 	if newest == nil || err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	from := heardAt(at, received)
+	if from.ahead() {
+		if from, err = s.newestOf(ctx, account, node, window); err != nil {
+			return nil, 0, err
+		}
+		if newest, err = s.frameRow(ctx, "AND at = ?", account, gocql.UUID(node), window, from.at); err != nil {
+			return nil, 0, err
+		}
 	}
 	h, _, err := frame.Parse(newest)
 	if err == nil && h.IsKey() {
-		return [][]byte{newest}, nil
+		return [][]byte{newest}, from.seen, nil
 	}
 	if err == nil {
 		key, err := s.frameRow(ctx, "AND at = ?", account, gocql.UUID(node), window, h.KeyAt())
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if names(&h, key) {
-			return [][]byte{key, newest}, nil
+			return [][]byte{key, newest}, from.seen, nil
 		}
 	}
-	return s.latestReadable(ctx, account, node, window)
+	frames, err := s.latestReadable(ctx, account, node, window)
+	if err != nil || len(frames) == 0 {
+		return nil, 0, err
+	}
+	if h, _, err = frame.Parse(frames[len(frames)-1]); err != nil {
+		return nil, 0, err
+	}
+	return frames, min(h.At, from.seen), nil
 }
 
 // latestReadable looks through a whole window, for the rare case that the newest frame's key frame is lost or late.

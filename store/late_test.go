@@ -84,7 +84,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	newest := late[len(late)-1].At
 	some := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+_[01]")
 	before, _ := read(t, s, n.ID, start, math.MaxInt64, some)
-	latest, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	latest, _, err := s.LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

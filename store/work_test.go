@@ -266,7 +266,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	each.SetLimit(16)
 	for _, id := range nodes {
 		each.Go(func() error {
-			_, err := s.LatestFrames(ctx, "acme", id)
+			_, _, err := s.LatestFrames(ctx, "acme", id)
 			return err
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
@@ -23,11 +24,14 @@ var ErrDown = errors.New("apitest: the store is down")
 type Store struct {
 	// Hold, if set before the server starts, keeps LatestFrames waiting until it is closed.
 	Hold chan struct{}
+	// Clock, if set, tells when frames are received: one that is dated ahead of that is not newer than what comes after it.
+	Clock func() time.Time
 
 	mu     sync.Mutex
 	down   bool
 	reads  int
 	frames map[nodeKey]map[int64][]byte // by time
+	seen   map[nodeKey]map[int64]int64  // when the node was heard of by the frame of a time
 	built  map[nodeKey][]*window.Window // what windows returned since the last Put
 }
 
@@ -46,10 +50,14 @@ func (s *Store) Put(account string, b []byte) {
 	defer s.mu.Unlock()
 	k := nodeKey{account, h.Node}
 	if s.frames == nil {
-		s.frames = map[nodeKey]map[int64][]byte{}
+		s.frames, s.seen = map[nodeKey]map[int64][]byte{}, map[nodeKey]map[int64]int64{}
 	}
 	if s.frames[k] == nil {
-		s.frames[k] = map[int64][]byte{}
+		s.frames[k], s.seen[k] = map[int64][]byte{}, map[int64]int64{}
+	}
+	s.seen[k][h.At] = h.At
+	if s.Clock != nil {
+		s.seen[k][h.At] = min(h.At, s.Clock().UnixMilli())
 	}
 	s.frames[k][h.At] = b
 	delete(s.built, k)
@@ -129,28 +137,30 @@ func (s *Store) Nodes(_ context.Context, account string) ([]api.Node, error) {
 }
 
 // LatestFrames implements api.Store.
-func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, error) {
+func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
 	if s.Hold != nil {
 		<-s.Hold
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reads++; s.down {
-		return nil, ErrDown
+		return nil, 0, ErrDown
 	}
 	frames := s.frames[nodeKey{account, node}]
-	newest := int64(0)
-	for at := range frames {
-		newest = max(newest, at)
+	newest, seen := int64(0), int64(0)
+	for at, heard := range s.seen[nodeKey{account, node}] {
+		if heard > seen {
+			newest, seen = at, heard
+		}
 	}
 	if newest == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	h, _, err := frame.Parse(frames[newest])
 	if err != nil || h.IsKey() {
-		return [][]byte{frames[newest]}, err
+		return [][]byte{frames[newest]}, seen, err
 	}
-	return [][]byte{frames[h.KeyAt()], frames[newest]}, nil
+	return [][]byte{frames[h.KeyAt()], frames[newest]}, seen, nil
 }
 
 // LastSeen is api.Deps.LastSeen.
@@ -162,8 +172,8 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 	}
 	newest := map[uuid.UUID]int64{}
 	for _, node := range nodes {
-		for at := range s.frames[nodeKey{account, node}] {
-			newest[node] = max(newest[node], at)
+		for _, heard := range s.seen[nodeKey{account, node}] {
+			newest[node] = max(newest[node], heard)
 		}
 	}
 	return newest, nil

@@ -113,7 +113,7 @@ func (g *generation) disk(ctx context.Context, r *row) error {
 }
 
 func (g *generation) latest(ctx context.Context, d *dataset, node int) (series, points int, err error) {
-	frames, err := g.db.LatestFrames(ctx, account, d.nodes[node])
+	frames, _, err := g.db.LatestFrames(ctx, account, d.nodes[node])
 	if err != nil || len(frames) == 0 {
 		return 0, 0, fmt.Errorf("no latest frames: %w", err)
 	}

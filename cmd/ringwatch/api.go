@@ -106,9 +106,9 @@ func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from
 }
 
 // LatestFrames and LastSeen are store.Store's.
-func (s apiStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, error) {
-	frames, err := s.Store.LatestFrames(ctx, account, node)
-	return frames, apiError(err)
+func (s apiStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+	frames, seen, err := s.Store.LatestFrames(ctx, account, node)
+	return frames, seen, apiError(err)
 }
 
 func (s apiStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {

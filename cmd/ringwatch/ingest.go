@@ -42,6 +42,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		Admit:     p.door.Admit,
 		Limit:     limit,
 		Publish:   producer.Publish,
+		Claim:     p.reader.Claim,
 		Retryable: stream.Retryable,
 		Ready:     producer.Ready,
 		Registry:  p.metrics,

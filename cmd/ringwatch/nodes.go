@@ -19,7 +19,7 @@ type nodesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
-	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, down when none came for a minute.\n\nExample: ringwatch nodes"
+	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, down when none came for a minute; it is claimed if several senders have sent frames of it by turns.\n\nExample: ringwatch nodes"
 }
 
 // Run implements the command.
@@ -44,7 +44,7 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tVERSION\tSTATE\tAGE")
 	for _, n := range nodes {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			plain(n.Facts["cassandra_version"]), plain(n.State), n.age())
+			plain(n.Facts["cassandra_version"]), n.state(), n.age())
 	}
 	return t.Flush()
 }
@@ -74,8 +74,17 @@ type nodeInfo struct {
 	Address    string
 	Facts      map[string]string
 	State      string
+	Claimed    bool     `json:"claimed_by_several"`
 	IntervalMS int64    `json:"interval_ms"`
 	AgeSeconds *float64 `json:"age_seconds"`
+}
+
+// state is the node's state, and whether several senders claim to be it.
+func (n *nodeInfo) state() string {
+	if n.Claimed {
+		return plain(n.State) + ", claimed"
+	}
+	return plain(n.State)
 }
 
 // age is how old the node's newest values are.

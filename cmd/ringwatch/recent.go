@@ -67,7 +67,7 @@ func (p *process) again(ctx context.Context, partition int32, offset int64, sinc
 func recentRecords(records []stream.Record) []recent.Record {
 	out := make([]recent.Record, len(records))
 	for i, r := range records {
-		out[i] = recent.Record{Account: r.Account, Cluster: r.Cluster, Partition: r.Partition, Offset: r.Offset, Value: r.Value}
+		out[i] = recent.Record{Account: r.Account, Cluster: r.Cluster, Partition: r.Partition, Offset: r.Offset, Received: r.Received, Value: r.Value}
 	}
 	return out
 }

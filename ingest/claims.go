@@ -1,0 +1,87 @@
+package ingest
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/front"
+)
+
+const (
+	// claimAgain is how often a node's sender is told again while it does not change.
+	claimAgain = 30 * time.Second
+	// claimTimeout bounds how long a frame that Kafka has may wait for that.
+	claimTimeout = 250 * time.Millisecond
+	// claimFresh is how old a frame may be that tells who sends now: an agent that was restarted sends what
+	// its life before left, beside what it makes.
+	claimFresh = 10 * time.Second
+	// claimedNodes bounds of how many nodes the last sender is remembered, to some MB.
+	claimedNodes = 50_000
+)
+
+type accountNode struct {
+	account string
+	node    uuid.UUID
+}
+
+// senders remembers who sent each node's last frames, so that others are told of changes and now and
+// then only. Two generations bound it; whoever is forgotten is told once more.
+type senders struct {
+	seed maphash.Seed
+
+	mu         sync.Mutex
+	young, old map[accountNode]told
+}
+
+type told struct {
+	sender uint64
+	at     time.Time
+}
+
+// due reports whether a node's sender is to be told.
+func (s *senders) due(k accountNode, sender string, now time.Time) bool {
+	sum := maphash.String(s.seed, sender)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := s.young[k]
+	if !known {
+		last, known = s.old[k]
+	}
+	if known && last.sender == sum && now.Sub(last.at) < claimAgain {
+		return false
+	}
+	if s.young == nil || len(s.young) >= claimedNodes/2 {
+		s.old, s.young = s.young, map[accountNode]told{}
+	}
+	s.young[k] = told{sum, now}
+	return true
+}
+
+// claim tells who sends a node's frames just now, and says in log and metrics if others do, too. It is an
+// extra: what fails is told with a later frame.
+func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Header, remote string) {
+	now := s.now()
+	if s.deps.Claim == nil || now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
+		return
+	}
+	sender := who.Key() + "/" + strconv.FormatUint(h.Started, 10)
+	if !s.senders.due(accountNode{who.Account, h.Node}, sender, now) {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	several, err := s.deps.Claim(call, who.Account, h.Node, sender)
+	if err != nil || !several {
+		return
+	}
+	s.metrics.claimed.Inc()
+	s.deps.Log.Warn("a node is claimed by several senders: find out which of them is the node and revoke the other's key", "request", front.ID(ctx),
+		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(), "remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
+}

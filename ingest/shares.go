@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+)
+
+// minReserved is what a request takes of the bytes in flight before its body has begun, for its
+// goroutine and buffers. So the shares also bound the number of requests under way: 8,192 of all
+// senders with the default configuration, 4,096 of an account, 2,048 of an address.
+const minReserved = 64 << 10
+
+// shares counts the bytes in flight of the process, of each account and of each address. What is
+// counted is what has arrived: who announces much and sends little holds little.
+type shares struct {
+	total, account, address int64 // the most bytes of all, of one account, of one address
+
+	mu        sync.Mutex
+	held      int64
+	accounts  map[string]int64 // who holds nothing is not in it
+	addresses map[netip.Prefix]int64
+}
+
+func newShares(c *Config) *shares {
+	// A share is never too small for one frame, however the shares are set.
+	share := func(of float64) int64 {
+		return max(int64(of*float64(c.MaxInFlightBytes)), c.MaxFrameBytes+int64(c.MaxRawBytes))
+	}
+	return &shares{
+		total: c.MaxInFlightBytes, account: share(c.AccountShare), address: share(c.AddressShare),
+		accounts: map[string]int64{}, addresses: map[netip.Prefix]int64{},
+	}
+}
+
+// bytes returns how many bytes are held now.
+func (s *shares) bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// claim is what one request holds. Only the request's own goroutine uses it.
+type claim struct {
+	shares  *shares
+	account string
+	address netip.Prefix
+	held    int64
+}
+
+// begin starts the claim of a request, which holds minReserved.
+func (s *shares) begin(account string, address netip.Prefix) (*claim, *refusal) {
+	c := &claim{shares: s, account: account, address: address}
+	if e := c.take(minReserved); e != nil {
+		return nil, e
+	}
+	return c, nil
+}
+
+// take adds n bytes to the claim, or adds nothing and says whose share is used up.
+func (c *claim) take(n int64) *refusal {
+	s := c.shares
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.held+n > s.total:
+		return busy(http.StatusServiceUnavailable, "overloaded", retryAfter, "ingest holds %d bytes and may hold %d: send the frame again later, or run more ingest processes", s.held, s.total)
+	case s.accounts[c.account]+n > s.account:
+		return busy(http.StatusTooManyRequests, "account_share", retryAfter, "account %s has %d bytes under way and may have %d here: send the frame again later, or have ingest.account_share raised", c.account, s.accounts[c.account], s.account)
+	case s.addresses[c.address]+n > s.address:
+		return busy(http.StatusTooManyRequests, "address_share", retryAfter, "your address has %d bytes under way and may have %d here: send the frame again later, or have ingest.address_share raised or your proxy named in ingest.trusted_proxies", s.addresses[c.address], s.address)
+	}
+	c.add(n)
+	return nil
+}
+
+// add changes what the claim holds. The caller holds the lock.
+func (c *claim) add(n int64) {
+	s := c.shares
+	c.held += n
+	s.held += n
+	if s.accounts[c.account] += n; s.accounts[c.account] == 0 {
+		delete(s.accounts, c.account)
+	}
+	if s.addresses[c.address] += n; s.addresses[c.address] == 0 {
+		delete(s.addresses, c.address)
+	}
+}
+
+// give returns n bytes of the claim.
+func (c *claim) give(n int64) {
+	c.shares.mu.Lock()
+	defer c.shares.mu.Unlock()
+	c.add(-n)
+}
+
+// end returns all that the claim holds.
+func (c *claim) end() { c.give(c.held) }
