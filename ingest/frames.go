@@ -64,6 +64,10 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := checkHeaders(r); e != nil {
 		return e
 	}
+	if s.deps.Near != nil && s.deps.Near() {
+		w.Header().Set("Connection", "close")
+		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter, "ingest is near its memory limit: send the frame again later, run more ingest processes or give them more memory")
+	}
 	if after := s.wait(r.Context(), who.Account); after > 0 {
 		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or have ingest.frames_per_second raised", who.Account, s.config.FramesPerSecond)
 	}
@@ -93,10 +97,16 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := s.checkClock(r, &h); e != nil {
 		return e
 	}
+	if e := s.checkRatio(&h); e != nil {
+		return e
+	}
+	if e := s.mayUnpack(who.Account, &h); e != nil {
+		return e
+	}
 	if e := held.take(int64(h.RawLength)); e != nil {
 		return e
 	}
-	e = s.checkPayload(r.Context(), b, &h)
+	e = s.checkPayload(r.Context(), who.Account, b, &h)
 	held.give(int64(h.RawLength))
 	if e != nil {
 		return e
@@ -135,32 +145,6 @@ func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 		return refuse(http.StatusBadRequest, "clock_ahead", "the frame is from %s in the future: set the node's clock, by NTP for example", ahead.Round(time.Second))
 	} else if -ahead > s.config.MaxAge {
 		return refuse(http.StatusBadRequest, "too_old", "the frame is %s old and raw data is kept for %s: set the node's clock if it is wrong, else drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
-	}
-	return nil
-}
-
-// checkPayload unpacks the frame and reads it as far as that is possible without its key frame.
-func (s *Server) checkPayload(ctx context.Context, b []byte, h *frame.Header) *refusal {
-	if s.checking.Acquire(ctx, 1) != nil {
-		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
-	}
-	defer s.checking.Release(1)
-	if !h.IsKey() {
-		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
-			return refuseFrame(err)
-		}
-		return nil
-	}
-	f, err := frame.Decode(b, nil)
-	if err != nil {
-		return refuseFrame(err)
-	}
-	series := 0
-	for _, group := range f.Added {
-		series += len(group.Rows) * len(f.Templates[group.Template].Metrics)
-	}
-	if series > s.config.MaxSeries {
-		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series where %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // FramesPath is where frames are posted to.
@@ -51,6 +52,11 @@ type Config struct {
 	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
 	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
 	MaxSeries     int   `yaml:"max_series"`      // entities × metrics of a key frame; 10,000 tables have 2 million
+	MaxBuckets    int   `yaml:"max_buckets"`     // entities × histograms × buckets of a key frame; 10,000 tables have 40 million
+	MaxRatio      int   `yaml:"max_ratio"`       // of a payload of more than a MiB to its frame; recorded ones have 3.4 at most
+
+	MaxFrameMemory    int64 `yaml:"max_frame_memory"`     // what reading a key frame may take, in bytes; 10,000 busy tables take 60 MB
+	RawBytesPerSecond int64 `yaml:"raw_bytes_per_second"` // of an account at one ingest process, unpacked; a core unpacks 320 MB a second
 
 	MaxSkew time.Duration `yaml:"max_skew"` // how far a sender's clock may be off; two windows
 	MaxAge  time.Duration `yaml:"max_age"`  // of a frame that waited; the time raw data is kept, since older rows would expire at once
@@ -73,6 +79,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20, MaxSeries: 4_000_000,
+		MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20, RawBytesPerSecond: 256 << 20,
 		MaxSkew: 10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000, FramesBurst: 20_000,
 		MaxInFlightBytes: 512 << 20, AccountShare: 0.5, AddressShare: 0.25,
 		BodyTimeout: 15 * time.Second, BodyGrace: 5 * time.Second, BodyBytesPerSecond: 8 << 10, DrainTimeout: 10 * time.Second,
@@ -92,6 +99,10 @@ func (c Config) Validate() error {
 	check(c.MaxFrameBytes >= 1024 && c.MaxFrameBytes <= frame.MaxFrameBytes, "max_frame_bytes is %d: use 1024 to %d", c.MaxFrameBytes, frame.MaxFrameBytes)
 	check(c.MaxRawBytes >= 1024 && c.MaxRawBytes <= frame.MaxRawBytes, "max_raw_bytes is %d: use 1024 to %d", c.MaxRawBytes, frame.MaxRawBytes)
 	check(c.MaxSeries >= 1 && c.MaxSeries <= frame.MaxCells, "max_series is %d: use 1 to %d", c.MaxSeries, frame.MaxCells)
+	check(c.MaxBuckets >= 1 && c.MaxBuckets <= 1e10, "max_buckets is %d: use 1 to 10000000000", c.MaxBuckets)
+	check(c.MaxRatio >= 2 && c.MaxRatio <= 1e6, "max_ratio is %d: use 2 to 1000000", c.MaxRatio)
+	check(c.MaxFrameMemory >= 1<<20, "max_frame_memory is %d: use at least 1048576", c.MaxFrameMemory)
+	check(c.RawBytesPerSecond >= int64(c.MaxRawBytes), "raw_bytes_per_second is %d: use at least max_raw_bytes, %d", c.RawBytesPerSecond, c.MaxRawBytes)
 	check(c.MaxSkew >= time.Second, "max_skew is %s: use at least 1s", c.MaxSkew)
 	check(c.MaxAge >= c.MaxSkew, "max_age is %s: use at least max_skew, %s", c.MaxAge, c.MaxSkew)
 	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6, "frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
@@ -109,7 +120,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields but Limit and Claim are needed.
+// Deps is what ingest needs of others. All fields but Limit, Claim, Memory and Near are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
@@ -123,22 +134,27 @@ type Deps struct {
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.
 	Retryable func(error) bool
 	// Ready asks once whether frames could be published.
-	Ready    func(context.Context) error
+	Ready func(context.Context) error
+	// Memory is what reading frames may take, per account and together. nil: whatever it needs.
+	Memory *memory.Budget
+	// Near reports whether the process is near its memory limit, so that it takes no frames. nil: never.
+	Near     func() bool
 	Registry *prometheus.Registry // takes our metrics, answers /metrics
 	Log      *slog.Logger
 }
 
 // Server is the HTTP server of ingest.
 type Server struct {
-	config   Config
-	deps     Deps
-	metrics  *metrics
-	shares   *shares // bytes in flight
-	senders  senders
-	checking *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
-	now      func() time.Time
-	listener net.Listener
-	http     *http.Server
+	config    Config
+	deps      Deps
+	metrics   *metrics
+	shares    *shares // bytes in flight
+	unpacking unpacking
+	senders   senders
+	checking  *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
+	now       func() time.Time
+	listener  net.Listener
+	http      *http.Server
 }
 
 // New checks the configuration and binds the address, and serves nothing yet.
@@ -160,7 +176,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s := &Server{
 		config: c, deps: d, metrics: m,
-		shares: held, senders: senders{seed: maphash.MakeSeed()}, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
+		shares: held, unpacking: unpacking{perSecond: float64(c.RawBytesPerSecond), burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed()}, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(FramesPath, s.frames)

@@ -45,6 +45,8 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		Claim:     p.reader.Claim,
 		Retryable: stream.Retryable,
 		Ready:     producer.Ready,
+		Memory:    p.budget,
+		Near:      p.limit.Near,
 		Registry:  p.metrics,
 		Log:       p.log,
 	})

@@ -1,0 +1,134 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+)
+
+// ratioFrom is how large an unpacked payload must be before max_ratio is asked: smaller ones harm nobody.
+const ratioFrom = 1 << 20
+
+// perRaw is what a byte of payload comes to when it is decoded, in recorded frames; what a frame takes beyond that is asked for
+// when it is seen.
+const perRaw = 8
+
+// unpacking bounds what each account has unpacked here per second: it is what a frame costs of CPU.
+type unpacking struct {
+	perSecond float64
+	burst     int
+
+	mu       sync.Mutex
+	accounts map[string]*rate.Limiter // one per account that has keys
+}
+
+// wait counts bytes that an account wants unpacked and returns 0, or how long it has to wait.
+func (u *unpacking) wait(account string, bytes int) time.Duration {
+	u.mu.Lock()
+	l := u.accounts[account]
+	if l == nil {
+		if u.accounts == nil {
+			u.accounts = map[string]*rate.Limiter{}
+		}
+		l = rate.NewLimiter(rate.Limit(u.perSecond), u.burst)
+		u.accounts[account] = l
+	}
+	u.mu.Unlock()
+	r := l.ReserveN(time.Now(), bytes)
+	after := r.Delay()
+	if after > 0 {
+		r.Cancel()
+	}
+	return after
+}
+
+// checkRatio refuses what is small on the way and large here, before it is unpacked.
+func (s *Server) checkRatio(h *frame.Header) *refusal {
+	if h.RawLength > ratioFrom && h.RawLength/h.Length > s.config.MaxRatio {
+		return refuse(http.StatusRequestEntityTooLarge, "ratio", "the frame of %d bytes unpacks to %d, more than %d times as many; real ones unpack to three or four times: send what Cassandra says, or raise ingest.max_ratio", h.Length, h.RawLength, s.config.MaxRatio)
+	}
+	return nil
+}
+
+// mayUnpack counts what the account has unpacked.
+func (s *Server) mayUnpack(account string, h *frame.Header) *refusal {
+	if after := s.unpacking.wait(account, h.RawLength); after > 0 {
+		return busy(http.StatusTooManyRequests, "unpack_rate", after, "account %s sends frames that unpack to more than %d bytes a second: send again later, run more ingest processes or raise ingest.raw_bytes_per_second", account, s.config.RawBytesPerSecond)
+	}
+	return nil
+}
+
+// bounded is a lease of which a frame may take no more than so much.
+type bounded struct {
+	*memory.Lease
+	most int64
+}
+
+// errFrameMemory says that a frame would take more than max_frame_memory.
+var errFrameMemory = errors.New("ingest: more than max_frame_memory")
+
+// Take implements frame.Allowance.
+func (b *bounded) Take(bytes int64) error {
+	if b.Taken()+bytes > b.most {
+		return errFrameMemory
+	}
+	return b.Lease.Take(bytes)
+}
+
+// checkPayload unpacks the frame and reads it as far as that is possible without its key frame, within what the account may take of memory.
+func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header) *refusal {
+	if s.checking.Acquire(ctx, 1) != nil {
+		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+	}
+	defer s.checking.Release(1)
+	if !h.IsKey() {
+		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
+			return refuseFrame(err)
+		}
+		return nil
+	}
+	most := min(s.config.MaxFrameMemory, s.deps.Memory.Share())
+	lease, err := s.deps.Memory.Try(account, min(perRaw*int64(h.RawLength), most))
+	if err != nil {
+		return s.refuseMemory(account, err, most)
+	}
+	defer lease.Release()
+	f, err := frame.DecodeWithin(&bounded{lease, most}, b, nil)
+	switch {
+	case errors.Is(err, frame.ErrMemory):
+		return s.refuseMemory(account, err, most)
+	case err != nil:
+		return refuseFrame(err)
+	}
+	series, buckets := 0, 0
+	for _, group := range f.Added {
+		metrics := f.Templates[group.Template].Metrics
+		series += len(group.Rows) * len(metrics)
+		for i := range metrics {
+			if metrics[i].Kind.IsHistogram() {
+				buckets += len(group.Rows) * (len(f.Bounds[metrics[i].Bounds].Upper) + 1)
+			}
+		}
+	}
+	switch {
+	case series > s.config.MaxSeries:
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series where %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
+	case buckets > s.config.MaxBuckets:
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets where %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
+	}
+	return nil
+}
+
+func (s *Server) refuseMemory(account string, err error, most int64) *refusal {
+	if errors.Is(err, memory.ErrBusy) {
+		return busy(http.StatusTooManyRequests, "account_memory", retryAfter, "frames of account %s take as much memory here as they may: send the frame again later, or run more ingest processes", account)
+	}
+	return refuse(http.StatusRequestEntityTooLarge, "frame_memory", "the frame takes more than %d bytes of memory when it is read: monitor fewer tables per node, or raise ingest.max_frame_memory and the process's memory", most)
+}
