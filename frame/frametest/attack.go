@@ -92,3 +92,21 @@ func Seal(b []byte) []byte {
 	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)))
 	return b
 }
+
+// Restamp returns a hostile frame as another node's and of another instant, without packing it again.
+func Restamp(b []byte, node uuid.UUID, at int64) []byte {
+	b = slices.Clone(b)
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		panic(err) // a test's own frame
+	}
+	copy(b[13:], node[:])
+	// Cluster, started and sequence stand before the instant; the latter two are a byte each.
+	offset := 13 + len(node) + 1 + len(h.Cluster) + 2
+	if now := binary.AppendUvarint(nil, uint64(at)); len(now) != len(binary.AppendUvarint(nil, uint64(h.At))) {
+		panic("the instants differ in length")
+	} else {
+		copy(b[offset:], now)
+	}
+	return Seal(b)
+}
