@@ -109,7 +109,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields but Limit and Claim are needed.
+// Deps is what ingest needs of others. All fields but Limit, Bound and Claim are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
@@ -118,6 +118,8 @@ type Deps struct {
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
+	// Bound returns nil if a key may be used for frames of a node, as account.Bindings.Check does. nil: keys that are bound to the node that first uses them are refused.
+	Bound func(ctx context.Context, who account.Principal, node uuid.UUID) error
 	// Claim says who sends a node's frames now and returns whether others do, too, as recent.Reader.Claim does. nil: nobody asks.
 	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.

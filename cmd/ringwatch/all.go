@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
@@ -169,6 +170,20 @@ func (p *process) keyParts() ([]part, error) {
 		return nil
 	}}, nil
 }
+
+// bindKey binds a key to the node that first uses it.
+func (p *process) bindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+	db := p.database.Load()
+	if db == nil {
+		return uuid.Nil, store.ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
+	defer cancel()
+	return db.BindKey(ctx, id, account, node)
+}
+
+// bindTimeout bounds how long a frame waits for its key to be bound; its sender sends it again.
+const bindTimeout = 3 * time.Second
 
 // readKeys is what the keyring reads with.
 func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -43,6 +44,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		Limit:     limit,
 		Publish:   producer.Publish,
 		Claim:     p.reader.Claim,
+		Bound:     account.NewBindings(p.bindKey).Check,
 		Retryable: stream.Retryable,
 		Ready:     producer.Ready,
 		Registry:  p.metrics,
