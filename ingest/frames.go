@@ -93,10 +93,13 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := s.checkBinding(r.Context(), who, &h); e != nil {
 		return e
 	}
+	if e := s.checkNode(r.Context(), who.Account, &h); e != nil {
+		return e
+	}
 	if e := held.take(int64(h.RawLength)); e != nil {
 		return e
 	}
-	e = s.checkPayload(r.Context(), b, &h)
+	e = s.checkPayload(r.Context(), who.Account, b, &h)
 	held.give(int64(h.RawLength))
 	if e != nil {
 		return e
@@ -140,7 +143,7 @@ func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 }
 
 // checkPayload unpacks the frame and reads it as far as that is possible without its key frame.
-func (s *Server) checkPayload(ctx context.Context, b []byte, h *frame.Header) *refusal {
+func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header) *refusal {
 	if s.checking.Acquire(ctx, 1) != nil {
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	}
@@ -162,7 +165,7 @@ func (s *Server) checkPayload(ctx context.Context, b []byte, h *frame.Header) *r
 	if series > s.config.MaxSeries {
 		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series where %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
 	}
-	return nil
+	return s.checkNames(ctx, account, f)
 }
 
 func (s *Server) publish(ctx context.Context, account, cluster string, b []byte) *refusal {

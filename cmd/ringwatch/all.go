@@ -182,6 +182,20 @@ func (p *process) bindKey(ctx context.Context, id, account string, node uuid.UUI
 	return db.BindKey(ctx, id, account, node)
 }
 
+// nodeIDs is how ingest learns which nodes there are; nil where it has no Cassandra.
+func (p *process) nodeIDs() func(context.Context, string) ([]uuid.UUID, error) {
+	if !p.Keys.Stored {
+		return nil
+	}
+	return func(ctx context.Context, account string) ([]uuid.UUID, error) {
+		db := p.database.Load()
+		if db == nil {
+			return nil, store.ErrNotConnected
+		}
+		return db.NodeIDs(ctx, account)
+	}
+}
+
 // bindTimeout bounds how long a frame waits for its key to be bound; its sender sends it again.
 const bindTimeout = 3 * time.Second
 
