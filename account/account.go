@@ -54,6 +54,7 @@ type Principal struct {
 
 	clusters []string       // globs
 	networks []netip.Prefix // where the key may be used; none: anywhere
+	bound    bound          // what it may be used for
 }
 
 // Key names the key for logs: its id and its name.

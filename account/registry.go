@@ -29,6 +29,8 @@ type Key struct {
 	Scopes   []Scope   `yaml:"scopes"`   // at least one
 	Networks []string  `yaml:"networks"` // where it may be used, as CIDR; none: anywhere
 	Expires  time.Time `yaml:"expires"`  // zero: never
+	Clusters []string  `yaml:"clusters"` // globs of those that a key with the scope write alone may write of; none: all of the account's
+	Node     string    `yaml:"node"`     // the id of the one node whose frames it may write; first: of the node that first uses it; empty: of all
 }
 
 // String leaves the secrets out, so that a dump of the configuration shows none.
@@ -94,6 +96,10 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 			if err != nil {
 				bad("account %s: key %s: %w", a.Name, k.Name, err)
 			}
+			if err := CheckBinding(k.Clusters, k.Node, k.Scopes); err != nil {
+				bad("account %s: key %s: %w", a.Name, k.Name, err)
+				continue
+			}
 			digest, err := k.digest()
 			if err != nil {
 				bad("account %s: key %s: %w", a.Name, k.Name, err)
@@ -102,7 +108,7 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 			if other := r.find(digest); other != nil {
 				bad("account %s: key %s is the same key as %s of account %s, make a new one", a.Name, k.Name, other.principal.KeyName, other.principal.Account)
 			}
-			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name, Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks}, k.Expires, false})
+			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name, Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks, bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, k.Expires, false})
 		}
 	}
 	if len(errs) > 0 {

@@ -16,6 +16,8 @@ type StoredKey struct {
 	Scopes   []Scope
 	Networks []string  // CIDR; none: anywhere
 	Expires  time.Time // zero: never
+	Clusters []string  // globs of those that a key with the scope write alone may write of; none: all of the account's
+	Node     string    // the one node whose frames it may write; FirstNode: the one that first uses it; empty: all
 
 	Created   time.Time
 	CreatedBy string
@@ -64,6 +66,9 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		if err == nil {
 			err = wrong // without its networks a key would be good anywhere
 		}
+		if err == nil {
+			err = CheckBinding(k.Clusters, k.Node, k.Scopes)
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("key %s of account %s: %w", k.ID, k.Account, err))
 			continue
@@ -71,7 +76,7 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		if more.find(digest) != nil {
 			continue
 		}
-		more.add(entry{digest, Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID, Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks}, k.Expires, !k.Revoked.IsZero()})
+		more.add(entry{digest, Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID, Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks, bound: newBound(k.Clusters, k.Node, k.ID)}, k.Expires, !k.Revoked.IsZero()})
 	}
 	return more, errs
 }

@@ -123,7 +123,7 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 	case buckets > s.config.MaxBuckets:
 		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets where %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
 	}
-	return nil
+	return s.checkNames(ctx, account, f)
 }
 
 func (s *Server) refuseMemory(account string, err error, most int64) *refusal {

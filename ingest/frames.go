@@ -91,13 +91,16 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if h.RawLength > s.config.MaxRawBytes {
 		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "the frame unpacks to %d bytes where %d are allowed: monitor fewer tables per node or raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
 	}
-	if !who.Owns(h.Cluster) {
-		return refuse(http.StatusForbidden, "foreign_cluster", "account %s does not own cluster %q: use a key of the account that does, or add the cluster to this one", who.Account, h.Cluster)
-	}
 	if e := s.checkClock(r, &h); e != nil {
 		return e
 	}
 	if e := s.checkRatio(&h); e != nil {
+		return e
+	}
+	if e := s.checkBinding(r.Context(), who, &h); e != nil {
+		return e
+	}
+	if e := s.checkNode(r.Context(), who.Account, &h); e != nil {
 		return e
 	}
 	if e := s.mayUnpack(who.Account, &h); e != nil {

@@ -64,6 +64,10 @@ type Config struct {
 	FramesPerSecond float64 `yaml:"frames_per_second"` // of an account at all ingest processes together; 10,000 nodes at 5 s are 2,000
 	FramesBurst     int     `yaml:"frames_burst"`      // agents emptying their spools at once
 
+	MaxNodes         int   `yaml:"max_nodes"`           // of an account; a node that is gone is forgotten with its raw data
+	NewNodesPerHour  int   `yaml:"new_nodes_per_hour"`  // of an account at all ingest processes together, as many at once; a fleet of 10,000 nodes is rolled out
+	NewSeriesPerHour int64 `yaml:"new_series_per_hour"` // the same for series that a key frame names for the first time; 10,000 nodes of 16,000 series, and a table on each
+
 	MaxInFlightBytes int64   `yaml:"max_in_flight_bytes"` // of bodies, as they arrive, and payloads at once; beyond it 503
 	AccountShare     float64 `yaml:"account_share"`       // of max_in_flight_bytes, for one account; beyond it 429. A frame always fits
 	AddressShare     float64 `yaml:"address_share"`       // the same for one address; all nodes behind one proxy share it unless that is in trusted_proxies
@@ -81,6 +85,7 @@ func DefaultConfig() Config {
 		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20, MaxSeries: 4_000_000,
 		MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20, RawBytesPerSecond: 256 << 20,
 		MaxSkew: 10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000, FramesBurst: 20_000,
+		MaxNodes: 20_000, NewNodesPerHour: 10_000, NewSeriesPerHour: 200_000_000,
 		MaxInFlightBytes: 512 << 20, AccountShare: 0.5, AddressShare: 0.25,
 		BodyTimeout: 15 * time.Second, BodyGrace: 5 * time.Second, BodyBytesPerSecond: 8 << 10, DrainTimeout: 10 * time.Second,
 	}
@@ -108,6 +113,9 @@ func (c Config) Validate() error {
 	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6, "frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
 	check(c.FramesBurst >= 1 && c.FramesBurst <= 1e9, "frames_burst is %d: use 1 to 1000000000", c.FramesBurst)
 	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
+	check(c.MaxNodes >= 1 && c.MaxNodes <= 1e6, "max_nodes is %d: use 1 to 1000000", c.MaxNodes)
+	check(c.NewNodesPerHour >= 1 && c.NewNodesPerHour <= 1e6, "new_nodes_per_hour is %d: use 1 to 1000000", c.NewNodesPerHour)
+	check(c.NewSeriesPerHour >= 1 && c.NewSeriesPerHour <= 1e9, "new_series_per_hour is %d: use 1 to 1000000000", c.NewSeriesPerHour)
 	check(c.AccountShare > 0 && c.AccountShare <= 1, "account_share is %g: use more than 0 and at most 1", c.AccountShare)
 	check(c.AddressShare > 0 && c.AddressShare <= 1, "address_share is %g: use more than 0 and at most 1", c.AddressShare)
 	check(c.BodyGrace >= 100*time.Millisecond, "body_grace is %s: use at least 100ms", c.BodyGrace)
@@ -120,7 +128,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. All fields but Limit, Claim, Memory and Near are needed.
+// Deps is what ingest needs of others. Those up to Claim, Memory and Near are optional but for Admit and Publish; all others are needed.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
@@ -129,6 +137,12 @@ type Deps struct {
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
+	// Nodes returns the nodes of an account that the store has, as store.Store.NodeIDs does. nil: only those are known that were let in here, and NewNodes does not count.
+	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
+	// NewNodes and NewSeries count what an account brings that was not there, as limit.Limiter.TakeN does: they return 0, or how long to wait. nil: there is no limit.
+	NewNodes, NewSeries func(ctx context.Context, account string, n int64) time.Duration
+	// Bound returns nil if a key may be used for frames of a node, as account.Bindings.Check does. nil: keys that are bound to the node that first uses them are refused.
+	Bound func(ctx context.Context, who account.Principal, node uuid.UUID) error
 	// Claim says who sends a node's frames now and returns whether others do, too, as recent.Reader.Claim does. nil: nobody asks.
 	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.
@@ -151,6 +165,7 @@ type Server struct {
 	shares    *shares // bytes in flight
 	unpacking unpacking
 	senders   senders
+	known     knownNodes
 	checking  *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
 	now       func() time.Time
 	listener  net.Listener

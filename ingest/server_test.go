@@ -28,7 +28,7 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	err := Config{Listen: "nowhere", MaxSkew: -1, MaxAge: -2, DrainTimeout: -1, MaxInFlightBytes: -1}.Validate()
-	for _, want := range []string{"listen", "max_frame_bytes", "max_raw_bytes", "max_series", "max_skew", "max_age", "frames_per_second", "frames_burst", "max_in_flight_bytes", "account_share", "address_share", "body_timeout", "body_grace", "body_bytes_per_second", "drain_timeout"} {
+	for _, want := range []string{"listen", "max_frame_bytes", "max_raw_bytes", "max_series", "max_skew", "max_age", "frames_per_second", "frames_burst", "max_in_flight_bytes", "max_nodes", "new_nodes_per_hour", "new_series_per_hour", "account_share", "address_share", "body_timeout", "body_grace", "body_bytes_per_second", "drain_timeout"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is missing in: %v", want, err)
 		}

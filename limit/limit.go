@@ -140,15 +140,26 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 	return l, reg.Register(l.decisions)
 }
 
+// TakeN counts n requests of an account at once, or as many as its burst if that is less. It returns 0, or how long to wait until there is room for all of them; then none was counted.
+func (l *Limiter) TakeN(ctx context.Context, account string, n int64) time.Duration {
+	after, _ := l.take(ctx, account, "", n)
+	return after
+}
+
 // Take counts a request of an account, and of one of its nodes if node is not empty. It returns 0 if the request may go on, else how long to wait, and whose limit it has met,
 // Account or Node; then it was not counted.
 func (l *Limiter) Take(ctx context.Context, account, node string) (after time.Duration, whose string) {
+	return l.take(ctx, account, node, 1)
+}
+
+func (l *Limiter) take(ctx context.Context, account, node string, n int64) (after time.Duration, whose string) {
 	rates := l.config.rates(account)
+	n = min(n, rates[0].burst)
 	by := "redis"
-	after, whose, err := l.shared(ctx, account, node, rates)
+	after, whose, err := l.shared(ctx, account, node, rates, n)
 	if err != nil {
 		by = "local"
-		after, whose = l.local.take(account, node, rates)
+		after, whose = l.local.take(account, node, rates, n)
 	}
 	refused := whose
 	if after == 0 {

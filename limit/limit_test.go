@@ -249,3 +249,33 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeN: many at once count as many, in Redis and without it; none are counted of what is refused.
+func TestTakeN(t *testing.T) {
+	redis := engines.MustRedis(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{redis.Addr()}, DisableCache: true, ForceSingleClient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, do := range []func(context.Context, func(rueidis.Client) error) error{nil, func(_ context.Context, f func(rueidis.Client) error) error { return f(client) }} {
+		c := limit.DefaultConfig()
+		c.RequestsPerSecond, c.Burst, c.Timeout = 1e-3, 100, time.Minute
+		l, err := limit.New(c, do, prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range []int64{60, 50, 30, 11, 10, 1} {
+			after := l.TakeN(t.Context(), "acme", n)
+			if good := i == 0 || i == 2 || i == 4; (after == 0) != good {
+				t.Errorf("%d: wait %s", n, after)
+			}
+		}
+		if after := l.TakeN(t.Context(), "zeta", 1_000_000); after != 0 {
+			t.Errorf("more than fit at once: wait %s", after)
+		}
+		if after := l.TakeN(t.Context(), "zeta", 1); after == 0 {
+			t.Error("they were not counted")
+		}
+	}
+}

@@ -16,7 +16,7 @@ type local struct {
 	young, old map[[2]string]*rate.Limiter
 }
 
-func (l *local) take(account, node string, rates [2]pace) (time.Duration, string) {
+func (l *local) take(account, node string, rates [2]pace, n int64) (time.Duration, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -29,15 +29,15 @@ func (l *local) take(account, node string, rates [2]pace) (time.Duration, string
 	for i, key := range keys {
 		r := l.get(key, rates[i])
 		limiters = append(limiters, r)
-		if tokens := r.TokensAt(now); tokens < 1 {
-			if after := max(time.Microsecond, time.Duration((1-tokens)/float64(r.Limit())*float64(time.Second))); after > wait {
+		if tokens := r.TokensAt(now); tokens < float64(n) {
+			if after := max(time.Microsecond, time.Duration((float64(n)-tokens)/float64(r.Limit())*float64(time.Second))); after > wait {
 				wait, whose = after, [...]string{Account, Node}[i]
 			}
 		}
 	}
 	if wait == 0 {
 		for _, r := range limiters {
-			r.AllowN(now, 1)
+			r.AllowN(now, int(n))
 		}
 	}
 	return wait, whose

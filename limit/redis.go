@@ -13,14 +13,14 @@ import (
 // gcra is the generic cell rate algorithm: a key holds the time, in µs of Redis's clock, at which all requests so far would have come if they had kept the pace. A request may
 // go on while that is less than a burst ahead of now. All keys have room, or none is touched. A key lives until it says nothing any more.
 //
-//	KEYS[i], ARGV[2i-1] = µs a request, ARGV[2i] = burst → {0, 0} or {index of the fullest key, µs to wait}
+//	KEYS[i], ARGV[2i-1] = µs a request, ARGV[2i] = burst, the last ARGV = how many requests → {0, 0} or {index of the fullest key, µs to wait}
 var gcra = rueidis.NewLuaScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local due, worst, wait = {}, 0, 0
 for i = 1, #KEYS do
   local interval = tonumber(ARGV[2 * i - 1])
-  due[i] = math.max(tonumber(redis.call('GET', KEYS[i]) or 0), now) + interval
+  due[i] = math.max(tonumber(redis.call('GET', KEYS[i]) or 0), now) + interval * ARGV[#ARGV]
   local excess = due[i] - now - interval * ARGV[2 * i]
   if excess > wait then
     worst, wait = i, excess
@@ -45,7 +45,7 @@ func (l *Limiter) prefix() string {
 }
 
 // shared counts in Redis.
-func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pace) (time.Duration, string, error) {
+func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
 	if l.do == nil || time.Now().UnixNano() < l.awayUntil.Load() {
 		return 0, "", errAway
 	}
@@ -58,6 +58,7 @@ func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pac
 	for _, r := range rates[:len(keys)] {
 		args = append(args, strconv.FormatInt(r.interval, 10), strconv.FormatInt(r.burst, 10))
 	}
+	args = append(args, strconv.FormatInt(n, 10))
 	call, cancel := context.WithTimeout(ctx, l.config.Timeout)
 	defer cancel()
 	var answer []int64

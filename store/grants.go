@@ -12,7 +12,7 @@ const (
 	ReaderRole  = "reader"  // the role api alone
 	SchemaRole  = "schema"  // ringwatch schema
 	KeysRole    = "keys"    // ringwatch key
-	IngestRole  = "ingest"  // the role ingest alone, which reads API keys
+	IngestRole  = "ingest"  // the role ingest alone, which reads API keys and which nodes there are, and binds keys to nodes
 )
 
 // Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A service may read everything and write all but the cutover table and the API keys; it
@@ -44,7 +44,7 @@ func (s *Store) Grants(ctx context.Context, kind, role string) ([]string, error)
 	case KeysRole:
 		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("MODIFY", "TABLE "+s.table(keysTable))}, nil
 	case IngestRole:
-		return []string{grant("SELECT", "TABLE "+s.table(keysTable))}, nil
+		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("SELECT", "TABLE "+s.table(keyNodesTable)), grant("MODIFY", "TABLE "+s.table(keyNodesTable)), grant("SELECT", "TABLE "+s.table(nodesTable))}, nil
 	}
 	return nil, fmt.Errorf("store: there is no kind of role %q; name %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 }

@@ -23,6 +23,8 @@ type Key struct {
 	SHA256   string // of the key's text, hex
 	Scopes   []string
 	Networks []string // CIDR
+	Clusters []string // what it may write of; none: everything
+	Node     string   // an id, or "first"; empty: all nodes
 
 	// Milliseconds since the Unix epoch; 0: never.
 	Created, Expires, Revoked int64
@@ -37,7 +39,8 @@ func keysLayout() tableLayout {
 		cluster:   []columnLayout{{name: "id", kind: "text"}},
 		rest: []columnLayout{{name: "account", kind: "text"}, {name: "name", kind: "text"}, {name: "sha256", kind: "text"},
 			{name: "scopes", kind: "frozen<list<text>>"}, {name: "networks", kind: "frozen<list<text>>"}, {name: "expires_at", kind: "timestamp"},
-			{name: "created_at", kind: "timestamp"}, {name: "created_by", kind: "text"}, {name: "revoked_at", kind: "timestamp"}, {name: "revoked_by", kind: "text"}},
+			{name: "created_at", kind: "timestamp"}, {name: "created_by", kind: "text"}, {name: "revoked_at", kind: "timestamp"}, {name: "revoked_by", kind: "text"},
+			{name: "clusters", kind: "frozen<list<text>>"}, {name: "node", kind: "text"}},
 		gcGrace: 10 * 24 * time.Hour, compression: lz4,
 	}
 }
@@ -47,12 +50,12 @@ func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 	var list []Key
 	err := s.each(ctx, func(scan func(...any) bool) bool {
 		var k Key
-		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires, &k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy) {
+		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires, &k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
 			return false
 		}
 		list = append(list, k)
 		return true
-	}, "SELECT id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, revoked_at, revoked_by FROM "+s.table(keysTable)+" WHERE scope = ?", keysScope)
+	}, "SELECT id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, revoked_at, revoked_by, clusters, node FROM "+s.table(keysTable)+" WHERE scope = ?", keysScope)
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {
 		return nil, fmt.Errorf("store: %s is not there as it should be (%w): run ringwatch schema apply", s.table(keysTable), err)
@@ -68,8 +71,8 @@ func (s *Store) CreateKey(ctx context.Context, k Key) error {
 	if k.Expires > 0 {
 		expires = k.Expires
 	}
-	return s.everywhere(ctx, "INSERT INTO "+s.table(keysTable)+" (scope, id, account, name, sha256, scopes, networks, expires_at, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		keysScope, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy)
+	return s.everywhere(ctx, "INSERT INTO "+s.table(keysTable)+" (scope, id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, clusters, node) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		keysScope, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy, k.Clusters, k.Node)
 }
 
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when this returns nil.

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ringwatch/ringwatch/engines"
 )
 
@@ -20,7 +23,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	first := Key{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff", Scopes: []string{"read"}, Created: base, CreatedBy: "eve@desk"}
-	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff", Scopes: []string{"read", "write"}, Networks: []string{"10.0.0.0/8"}, Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
+	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff", Scopes: []string{"write"}, Networks: []string{"10.0.0.0/8"}, Clusters: []string{"prod-*"}, Node: "first", Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
 	for _, k := range []Key{second, first} {
 		if err := s.CreateKey(t.Context(), k); err != nil {
 			t.Fatal(err)
@@ -34,7 +37,29 @@ func TestKeys(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(list, []Key{first, second}) {
 		t.Errorf("%+v, %v", list, err)
 	}
+	// Of many nodes that use a key first at once, one is the first, for all and from then on.
+	answers := make([]uuid.UUID, 20)
+	var g errgroup.Group
+	for i := range answers {
+		g.Go(func() (err error) {
+			answers[i], err = s.BindKey(t.Context(), "b", "zeta", uuid.New())
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range answers {
+		if node != answers[0] || node == uuid.Nil {
+			t.Errorf("a key is bound to %v", answers)
+		}
+	}
+	if node, err := s.BindKey(t.Context(), "a", "acme", someNode); err != nil || node != someNode {
+		t.Errorf("another key: %v, %v", node, err)
+	}
 }
+
+var someNode = uuid.New()
 
 // checkKeyRoles: a service reads API keys and cannot make any; the role for ringwatch key can; ingest's reads them and nothing else.
 func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
@@ -65,6 +90,9 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 		}
 	}
 	refused("ingest's write", ingest.CreateKey(ctx, k))
-	_, err = ingest.Nodes(ctx, "a")
-	refused("ingest's look at nodes", err)
+	if _, err = ingest.BindKey(ctx, "k", "a", someNode); err != nil {
+		t.Error("ingest binds a key:", err)
+	}
+	_, err = ingest.DictionariesOf(ctx, "a", someNode, 0)
+	refused("ingest's look at dictionaries", err)
 }

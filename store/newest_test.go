@@ -54,6 +54,9 @@ func TestFramesFromTheFuture(t *testing.T) {
 	// Key frames tell who a node is. The live node's next one counts, though forged ones are dated after it.
 	c.millis.Store(frame.WindowOf(c.millis.Load()) + frame.WindowMillis)
 	put(n.Frame(c.millis.Load()))
+	if ids, err := s.NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 || ids[0] != n.ID {
+		t.Errorf("%v, %v", ids, err)
+	}
 	nodes, err := s.Nodes(t.Context(), "acme")
 	if err != nil || len(nodes) != 1 || nodes[0].Rack != n.Identity.Rack || nodes[0].LastKey > c.millis.Load() {
 		t.Errorf("%+v, %v", nodes, err)

@@ -18,6 +18,21 @@ type Node struct {
 	LastKey int64 // when its newest key frame was made, milliseconds since the Unix epoch; key frames come every five minutes
 }
 
+// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there once.
+func (s *Store) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
+	var ids []uuid.UUID
+	err := s.each(dashboard(ctx, account), func(scan func(...any) bool) bool {
+		var id gocql.UUID
+		if !scan(&id) {
+			return false
+		}
+		ids = append(ids, uuid.UUID(id))
+		return true
+	}, "SELECT node FROM "+s.table(nodesTable)+" WHERE account = ?", account)
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(ids), err
+}
+
 // Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL is forgotten.
 func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
 	ctx = dashboard(ctx, account)

@@ -87,7 +87,7 @@ func (c *Config) tables() []tableLayout {
 		rest: []columnLayout{{name: "datacenter", kind: "text"}, {name: "rack", kind: "text"}, {name: "facts", kind: "frozen<map<text, text>>"},
 			{name: "interval_ms", kind: "bigint"}, {name: "last_key", kind: "timestamp"}},
 		ttl: c.RawTTL, gcGrace: 3 * time.Hour, compression: lz4,
-	}, c.progressLayout(), keysLayout()}, c.rollupLayouts()...)
+	}, c.progressLayout(), keysLayout(), keyNodesLayout()}, c.rollupLayouts()...)
 }
 
 // Tables returns v3's tables.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
@@ -175,6 +176,34 @@ func (p *process) keyParts() ([]part, error) {
 		return nil
 	}}, nil
 }
+
+// bindKey binds a key to the node that first uses it.
+func (p *process) bindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+	db := p.database.Load()
+	if db == nil {
+		return uuid.Nil, store.ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
+	defer cancel()
+	return db.BindKey(ctx, id, account, node)
+}
+
+// nodeIDs is how ingest learns which nodes there are; nil where it has no Cassandra.
+func (p *process) nodeIDs() func(context.Context, string) ([]uuid.UUID, error) {
+	if !p.Keys.Stored {
+		return nil
+	}
+	return func(ctx context.Context, account string) ([]uuid.UUID, error) {
+		db := p.database.Load()
+		if db == nil {
+			return nil, store.ErrNotConnected
+		}
+		return db.NodeIDs(ctx, account)
+	}
+}
+
+// bindTimeout bounds how long a frame waits for its key to be bound; its sender sends it again.
+const bindTimeout = 3 * time.Second
 
 // readKeys is what the keyring reads with.
 func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {

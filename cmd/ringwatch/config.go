@@ -89,7 +89,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	c := defaultConfig()
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
 		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("log", c.Log.validate()))
@@ -97,6 +97,19 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}
 	return &c, registry, nil
+}
+
+// validateBound finds keys that are bound to a node which nobody could remember.
+func (c *config) validateBound() error {
+	var errs []error
+	for _, a := range c.Accounts {
+		for _, k := range a.Keys {
+			if k.Node == account.FirstNode && !c.Keys.Stored {
+				errs = append(errs, fmt.Errorf("account %s: key %s: node: first is remembered in Cassandra: name the node's id, or set keys.stored", a.Name, k.Name))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func section(name string, err error) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -34,6 +35,14 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	newNodes, err := p.newLimit("nodes", int64(p.Ingest.NewNodesPerHour))
+	if err != nil {
+		return nil, err
+	}
+	newSeries, err := p.newLimit("series", p.Ingest.NewSeriesPerHour)
+	if err != nil {
+		return nil, err
+	}
 	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)
 	if err != nil {
 		return nil, err
@@ -43,6 +52,10 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		Limit:     limit,
 		Publish:   producer.Publish,
 		Claim:     p.reader.Claim,
+		Nodes:     p.nodeIDs(),
+		NewNodes:  newNodes,
+		NewSeries: newSeries,
+		Bound:     account.NewBindings(p.bindKey).Check,
 		Retryable: stream.Retryable,
 		Ready:     producer.Ready,
 		Memory:    p.budget,

@@ -98,7 +98,7 @@ func storedKeys(ctx context.Context, db *store.Store) ([]account.StoredKey, erro
 	keys := make([]account.StoredKey, len(rows))
 	for i, r := range rows {
 		keys[i] = account.StoredKey{
-			ID: r.ID, Account: r.Account, Name: r.Name, SHA256: r.SHA256, Networks: r.Networks,
+			ID: r.ID, Account: r.Account, Name: r.Name, SHA256: r.SHA256, Networks: r.Networks, Clusters: r.Clusters, Node: r.Node,
 			Expires: keyTime(r.Expires), Created: keyTime(r.Created), CreatedBy: r.CreatedBy, Revoked: keyTime(r.Revoked), RevokedBy: r.RevokedBy,
 		}
 		for _, s := range r.Scopes {
@@ -123,6 +123,8 @@ type keyInfo struct {
 	Name      string          `json:"name"`
 	Scopes    []account.Scope `json:"scopes"`
 	Networks  []string        `json:"networks"`
+	Clusters  []string        `json:"clusters,omitempty"`
+	Node      string          `json:"node,omitempty"`
 	State     string          `json:"state"`
 	Expires   *time.Time      `json:"expires,omitempty"`
 	Created   *time.Time      `json:"created,omitempty"`
@@ -139,7 +141,7 @@ func newKeyInfo(k *account.StoredKey) keyInfo {
 		return &t
 	}
 	return keyInfo{
-		ID: k.ID, Account: k.Account, Name: k.Name, Scopes: k.Scopes, Networks: append([]string{}, k.Networks...), State: k.State(time.Now()), Expires: at(k.Expires),
+		ID: k.ID, Account: k.Account, Name: k.Name, Scopes: k.Scopes, Networks: append([]string{}, k.Networks...), Clusters: k.Clusters, Node: k.Node, State: k.State(time.Now()), Expires: at(k.Expires),
 		Created: at(k.Created), CreatedBy: k.CreatedBy, Revoked: at(k.Revoked), RevokedBy: k.RevokedBy,
 	}
 }

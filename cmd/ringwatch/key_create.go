@@ -23,24 +23,27 @@ type keyCreateCmd struct {
 	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), admin." default:"read" enum:"read,write,admin"`
 	Expires   string          `help:"Until when it is good: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: until it is revoked."`
 	Networks  []string        `name:"network" help:"Where it may be used from, such as 10.1.0.0/16; may be repeated. Without it: anywhere."`
+	Clusters  []string        `name:"cluster" help:"Of which clusters it may write frames, such as prod-*; may be repeated. Without it: all of the account's."`
+	Node      string          `help:"The one node whose frames it may write: an id as ringwatch nodes shows it, or first for the node that first uses the key. Without it: all nodes."`
 	ForConfig bool            `name:"for-config" help:"Write nothing into Cassandra, print what goes into the configuration instead."`
 }
 
 // Help implements kong.HelpProvider.
 func (*keyCreateCmd) Help() string {
-	return "The key stands alone on standard output; only its hash is kept, so it is not shown again. It works within a second.\n\nExample: ringwatch key create grafana --expires 90d"
+	return "The key stands alone on standard output; only its hash is kept, so it is not shown again. It works within a second.\n\nExample: ringwatch key create grafana --expires 90d\n\nA key for one agent, which speaks for no other node: ringwatch key create node7 --scopes write --node first"
 }
 
 // Run implements the command.
 func (c *keyCreateCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
 
 func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
-	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
-	var errs [3]error
+	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Clusters: c.Clusters, Node: c.Node, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
+	var errs [4]error
 	errs[0] = account.CheckName(c.Name)
 	k.Expires, errs[1] = parseExpiry(c.Expires, k.Created)
 	networks, err := account.ParseNetworks(c.Networks)
 	errs[2] = err
+	errs[3] = account.CheckBinding(c.Clusters, c.Node, c.Scopes)
 	if err := errors.Join(errs[:]...); err != nil {
 		return usageError{err}
 	}
@@ -67,7 +70,7 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 			return fmt.Errorf("account %s has an active key named %s (%s): choose another name, or revoke that key first", k.Account, k.Name, other.ID)
 		}
 	}
-	row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256, Networks: k.Networks, Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
+	row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256, Networks: k.Networks, Clusters: k.Clusters, Node: k.Node, Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
 	for _, scope := range k.Scopes {
 		row.Scopes = append(row.Scopes, string(scope))
 	}
@@ -115,6 +118,12 @@ func configLine(k *account.StoredKey) string {
 	line := fmt.Sprintf("  - {name: %s, sha256: %s, scopes: [%s]", k.Name, k.SHA256, strings.Join(scopes, ", "))
 	if len(k.Networks) > 0 {
 		line += `, networks: ["` + strings.Join(k.Networks, `", "`) + `"]`
+	}
+	if len(k.Clusters) > 0 {
+		line += `, clusters: ["` + strings.Join(k.Clusters, `", "`) + `"]`
+	}
+	if k.Node != "" {
+		line += ", node: " + k.Node
 	}
 	if !k.Expires.IsZero() {
 		line += ", expires: " + k.Expires.Format(time.RFC3339)

@@ -31,7 +31,7 @@ func (c *keyListCmd) run(ctx context.Context, out io.Writer) error {
 	list := []keyInfo{}
 	for _, a := range s.Accounts {
 		for _, k := range a.Keys {
-			configured := account.StoredKey{Account: a.Name, Name: k.Name, Scopes: k.Scopes, Networks: k.Networks, Expires: k.Expires, CreatedBy: "the configuration"}
+			configured := account.StoredKey{Account: a.Name, Name: k.Name, Scopes: k.Scopes, Networks: k.Networks, Clusters: k.Clusters, Node: k.Node, Expires: k.Expires, CreatedBy: "the configuration"}
 			list = append(list, newKeyInfo(&configured))
 		}
 	}
@@ -46,12 +46,20 @@ func (c *keyListCmd) run(ctx context.Context, out io.Writer) error {
 		return printKeyJSON(out, list)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tACCOUNT\tNAME\tSCOPES\tNETWORKS\tSTATE\tEXPIRES\tCREATED\tBY\tREVOKED\tBY")
+	fmt.Fprintln(t, "ID\tACCOUNT\tNAME\tSCOPES\tNETWORKS\tBOUND TO\tSTATE\tEXPIRES\tCREATED\tBY\tREVOKED\tBY")
 	for _, k := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dash(k.ID), plain(k.Account), plain(k.Name), strings.Trim(fmt.Sprint(k.Scopes), "[]"), dash(strings.Join(k.Networks, " ")),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dash(k.ID), plain(k.Account), plain(k.Name), strings.Trim(fmt.Sprint(k.Scopes), "[]"), dash(strings.Join(k.Networks, " ")), dash(plain(boundTo(&k))),
 			k.State, keyMoment(k.Expires), keyMoment(k.Created), dash(plain(k.CreatedBy)), keyMoment(k.Revoked), dash(plain(k.RevokedBy)))
 	}
 	return t.Flush()
+}
+
+// boundTo is what a key may write, in words; "" for everything.
+func boundTo(k *keyInfo) string {
+	if k.Node == "" {
+		return strings.Join(k.Clusters, " ")
+	}
+	return strings.TrimSpace(strings.Join(k.Clusters, " ") + " node " + k.Node)
 }
 
 func dash(text string) string {

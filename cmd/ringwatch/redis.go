@@ -19,6 +19,22 @@ func (p *process) openReader() (*recent.Reader, error) {
 	return p.reader, nil
 }
 
+// newLimit counts what accounts bring that was not there, over all ingest processes that share a Redis.
+func (p *process) newLimit(of string, perHour int64) (func(ctx context.Context, account string, n int64) time.Duration, error) {
+	reader, err := p.openReader()
+	if err != nil {
+		return nil, err
+	}
+	c := limit.Config{Of: of, Timeout: p.Limits.Timeout, Backoff: p.Limits.Backoff}
+	c.RequestsPerSecond, c.Burst = float64(perHour)/3600, int(perHour)
+	c.NodeRequestsPerSecond, c.NodeBurst = c.RequestsPerSecond, c.Burst // not asked
+	limiter, err := limit.New(c, reader.Do, p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	return limiter.TakeN, nil
+}
+
 // frameLimit counts the frames of each account over all ingest processes that share a Redis.
 func (p *process) frameLimit() (func(ctx context.Context, account string) time.Duration, error) {
 	reader, err := p.openReader()

@@ -1,0 +1,121 @@
+package ingest
+
+import (
+	"context"
+	"hash/maphash"
+	"net/http"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Series are counted as new when a key frame names entities that its node's last one did not. What is
+// remembered of names are hashes, and of nodes with many entities, or when there are many nodes, one hash of
+// all: then whatever changes makes all of the node's series count as new.
+const (
+	// nodeEntities is of how many entities of a node each is remembered: 200 KB.
+	nodeEntities = 50_000
+	// keptEntities bounds that for all nodes: 32 MB.
+	keptEntities = 8_000_000
+)
+
+// names are the entities that a key frame names.
+type names struct {
+	sum      uint64   // of all; 0: none were named yet
+	entities []uint32 // hashes, sorted; nil: only the sum is kept
+}
+
+var namesSeed = maphash.MakeSeed()
+
+// namesOf returns what a key frame names, and how many series each entity has, by its hash.
+func namesOf(f *frame.Frame) (names, map[uint32]int64) {
+	var n names
+	series := map[uint32]int64{}
+	var all, h maphash.Hash
+	all.SetSeed(namesSeed)
+	h.SetSeed(namesSeed)
+	for i := range f.Added {
+		t := &f.Templates[f.Added[i].Template]
+		for _, row := range f.Added[i].Rows {
+			h.Reset()
+			say(&h, t.Type)
+			for _, m := range t.Metrics {
+				say(&h, m.Name)
+			}
+			for _, v := range row {
+				say(&h, v)
+			}
+			sum := h.Sum64()
+			maphash.WriteComparable(&all, sum)
+			n.entities = append(n.entities, uint32(sum))
+			series[uint32(sum)] += int64(len(t.Metrics))
+		}
+	}
+	n.sum = max(1, all.Sum64())
+	slices.Sort(n.entities)
+	return n, series
+}
+
+func say(h *maphash.Hash, text string) {
+	_, _ = h.WriteString(text)
+	_ = h.WriteByte(0xff) // in no text: they are UTF-8
+}
+
+// added returns how many series of the frame the names before did not have.
+func (n *names) added(now *names, series map[uint32]int64) (count int64) {
+	if n.sum == now.sum {
+		return 0
+	}
+	for entity, of := range series {
+		if _, known := slices.BinarySearch(n.entities, entity); !known {
+			count += of
+		}
+	}
+	return count
+}
+
+// remember keeps what a node's key frame named, in as much detail as there is room for.
+func (k *knownNodes) remember(n *names, now names) {
+	k.forget(n)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(now.entities) > nodeEntities || k.entities+len(now.entities) > keptEntities {
+		now.entities = nil
+	}
+	k.entities += len(now.entities)
+	*n = now
+}
+
+func (k *knownNodes) forget(n *names) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entities -= len(n.entities)
+	*n = names{}
+}
+
+// checkNames counts the series that a key frame brings to its account. Nothing counts as new of a node
+// that was there before this process, until its first key frame came.
+func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame) *refusal {
+	n := s.known.of(account).find(f.Node)
+	if n == nil || s.deps.NewSeries == nil {
+		return nil
+	}
+	now, series := namesOf(f)
+	a := s.known.of(account)
+	a.mu.Lock()
+	count := n.names.added(&now, series)
+	if n.restart {
+		count = 0
+	}
+	a.mu.Unlock()
+	if count > 0 {
+		if after := s.deps.NewSeries(ctx, account, count); after > 0 {
+			return busy(http.StatusTooManyRequests, "new_series", after, "the frame brings %d new series and account %s may have %d an hour: send the frame again later, monitor fewer tables, or have ingest.new_series_per_hour raised", count, account, s.config.NewSeriesPerHour)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.restart = false
+	s.known.remember(&n.names, now)
+	return nil
+}
