@@ -13,6 +13,8 @@ type budget struct {
 	config *Config
 	// field and remedy are what a request with too many values should change.
 	field, remedy string
+	// fills, if it is set, tells how many steps of a series without a value are said to be NaN.
+	fills func(*window.Series) int
 
 	series, points int
 	bytes          int64 // of the answer before it is packed, to about a fifth
@@ -22,6 +24,7 @@ type budget struct {
 const (
 	headBytes    = 80  // of a series, apart from its labels
 	valueBytes   = 62  // of a number and its time
+	nanBytes     = 50  // of a step without a value
 	summaryBytes = 190 // of a histogram's count, sum and quantiles
 	bucketBytes  = 40
 	rollupBytes  = 170
@@ -47,6 +50,11 @@ func (b *budget) addAll(list []window.Series) {
 		s := &list[i]
 		b.bytes += headBytes + labelBytes(s.Labels)
 		b.points += len(s.At)
+		if b.fills != nil {
+			n := b.fills(s)
+			b.points += n
+			b.bytes += nanBytes * int64(n)
+		}
 		switch {
 		case s.Metric.Kind.IsHistogram():
 			for j := range s.Histograms {
@@ -54,7 +62,7 @@ func (b *budget) addAll(list []window.Series) {
 			}
 		case s.Metric.Kind == frame.String:
 			for _, text := range s.Strings {
-				b.bytes += valueBytes + int64(len(text))
+				b.bytes += valueBytes + jsonBytes(text)
 			}
 		default:
 			b.bytes += valueBytes * int64(len(s.At))
@@ -111,7 +119,28 @@ func (b *budget) check() error {
 }
 
 func labelBytes(l labels.Labels) (n int64) {
-	l.Range(func(l labels.Label) { n += int64(len(l.Name) + len(l.Value) + 6) })
+	l.Range(func(l labels.Label) { n += int64(len(l.Name)) + jsonBytes(l.Value) + 6 })
+	return n
+}
+
+// jsonBytes returns what a text takes in JSON, where a control character becomes six bytes.
+func jsonBytes(text string) int64 {
+	if plain(text) {
+		return int64(len(text))
+	}
+	n := int64(0)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ' || c == 0x7f || c == '<' || c == '>' || c == '&':
+			n += 6
+		case c >= 0x80:
+			n += 2 // of three bytes U+2028 makes six
+		case c == '"' || c == '\\':
+			n += 2
+		default:
+			n++
+		}
+	}
 	return n
 }
 

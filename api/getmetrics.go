@@ -37,7 +37,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.rollup.Millis > 0 {
 		return s.getRollups(w, r, p, q, nodes)
 	}
-	size := budget{config: &s.config, field: "step", remedy: "ask for fewer metrics, less time or a wider step"}
+	size := budget{config: &s.config, field: "step", remedy: "ask for fewer metrics, less time or a wider step", fills: q.fills}
 	if q.latest {
 		size.field, size.remedy = "metrics", "ask for fewer metrics"
 	}

@@ -40,9 +40,15 @@ func (s *Server) routes() []route {
 		{pattern: "GET /v1/openapi.yaml", open: getOpenAPI},
 		{pattern: "GET /-/healthy", open: getHealthy},
 		{pattern: "GET /-/ready", open: s.getReady},
-		{pattern: "GET /metrics", open: promhttp.HandlerFor(s.deps.Metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP},
+		{pattern: "GET /metrics", open: s.exposition().ServeHTTP},
 		{pattern: "GET /{$}", open: getHome},
 	}...)
+}
+
+// exposition answers /metrics, with the names that a key of scope admin may see.
+func (s *Server) exposition() *front.Exposition {
+	refuse := func(w http.ResponseWriter, r *http.Request, err error) { writeError(w, asError(r.Context(), err)) }
+	return front.NewExposition(s.deps.Metrics, account.Names(s.deps.Admit, s.config.Operators), refuse, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Patterns returns the patterns of all endpoints, such as "GET /v1/nodes".

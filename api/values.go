@@ -31,12 +31,9 @@ import (
 // of a range without a value, at its end. Histograms and texts have no NaN.
 func (q *metricsQuery) appendSeries(dst []byte, s *window.Series) []byte {
 	dst = appendSeriesHead(dst, s.Labels, s.Metric)
-	fill := q.nan && q.step > 0 && !s.Metric.Kind.IsHistogram() && s.Metric.Kind != frame.String
+	steps := q.steps(s)
+	fill := steps > 0
 	step := int64(0) // of the next value, counted from the range's beginning
-	steps := int64(0)
-	if fill {
-		steps = (q.to-q.from)/q.step + 1
-	}
 	none := func(until int64) {
 		for ; step < until; step++ {
 			dst = append(dst, `{"value":"NaN","time":"`...)
@@ -58,6 +55,18 @@ func (q *metricsQuery) appendSeries(dst []byte, s *window.Series) []byte {
 	none(steps)
 	return append(bytes.TrimSuffix(dst, []byte(",")), "]}"...)
 }
+
+// steps returns how many steps a series has in an answer that says NaN where it has no value; 0 if
+// the answer does not say so of this one.
+func (q *metricsQuery) steps(s *window.Series) int64 {
+	if !q.nan || q.step == 0 || s.Metric.Kind.IsHistogram() || s.Metric.Kind == frame.String {
+		return 0
+	}
+	return (q.to-q.from)/q.step + 1
+}
+
+// fills returns how many values appendSeries makes up for a series, which has at most one a step.
+func (q *metricsQuery) fills(s *window.Series) int { return int(max(0, q.steps(s)-int64(len(s.At)))) }
 
 // appendSeriesHead appends what stands before a series' values.
 func appendSeriesHead(dst []byte, l labels.Labels, m *window.Metric) []byte {

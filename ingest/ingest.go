@@ -128,10 +128,12 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. Those up to Claim, Memory and Near are optional but for Admit and Publish; all others are needed.
+// Deps is what ingest needs of others. Admit, Publish, Retryable, Ready, Registry and Log are needed; the rest may be nil.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
+	// Operators are the accounts whose admin keys see all names in /metrics, see account.Names.
+	Operators []string
 	// Limit counts a frame of an account, as limit.Limiter.Take does: it returns 0, or how long to wait. nil: there is no limit.
 	Limit func(ctx context.Context, account string) time.Duration
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
@@ -197,7 +199,7 @@ func New(c Config, d Deps) (*Server, error) {
 	mux.HandleFunc(FramesPath, s.frames)
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
 	mux.HandleFunc("GET /-/ready", s.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(d.Registry, promhttp.HandlerOpts{Registry: d.Registry, MaxRequestsInFlight: 4}))
+	mux.Handle("GET /metrics", exposition(d))
 	s.http = &http.Server{
 		Handler:           observer.Wrap(mux, http.NotFoundHandler()),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -243,6 +245,12 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("ingest: serving ended: %w", err)
 	}
 	return nil
+}
+
+// exposition answers /metrics, with the names that a key of scope admin may see.
+func exposition(d Deps) http.Handler {
+	refuse := func(w http.ResponseWriter, _ *http.Request, err error) { refuseKey(err).write(w) }
+	return front.NewExposition(d.Registry, account.Names(d.Admit, d.Operators), refuse, promhttp.HandlerOpts{Registry: d.Registry})
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

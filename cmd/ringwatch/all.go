@@ -81,7 +81,11 @@ type part func(context.Context) error
 
 // run runs the parts until ctx ends or one of them fails, and joins them all.
 func (p *process) run(ctx context.Context, parts ...part) error {
-	err := together(ctx, parts...)
+	metrics, err := p.metricsPart()
+	if err != nil {
+		return err
+	}
+	err = together(ctx, append(parts, metrics)...)
 	p.log.Info("stopped")
 	return err
 }

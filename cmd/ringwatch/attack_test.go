@@ -92,7 +92,7 @@ kafka: {brokers: [%q], partitions: 4}
 cassandra: {hosts: [%q], grace: 1s, timeout: 30s}
 redis: {addresses: [%q], read_timeout: 10s, dial_timeout: 10s}
 ingest: {listen: %q}
-api: {listen: %q}
+api: {listen: %q, request_timeout: 5s}
 store: {listen: %q}
 recent: {listen: %q}
 `, attackLimit, account.Hash(a.evil), account.Hash(a.good), kafka.Addr(), cassandra.Addr(), redis.Addr(), at(0), at(1), at(2), at(3))
@@ -366,8 +366,9 @@ func (a *attacked) seriesOfManyBuckets(t *testing.T) {
 		return err
 	})
 	var paths []string
+	from := time.UnixMilli(now).Add(-2 * time.Minute).UTC().Format(time.RFC3339)
 	for _, id := range ids {
-		paths = append(paths, "/v1/nodes/"+id.String()+"/prometheus", "/v1/nodes/"+id.String()+"/metrics", "/v1/nodes/"+id.String()+"/metrics?metrics=m0000&from=2m")
+		paths = append(paths, "/v1/nodes/"+id.String()+"/prometheus", "/v1/nodes/"+id.String()+"/metrics", "/v1/nodes/"+id.String()+"/metrics?metrics=m0000&from="+from)
 	}
 	paths = append(paths, "/v1/clusters/evil/prometheus", "/v1/clusters/evil/metrics", "/v1/series?match[]=m0000", "/v1/labels", "/v1/label/number/values")
 	var mu sync.Mutex

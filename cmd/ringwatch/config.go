@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -40,6 +41,7 @@ type config struct {
 	Lookup    lookup.Config
 	Store     consumerConfig
 	Recent    consumerConfig
+	Metrics   metricsConfig
 	Log       logConfig
 }
 
@@ -47,6 +49,22 @@ type config struct {
 type consumerConfig struct {
 	Listen string    // host:port of /metrics and /-/ready when the role runs alone; empty: none
 	TLS    front.TLS `yaml:"tls"`
+}
+
+// metricsConfig is a listener for operators alone, whatever roles the process has.
+type metricsConfig struct {
+	Listen string    // host:port of /metrics with all names, for everybody who reaches it; empty: none
+	TLS    front.TLS `yaml:"tls"`
+}
+
+func (c *metricsConfig) validate() error {
+	var wrong []error
+	if c.Listen != "" {
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+			wrong = append(wrong, fmt.Errorf("listen: %q is not host:port", c.Listen))
+		}
+	}
+	return errors.Join(append(wrong, c.TLS.Validate())...)
 }
 
 type logConfig struct {
@@ -92,7 +110,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("log", c.Log.validate()))
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

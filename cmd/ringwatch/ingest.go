@@ -49,6 +49,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	}
 	server, err := ingest.New(p.Ingest, ingest.Deps{
 		Admit:     p.door.Admit,
+		Operators: p.API.Operators,
 		Limit:     limit,
 		Publish:   producer.Publish,
 		Claim:     p.reader.Claim,

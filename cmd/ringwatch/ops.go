@@ -2,30 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/front"
 )
 
 // ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics. What warning, which may be nil, returns
 // stands below "ready": the role works all the same.
 func (p *process) ops(c consumerConfig, ready func(context.Context) error, warning func(context.Context) string) (part, error) {
-	if c.Listen == "" {
-		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
-	}
-	plain, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", c.Listen, err)
-	}
-	l, err := c.TLS.Listener(plain, p.log)
-	if err != nil {
-		plain.Close()
-		return nil, err
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +34,48 @@ func (p *process) ops(c consumerConfig, ready func(context.Context) error, warni
 			fmt.Fprintln(w, "warning: "+text)
 		}
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", p.exposition(account.Names(p.door.Admit, p.API.Operators)))
+	return p.listen(c.Listen, c.TLS, mux)
+}
+
+// exposition answers /metrics with the names that a request may see.
+func (p *process) exposition(names func(*http.Request) (front.Names, error)) http.Handler {
+	refuse := func(w http.ResponseWriter, _ *http.Request, err error) {
+		status := http.StatusUnauthorized
+		if many, is := errors.AsType[*account.TooManyError](err); is {
+			w.Header().Set("Retry-After", strconv.Itoa(int(many.After.Seconds())+1))
+			status = http.StatusTooManyRequests
+		} else if errors.Is(err, account.ErrKeysAway) {
+			status = http.StatusServiceUnavailable
+		} else if errors.Is(err, account.ErrNetwork) {
+			status = http.StatusForbidden
+		}
+		http.Error(w, err.Error(), status)
+	}
+	return front.NewExposition(p.metrics, names, refuse, promhttp.HandlerOpts{})
+}
+
+// metricsPart serves /metrics with all names on a listener of its own, if the configuration has one.
+func (p *process) metricsPart() (part, error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", p.exposition(func(*http.Request) (front.Names, error) { return front.AllNames, nil }))
+	return p.listen(p.Metrics.Listen, p.Metrics.TLS, mux)
+}
+
+// listen serves what is for operators. Without an address it waits for the end.
+func (p *process) listen(address string, tls front.TLS, mux *http.ServeMux) (part, error) {
+	if address == "" {
+		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
+	}
+	plain, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", address, err)
+	}
+	l, err := tls.Listener(plain, p.log)
+	if err != nil {
+		plain.Close()
+		return nil, err
+	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	p.log.Info("metrics", "address", l.Addr())
 	return func(ctx context.Context) error {

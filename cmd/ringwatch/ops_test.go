@@ -25,7 +25,7 @@ func TestOps(t *testing.T) {
 	}
 	client := &http.Client{Transport: transport}
 	for scheme, tls := range map[string]front.TLS{"http": {}, "https": {CertFile: cert, KeyFile: key}} {
-		p := &process{metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
+		p := &process{config: &config{}, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
 		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one", Help: "One."}))
 		var ready atomic.Bool
 		address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])

@@ -1,0 +1,7 @@
+package api
+
+// What tests measure.
+var (
+	JSONBytes    = jsonBytes
+	AppendString = appendString
+)
