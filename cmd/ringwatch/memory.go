@@ -12,6 +12,7 @@ const (
 	budgetPart   = 2 // a half: frames that are read, windows that are closed, answers
 	inFlightPart = 4 // a quarter: bodies of frames on their way
 	answersPart  = 8 // kept answers
+	seriesPart   = 8 // the index of an account's series
 )
 
 // bound finds how much memory the process may have, divides it, and lowers what the configuration would take of it.
@@ -23,5 +24,6 @@ func (p *process) bound() error {
 	}
 	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
+	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
 	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
 }
