@@ -23,7 +23,8 @@ type bound struct {
 	id       string    // of the key, where its first node is remembered
 }
 
-// CheckBinding reports what is wrong with what a key is bound to: globs of clusters, and a node's id, FirstNode or "".
+// CheckBinding reports what is wrong with what a key is bound to: globs of clusters, and a node's
+// id, FirstNode or "".
 func CheckBinding(clusters []string, node string, scopes []Scope) error {
 	var errs []error
 	if slices.Contains(clusters, "") {
@@ -31,11 +32,13 @@ func CheckBinding(clusters []string, node string, scopes []Scope) error {
 	}
 	if node != "" && node != FirstNode {
 		if id, err := uuid.Parse(node); err != nil || id == uuid.Nil {
-			errs = append(errs, fmt.Errorf("node %q: write a node's id as /v1/nodes has it, or %s", node, FirstNode))
+			errs = append(errs, fmt.Errorf(
+				"node %q: write a node's id as /v1/nodes has it, or %s", node, FirstNode))
 		}
 	}
 	if (len(clusters) > 0 || node != "") && !slices.Equal(scopes, []Scope{Write}) {
-		errs = append(errs, errors.New("clusters and node bind what a key writes: give it the scope write alone"))
+		errs = append(errs, errors.New(
+			"clusters and node bind what a key writes: give it the scope write alone"))
 	}
 	return errors.Join(errs...)
 }
@@ -49,8 +52,8 @@ func newBound(clusters []string, node, id string) bound {
 	return b
 }
 
-// configuredID names a key of the configuration where its first node is remembered. Another key of the
-// same name is another key.
+// configuredID names a key of the configuration where its first node is remembered. Another key of
+// the same name is another key.
 func configuredID(digest []byte) string { return "configured-" + hex.EncodeToString(digest[:8]) }
 
 // Writes reports whether the key may be used for frames of a cluster that its account owns.
@@ -66,7 +69,9 @@ type OtherNodeError struct{ Key, Node string }
 
 // Error implements error.
 func (e *OtherNodeError) Error() string {
-	return fmt.Sprintf("key %s is bound to node %s: make a key for each node, with ringwatch key create --node first", e.Key, e.Node)
+	return fmt.Sprintf(
+		"key %s is bound to node %s: make a key for each node, with ringwatch key create --node "+
+			"first", e.Key, e.Node)
 }
 
 // Bindings knows which node each key that is bound to its first one was first used by.
@@ -80,16 +85,16 @@ type Bindings struct {
 // rememberedBindings bounds the memory to some MB; what is forgotten is read again.
 const rememberedBindings = 50_000
 
-// NewBindings returns Bindings that ask bind, which binds a key to a node unless it is bound and returns
-// the node that it is bound to. nil: nobody knows.
+// NewBindings returns Bindings that ask bind, which binds a key to a node unless it is bound and
+// returns the node that it is bound to. nil: nobody knows.
 func NewBindings(bind func(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error)) *Bindings {
 	b := &Bindings{bind: bind}
 	b.known.limit = rememberedBindings
 	return b
 }
 
-// Check returns nil if the key may be used for frames of a node, and binds it if that is its first one.
-// The error is an *OtherNodeError, or wraps ErrKeysAway while that cannot be known.
+// Check returns nil if the key may be used for frames of a node, and binds it if that is its first
+// one. The error is an *OtherNodeError, or wraps ErrKeysAway while that cannot be known.
 func (b *Bindings) Check(ctx context.Context, p Principal, node uuid.UUID) error {
 	is := p.bound.node
 	switch {

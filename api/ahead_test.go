@@ -40,9 +40,9 @@ func (f *fixture) state(id uuid.UUID) nodeState {
 	return nodeState{}
 }
 
-// TestFramesFromTheFuture is the attack, through to what people see: a frame dated nine minutes ahead,
-// sent for another node of the own account, hides the live node's values no longer than until its next
-// frame, and a node that ended is down although the forged time has not come.
+// TestFramesFromTheFuture is the attack, through to what people see: a frame dated nine minutes
+// ahead, sent for another node of the own account, hides the live node's values no longer than
+// until its next frame, and a node that ended is down although the forged time has not come.
 func TestFramesFromTheFuture(t *testing.T) {
 	for _, source := range []string{"recent", "store"} {
 		t.Run(source, func(t *testing.T) {
@@ -77,7 +77,9 @@ func TestFramesFromTheFuture(t *testing.T) {
 					values, _ := url.ParseQuery(query)
 					r := f.ask(acmeKey, path, values)
 					if want := time.UnixMilli(f.now.Load() - 3000).UTC().Format("2006-01-02T15:04:05.000Z"); r.status != 200 || !strings.Contains(string(r.body), want) {
-						t.Errorf("%s is not of the live node's frame at %s: %d %.300s", path, want, r.status, r.body)
+						t.Errorf(
+							"%s is not of the live node's frame at %s: %d %.300s",
+							path, want, r.status, r.body)
 					}
 				}
 			}

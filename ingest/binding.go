@@ -9,14 +9,18 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// checkBinding refuses frames of clusters and nodes that a key is not for, so that a key that was stolen
-// from one node speaks for no other.
+// checkBinding refuses frames of clusters and nodes that a key is not for, so that a key that was
+// stolen from one node speaks for no other.
 func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *frame.Header) *refusal {
 	if !who.Owns(h.Cluster) {
-		return refuse(http.StatusForbidden, "foreign_cluster", "account %s does not own cluster %q: use a key of the account that does, or add the cluster to this one", who.Account, h.Cluster)
+		return refuse(http.StatusForbidden, "foreign_cluster",
+			"account %s does not own cluster %q: use a key of the account that does, or add the "+
+				"cluster to this one", who.Account, h.Cluster)
 	}
 	if !who.Writes(h.Cluster) {
-		return refuse(http.StatusForbidden, "other_cluster", "key %s is bound to the clusters %s and the frame is of %q: use a key that was made for that cluster", who.Key(), who.BoundClusters(), h.Cluster)
+		return refuse(http.StatusForbidden, "other_cluster",
+			"key %s is bound to the clusters %s and the frame is of %q: use a key that was made "+
+				"for that cluster", who.Key(), who.BoundClusters(), h.Cluster)
 	}
 	err := s.bindings(ctx, who, h)
 	var other *account.OtherNodeError
@@ -26,7 +30,8 @@ func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *fra
 	case errors.As(err, &other):
 		return refuse(http.StatusForbidden, "other_node", "%v; the frame is of node %s", err, h.Node)
 	}
-	return busy(http.StatusServiceUnavailable, "key_check", retryAfter, "the node that the API key is bound to cannot be checked now: send the frame again later")
+	return busy(http.StatusServiceUnavailable, "key_check", retryAfter,
+		"the node that the API key is bound to cannot be checked now: send the frame again later")
 }
 
 func (s *Server) bindings(ctx context.Context, who account.Principal, h *frame.Header) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 )
 
-// TestStolenKey is the attack: a key that is bound to a cluster and to the node that first used it does
-// not speak for another node or cluster, through any process, and goes on for its own.
+// TestStolenKey is the attack: a key that is bound to a cluster and to the node that first used it
+// does not speak for another node or cluster, through any process, and goes on for its own.
 func TestStolenKey(t *testing.T) {
 	key, fixed := account.NewKey(), account.NewKey()
 	own, other := uuid.New(), uuid.New()

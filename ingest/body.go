@@ -15,7 +15,9 @@ var errShare = errors.New("ingest: a share is used up")
 // as they arrive, and they must arrive at Config.BodyBytesPerSecond once Config.BodyGrace is over.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]byte, *refusal) {
 	tooLarge := func() *refusal {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", "the body exceeds %d bytes: monitor fewer tables per node or raise ingest.max_frame_bytes", s.config.MaxFrameBytes)
+		return refuse(http.StatusRequestEntityTooLarge, "too_large",
+			"the body exceeds %d bytes: monitor fewer tables per node or raise "+
+				"ingest.max_frame_bytes", s.config.MaxFrameBytes)
 	}
 	if r.ContentLength > s.config.MaxFrameBytes {
 		return nil, tooLarge()
@@ -27,7 +29,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
-		// The server goes on reading, to see the sender leave; a deadline left there would look like that while Kafka is slow.
+		// The server goes on reading, to see the sender leave; a deadline left there would look
+		// like that while Kafka is slow.
 		_ = in.connection.SetReadDeadline(time.Time{}) // the same call succeeded before
 		return b, nil
 	case errors.Is(err, errShare):
@@ -39,10 +42,15 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 		return nil, refuse(http.StatusInternalServerError, "internal", "the connection takes no deadline: report this")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with it.
-		return nil, busy(http.StatusServiceUnavailable, "slow_body", retryAfter, "the body did not arrive within %s, or after %s at less than %d bytes a second: send it again over a faster connection", s.config.BodyTimeout, s.config.BodyGrace, s.config.BodyBytesPerSecond)
+		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with
+		// it.
+		return nil, busy(http.StatusServiceUnavailable, "slow_body", retryAfter,
+			"the body did not arrive within %s, or after %s at less than %d bytes a second: send "+
+				"it again over a faster connection",
+			s.config.BodyTimeout, s.config.BodyGrace, s.config.BodyBytesPerSecond)
 	}
-	return nil, refuse(http.StatusBadRequest, "broken_body", "the body ends before its announced length or is wrongly chunked: send it again whole")
+	return nil, refuse(http.StatusBadRequest, "broken_body",
+		"the body ends before its announced length or is wrongly chunked: send it again whole")
 }
 
 // errDeadline says that a connection takes no deadline.
@@ -76,8 +84,8 @@ func (b *body) due() time.Time {
 // readStep is what a body begins with; after that what is held is at most doubled at a time.
 const readStep = minReserved
 
-// readAll reads to the end with memory that grows with what has arrived, and claims what it grows by.
-// What minReserved covers is claimed already.
+// readAll reads to the end with memory that grows with what has arrived, and claims what it grows
+// by. What minReserved covers is claimed already.
 func readAll(in io.Reader, announced int64, held *claim) ([]byte, *refusal, error) {
 	most := int64(1 << 62)
 	if announced >= 0 {

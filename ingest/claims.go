@@ -19,8 +19,8 @@ const (
 	claimAgain = 30 * time.Second
 	// claimTimeout bounds how long a frame that Kafka has may wait for that.
 	claimTimeout = 250 * time.Millisecond
-	// claimFresh is how old a frame may be that tells who sends now: an agent that was restarted sends what
-	// its life before left, beside what it makes.
+	// claimFresh is how old a frame may be that tells who sends now: an agent that was restarted
+	// sends what its life before left, beside what it makes.
 	claimFresh = 10 * time.Second
 	// claimedNodes bounds of how many nodes the last sender is remembered, to some MB.
 	claimedNodes = 50_000
@@ -31,8 +31,8 @@ type accountNode struct {
 	node    uuid.UUID
 }
 
-// senders remembers who sent each node's last frames, so that others are told of changes and now and
-// then only. Two generations bound it; whoever is forgotten is told once more.
+// senders remembers who sent each node's last frames, so that others are told of changes and now
+// and then only. Two generations bound it; whoever is forgotten is told once more.
 type senders struct {
 	seed maphash.Seed
 
@@ -64,8 +64,8 @@ func (s *senders) due(k accountNode, sender string, now time.Time) bool {
 	return true
 }
 
-// claim tells who sends a node's frames just now, and says in log and metrics if others do, too. It is an
-// extra: what fails is told with a later frame.
+// claim tells who sends a node's frames just now, and says in log and metrics if others do, too. It
+// is an extra: what fails is told with a later frame.
 func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Header, remote string) {
 	now := s.now()
 	if s.deps.Claim == nil || now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
@@ -82,6 +82,8 @@ func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Head
 		return
 	}
 	s.metrics.claimed.Inc()
-	s.deps.Log.Warn("a node is claimed by several senders: find out which of them is the node and revoke the other's key", "request", front.ID(ctx),
+	s.deps.Log.Warn(
+		"a node is claimed by several senders: find out which of them is the node and revoke the "+
+			"other's key", "request", front.ID(ctx),
 		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(), "remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

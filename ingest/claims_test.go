@@ -48,8 +48,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// TestClaimedBySeveral: two senders that send frames of one node by turns, each to a process of its own,
-// are found out, whatever tells them apart; a node that was restarted or has a new key is not.
+// TestClaimedBySeveral: two senders that send frames of one node by turns, each to a process of its
+// own, are found out, whatever tells them apart; a node that was restarted or has a new key is not.
 func TestClaimedBySeveral(t *testing.T) {
 	redis := engines.SharedRedis(t)
 	now := time.Now()
@@ -61,7 +61,8 @@ func TestClaimedBySeveral(t *testing.T) {
 		s := mustServe(t, func(context.Context, string, string, []byte) error { return nil }, func(_ *Config, d *Deps) {
 			d.Log = slog.New(slog.NewTextHandler(&log, nil))
 			d.Claim = func(_ context.Context, account string, node uuid.UUID, sender string) (bool, error) {
-				return reader.Claim(t.Context(), account, node, sender) // a crowded machine is no outage
+				// A crowded machine is no outage.
+				return reader.Claim(t.Context(), account, node, sender)
 			}
 		})
 		s.now = clock

@@ -12,18 +12,20 @@ import (
 )
 
 const (
-	// knownAgain is how often the store is asked which nodes there are, and only if one comes that nobody here knows.
+	// knownAgain is how often the store is asked which nodes there are, and only if one comes that
+	// nobody here knows.
 	knownAgain = 10 * time.Second
 	// knownTimeout bounds how long a new node's frame waits for the answer.
 	knownTimeout = 3 * time.Second
-	// knownAlone is how long a node is known that the store does not have: one whose key frames cannot be
-	// read never gets there.
+	// knownAlone is how long a node is known that the store does not have: one whose key frames
+	// cannot be read never gets there.
 	knownAlone = time.Hour
 	// nodesAfter is when a node is to come back that an account has no room for.
 	nodesAfter = time.Minute
 )
 
-// knownNodes are the nodes of each account: those that the store has, and those that were let in here.
+// knownNodes are the nodes of each account: those that the store has, and those that were let in
+// here.
 type knownNodes struct {
 	mu       sync.Mutex
 	accounts map[string]*accountNodes // of accounts with keys, so the configuration bounds them
@@ -67,9 +69,9 @@ func (a *accountNodes) find(id uuid.UUID) *knownNode {
 	return a.nodes[id]
 }
 
-// checkNode lets a node in that is known or for which its account has room. A node that the store has is
-// never refused, whenever this process was started; while the store has never answered, only the number
-// of nodes is bounded.
+// checkNode lets a node in that is known or for which its account has room. A node that the store
+// has is never refused, whenever this process was started; while the store has never answered, only
+// the number of nodes is bounded.
 func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header) *refusal {
 	a := s.known.of(account)
 	if a.find(h.Node) != nil {
@@ -85,11 +87,15 @@ func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header)
 		return nil
 	}
 	if count >= s.config.MaxNodes {
-		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter, "account %s has %d nodes where %d are allowed: wait until nodes that are gone are forgotten, or have ingest.max_nodes raised", account, count, s.config.MaxNodes)
+		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter,
+			"account %s has %d nodes where %d are allowed: wait until nodes that are gone are "+
+				"forgotten, or have ingest.max_nodes raised", account, count, s.config.MaxNodes)
 	}
 	if listed && s.deps.NewNodes != nil {
 		if after := s.deps.NewNodes(ctx, account, 1); after > 0 {
-			return busy(http.StatusTooManyRequests, "new_nodes", after, "account %s has more than %d new nodes in an hour: send the frame again later, or have ingest.new_nodes_per_hour raised", account, s.config.NewNodesPerHour)
+			return busy(http.StatusTooManyRequests, "new_nodes", after,
+				"account %s has more than %d new nodes in an hour: send the frame again later, "+
+					"or have ingest.new_nodes_per_hour raised", account, s.config.NewNodesPerHour)
 		}
 	}
 	a.mu.Lock()
@@ -109,7 +115,9 @@ func (s *Server) askNodes(ctx context.Context, account string, a *accountNodes) 
 	defer cancel()
 	list, err := s.deps.Nodes(call, account)
 	if err != nil {
-		s.deps.Log.Warn("the nodes of an account cannot be read; going on with those that are known", "account", account, "error", err)
+		s.deps.Log.Warn(
+			"the nodes of an account cannot be read; going on with those that are known",
+			"account", account, "error", err)
 		return
 	}
 	a.mu.Lock()

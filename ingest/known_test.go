@@ -19,7 +19,8 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 )
 
-// perHour is a limit as the role ingest has it. A reader that is nil: the process counts for itself.
+// perHour is a limit as the role ingest has it. A reader that is nil: the process counts for
+// itself.
 func perHour(t *testing.T, of string, n int, reader *recent.Reader) func(context.Context, string, int64) time.Duration {
 	t.Helper()
 	c := limit.Config{Of: of, RequestsPerSecond: float64(n) / 3600, Burst: n, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}
@@ -34,8 +35,8 @@ func perHour(t *testing.T, of string, n int, reader *recent.Reader) func(context
 	return l.TakeN
 }
 
-// frameOf returns a key frame of a node with tables, which are named after the first one and have two
-// series each.
+// frameOf returns a key frame of a node with tables, which are named after the first one and have
+// two series each.
 func frameOf(t *testing.T, cluster string, id uuid.UUID, first, tables int) []byte {
 	t.Helper()
 	f := node{cluster: cluster, rows: max(tables, 2)}.key()
@@ -50,7 +51,8 @@ func frameOf(t *testing.T, cluster string, id uuid.UUID, first, tables int) []by
 	return b
 }
 
-// refusedWith sends a frame and returns the reason it was refused for, or "". A refusal must name what is asked for.
+// refusedWith sends a frame and returns the reason it was refused for, or "". A refusal must name
+// what is asked for.
 func refusedWith(t *testing.T, s *running, b []byte, names ...string) string {
 	t.Helper()
 	answer := post(t, s.url, bytes.NewReader(b))
@@ -89,8 +91,8 @@ func (f *fleet) nodes(_ context.Context, account string) ([]uuid.UUID, error) {
 	return f.ids, nil
 }
 
-// TestNewNodes is the attack: one account makes nodes as fast as it can, through two processes. It gets
-// as many as an hour may bring, its own fleet goes on, and so does the other account.
+// TestNewNodes is the attack: one account makes nodes as fast as it can, through two processes. It
+// gets as many as an hour may bring, its own fleet goes on, and so does the other account.
 func TestNewNodes(t *testing.T) {
 	reader := mustReader(t, engines.SharedRedis(t), time.Now)
 	of := "nodes-" + uuid.NewString()
@@ -132,7 +134,8 @@ func TestNewNodes(t *testing.T) {
 	}
 }
 
-// TestMaxNodes: an account has no more nodes than it may, also while the store is away; those that it has go on.
+// TestMaxNodes: an account has no more nodes than it may, also while the store is away; those that
+// it has go on.
 func TestMaxNodes(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		known := &fleet{away: away}
@@ -177,7 +180,8 @@ func TestRestartWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestNewSeries is the attack: a node has other tables in each key frame. What was there counts for nothing.
+// TestNewSeries is the attack: a node has other tables in each key frame. What was there counts for
+// nothing.
 func TestNewSeries(t *testing.T) {
 	known := &fleet{ids: []uuid.UUID{uuid.New()}}
 	s := mustServe(t, taken, func(c *Config, d *Deps) {
@@ -209,7 +213,8 @@ func TestNewSeries(t *testing.T) {
 	s.ledger(t)
 }
 
-// TestNamesAreBounded: of a node with very many entities one hash is kept, and the sum is right when nodes go.
+// TestNamesAreBounded: of a node with very many entities one hash is kept, and the sum is right
+// when nodes go.
 func TestNamesAreBounded(t *testing.T) {
 	var k knownNodes
 	few, _ := namesOf(node{rows: 10}.key())
@@ -218,7 +223,9 @@ func TestNamesAreBounded(t *testing.T) {
 	k.remember(&a, few)
 	k.remember(&b, many)
 	if k.entities != 10 || len(b.entities) != 0 || b.added(&many, series) != 0 || a.added(&many, series) != 2*(nodeEntities+1-10) {
-		t.Errorf("%d entities are kept, %d of many; %d are new to few", k.entities, len(b.entities), a.added(&many, series))
+		t.Errorf(
+			"%d entities are kept, %d of many; %d are new to few",
+			k.entities, len(b.entities), a.added(&many, series))
 	}
 	k.entities = keptEntities
 	k.remember(&a, few)

@@ -9,9 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Series are counted as new when a key frame names entities that its node's last one did not. What is
-// remembered of names are hashes, and of nodes with many entities, or when there are many nodes, one hash of
-// all: then whatever changes makes all of the node's series count as new.
+// Series are counted as new when a key frame names entities that its node's last one did not. What
+// is remembered of names are hashes, and of nodes with many entities, or when there are many nodes,
+// one hash of all: then whatever changes makes all of the node's series count as new.
 const (
 	// nodeEntities is of how many entities of a node each is remembered: 200 KB.
 	nodeEntities = 50_000
@@ -93,8 +93,8 @@ func (k *knownNodes) forget(n *names) {
 	*n = names{}
 }
 
-// checkNames counts the series that a key frame brings to its account. Nothing counts as new of a node
-// that was there before this process, until its first key frame came.
+// checkNames counts the series that a key frame brings to its account. Nothing counts as new of a
+// node that was there before this process, until its first key frame came.
 func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame) *refusal {
 	n := s.known.of(account).find(f.Node)
 	if n == nil || s.deps.NewSeries == nil {
@@ -110,7 +110,10 @@ func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame)
 	a.mu.Unlock()
 	if count > 0 {
 		if after := s.deps.NewSeries(ctx, account, count); after > 0 {
-			return busy(http.StatusTooManyRequests, "new_series", after, "the frame brings %d new series and account %s may have %d an hour: send the frame again later, monitor fewer tables, or have ingest.new_series_per_hour raised", count, account, s.config.NewSeriesPerHour)
+			return busy(http.StatusTooManyRequests, "new_series", after,
+				"the frame brings %d new series and account %s may have %d an hour: send the "+
+					"frame again later, monitor fewer tables, or have ingest.new_series_per_hour "+
+					"raised", count, account, s.config.NewSeriesPerHour)
 		}
 	}
 	a.mu.Lock()

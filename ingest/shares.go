@@ -64,11 +64,18 @@ func (c *claim) take(n int64) *refusal {
 	defer s.mu.Unlock()
 	switch {
 	case s.held+n > s.total:
-		return busy(http.StatusServiceUnavailable, "overloaded", retryAfter, "ingest holds %d bytes and may hold %d: send the frame again later, or run more ingest processes", s.held, s.total)
+		return busy(http.StatusServiceUnavailable, "overloaded", retryAfter,
+			"ingest holds %d bytes and may hold %d: send the frame again later, or run more "+
+				"ingest processes", s.held, s.total)
 	case s.accounts[c.account]+n > s.account:
-		return busy(http.StatusTooManyRequests, "account_share", retryAfter, "account %s has %d bytes under way and may have %d here: send the frame again later, or have ingest.account_share raised", c.account, s.accounts[c.account], s.account)
+		return busy(http.StatusTooManyRequests, "account_share", retryAfter,
+			"account %s has %d bytes under way and may have %d here: send the frame again later, "+
+				"or have ingest.account_share raised", c.account, s.accounts[c.account], s.account)
 	case s.addresses[c.address]+n > s.address:
-		return busy(http.StatusTooManyRequests, "address_share", retryAfter, "your address has %d bytes under way and may have %d here: send the frame again later, or have ingest.address_share raised or your proxy named in ingest.trusted_proxies", s.addresses[c.address], s.address)
+		return busy(http.StatusTooManyRequests, "address_share", retryAfter,
+			"your address has %d bytes under way and may have %d here: send the frame again "+
+				"later, or have ingest.address_share raised or your proxy named in "+
+				"ingest.trusted_proxies", s.addresses[c.address], s.address)
 	}
 	c.add(n)
 	return nil

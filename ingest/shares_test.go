@@ -28,7 +28,9 @@ func begun(t *testing.T, s *running, from, key string, announced, sent int) net.
 	if err := c.SetDeadline(time.Now().Add(10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", FramesPath, key, frame.ContentType, announced)
+	head := fmt.Sprintf(
+		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"%s\r\nContent-Length: %d\r\n\r\n", FramesPath, key, frame.ContentType, announced)
 	if _, err := io.WriteString(c, head+strings.Repeat("R", sent)); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func TestShares(t *testing.T) {
 			})
 			for i := range 320 {
 				conn := begun(t, s, fmt.Sprintf("127.0.1.%d", 1+i%c.addresses), writer, announced, 0)
-				go func() { _, _ = conn.Write(bytes.Repeat([]byte("R"), sent)) }() // the server may refuse it before its end
+				// The server may refuse it before its end.
+				go func() { _, _ = conn.Write(bytes.Repeat([]byte("R"), sent)) }()
 			}
 			eventually(t, "320 requests came", func() bool { return s.counts(t, "frames_accepted_total")[""] == 320 })
 			eventually(t, "the share is used up", func() bool { return s.counts(t, "frames_dropped_total")[c.reason] > 200 })

@@ -11,8 +11,8 @@ import (
 )
 
 // TestFramesFromTheFuture is the attack: somebody with a key of the account sends frames for a node
-// that lives, dated as far ahead as ingest takes them. The node's next frame is its newest again, then
-// and when the forged time has come.
+// that lives, dated as far ahead as ingest takes them. The node's next frame is its newest again,
+// then and when the forged time has come.
 func TestFramesFromTheFuture(t *testing.T) {
 	f := newFixture(t, engines.SharedRedis(t).Addr())
 	n, forger := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
@@ -28,7 +28,9 @@ func TestFramesFromTheFuture(t *testing.T) {
 		t.Helper()
 		got, at, err := f.reader.Latest(t.Context(), t.Name(), n.ID)
 		if err != nil || !equal(got[len(got)-1:], [][]byte{want}) || at != heard {
-			t.Errorf("%s: %d frames, heard of at %d where that was %d, %v", what, len(got), at, heard, err)
+			t.Errorf(
+				"%s: %d frames, heard of at %d where that was %d, %v",
+				what, len(got), at, heard, err)
 		}
 		if seen, err := f.reader.LastSeen(t.Context(), t.Name(), []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
@@ -56,7 +58,8 @@ func TestFramesFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when they stop.
+// TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when
+// they stop.
 func TestAheadAlone(t *testing.T) {
 	f := newFixture(t, engines.SharedRedis(t).Addr())
 	n := frametest.New("one", 3, 3)

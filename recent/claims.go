@@ -9,13 +9,15 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A node is claimed by several senders when one of them sends, then another, then the first again. A
-// node that was restarted, or has a new key, changes once and does not change back.
+// A node is claimed by several senders when one of them sends, then another, then the first again.
+// A node that was restarted, or has a new key, changes once and does not change back.
 
 const (
-	// senderSeconds is how long a node's senders are known: several times as long as ingest takes to say so again.
+	// senderSeconds is how long a node's senders are known: several times as long as ingest takes
+	// to say so again.
 	senderSeconds = 300
-	// maxSenders bounds what is known of one node; who changes more often than that was found out long before.
+	// maxSenders bounds what is known of one node; who changes more often than that was found out
+	// long before.
 	maxSenders = 16
 	// claimSeconds is how long a node counts as claimed after it was last seen to be.
 	claimSeconds = 900
@@ -73,7 +75,8 @@ func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID, send
 	return several, err
 }
 
-// Claimed returns the account's nodes that were claimed by several senders within the last 15 minutes.
+// Claimed returns the account's nodes that were claimed by several senders within the last 15
+// minutes.
 func (r *Reader) Claimed(ctx context.Context, account string) (nodes map[uuid.UUID]bool, err error) {
 	defer r.observe("claimed", time.Now(), &err, nil)
 	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)

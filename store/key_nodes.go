@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// keyNodesTable holds which node a key was first used by, of keys that are bound to that node. It is a
-// table of its own because ingest writes it, who may not write keys.
+// keyNodesTable holds which node a key was first used by, of keys that are bound to that node. It
+// is a table of its own because ingest writes it, who may not write keys.
 const keyNodesTable = "key_nodes"
 
 func keyNodesLayout() tableLayout {
@@ -23,8 +23,8 @@ func keyNodesLayout() tableLayout {
 	}
 }
 
-// BindKey binds a key to a node, unless it is bound, and returns the node that it is bound to. Of several
-// nodes that use it first at the same time one wins, in all processes and datacenters.
+// BindKey binds a key to a node, unless it is bound, and returns the node that it is bound to. Of
+// several nodes that use it first at the same time one wins, in all processes and datacenters.
 func (s *Store) BindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
 	session, err := s.cql()
 	if err != nil {
@@ -50,7 +50,8 @@ func (s *Store) BindKey(ctx context.Context, id, account string, node uuid.UUID)
 	}
 	is, found := before["node"].(gocql.UUID)
 	if !found {
-		return uuid.Nil, fmt.Errorf("store: bind a key to a node: Cassandra says %v is there", before)
+		return uuid.Nil, fmt.Errorf(
+			"store: bind a key to a node: Cassandra says %v is there", before)
 	}
 	return uuid.UUID(is), nil
 }

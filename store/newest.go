@@ -10,25 +10,27 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// A node's newest frame is the one with the latest time, but a frame that is dated ahead of its arrival
-// counts from when it arrived: one of a wrong clock, or of a hostile sender, hides nothing that comes
-// after it. Rows of fresh are by the frames' own times, so a row that is not dated ahead ends the search:
-// what lies below it counts from its own, earlier time at the latest.
+// A node's newest frame is the one with the latest time, but a frame that is dated ahead of its
+// arrival counts from when it arrived: one of a wrong clock, or of a hostile sender, hides nothing
+// that comes after it. Rows of fresh are by the frames' own times, so a row that is not dated ahead
+// ends the search: what lies below it counts from its own, earlier time at the latest.
 
 const (
-	// onTimeMillis is how far a frame may be dated ahead of its arrival and still count from its own time:
-	// what the clocks of nodes that keep time, and of ingest, differ by.
+	// onTimeMillis is how far a frame may be dated ahead of its arrival and still count from its
+	// own time: what the clocks of nodes that keep time, and of ingest, differ by.
 	onTimeMillis = 2_000
 	// furthestMillis is how far ahead ingest takes frames.
 	furthestMillis = 600_000
-	// silentMillis is after how long without a frame of the present windows those ahead are looked into.
+	// silentMillis is after how long without a frame of the present windows those ahead are looked
+	// into.
 	silentMillis = 60_000
 )
 
 // heard is a frame's own time, and when the node was heard of by it, in ms.
 type heard struct{ at, seen int64 }
 
-// heardAt returns when a node was heard of by a frame of at. received is 0 for a row of an earlier version.
+// heardAt returns when a node was heard of by a frame of at. received is 0 for a row of an earlier
+// version.
 func heardAt(at, received int64) heard {
 	if received > 0 && at > received+onTimeMillis {
 		return heard{at, received}
@@ -65,8 +67,8 @@ func (s *Store) newestOf(ctx context.Context, account string, node uuid.UUID, wi
 	return best, err
 }
 
-// presentWindows are those that may have frames of the last 15 minutes which are not dated ahead, newest first;
-// aheadWindows those that only frames dated ahead can be in.
+// presentWindows are those that may have frames of the last 15 minutes which are not dated ahead,
+// newest first; aheadWindows those that only frames dated ahead can be in.
 func presentWindows(now int64) (list []int64) {
 	for w := frame.WindowOf(now + onTimeMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
 		list = append(list, w)

@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
-// TestFramesFromTheFuture is the attack: frames for a node that lives, dated ahead, in the window of now
-// and in later ones. The node's next frame is its newest again, then and when the forged time has come,
-// and the node's row says what the live node says.
+// TestFramesFromTheFuture is the attack: frames for a node that lives, dated ahead, in the window
+// of now and in later ones. The node's next frame is its newest again, then and when the forged
+// time has come, and the node's row says what the live node says.
 func TestFramesFromTheFuture(t *testing.T) {
 	c := newClock(base + 250_000)
 	s := mustStore(t, c)
@@ -30,7 +30,9 @@ func TestFramesFromTheFuture(t *testing.T) {
 		t.Helper()
 		frames, at, err := s.LatestFrames(t.Context(), "acme", n.ID)
 		if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], want) || at != heard {
-			t.Errorf("%s: %d frames, heard of at %d where that was %d, %v", what, len(frames), at, heard, err)
+			t.Errorf(
+				"%s: %d frames, heard of at %d where that was %d, %v",
+				what, len(frames), at, heard, err)
 		}
 		if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
@@ -51,7 +53,8 @@ func TestFramesFromTheFuture(t *testing.T) {
 		}
 		check("17 s later", live, now)
 	}
-	// Key frames tell who a node is. The live node's next one counts, though forged ones are dated after it.
+	// Key frames tell who a node is. The live node's next one counts, though forged ones are dated
+	// after it.
 	c.millis.Store(frame.WindowOf(c.millis.Load()) + frame.WindowMillis)
 	put(n.Frame(c.millis.Load()))
 	if ids, err := s.NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 || ids[0] != n.ID {
@@ -63,7 +66,8 @@ func TestFramesFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when they stop.
+// TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when
+// they stop.
 func TestAheadAlone(t *testing.T) {
 	c := newClock(base + 250_000)
 	s := mustStore(t, c)
@@ -83,7 +87,9 @@ func TestAheadAlone(t *testing.T) {
 			c.millis.Store(came + age)
 			frames, at, err := s.LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], last) || at != came {
-				t.Errorf("%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v", ahead, age, len(frames), at, came, err)
+				t.Errorf(
+					"%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v",
+					ahead, age, len(frames), at, came, err)
 			}
 			if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
 				t.Errorf("%d ahead, %d ms later: last seen %v, want %d, %v", ahead, age, seen, came, err)

@@ -203,7 +203,7 @@ func TestRolesInCassandra(t *testing.T) {
 	pick := seeded(t, 700)
 	var want windowtest.Samples
 	var n *windowtest.Node
-	// work is all that the role store does, with nothing in its caches.
+	// work is all that the roles store and all do, with nothing in its caches.
 	work := func() error {
 		s, err := New(service.config, nil)
 		if err != nil {
@@ -238,6 +238,9 @@ func TestRolesInCassandra(t *testing.T) {
 			}
 		}
 		if _, err := s.Nodes(ctx, "acme"); err != nil {
+			return err
+		}
+		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil { // a role all is ingest, too
 			return err
 		}
 		_, _, err = s.Read(ctx, "acme", n.ID, 0, 1<<50)
