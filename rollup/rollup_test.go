@@ -9,10 +9,12 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window"
@@ -379,7 +381,16 @@ func FuzzBlobs(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	// A cell of two bytes takes some 230.
+	bound := memorytest.Bound{Base: 2 << 20, Factor: 256, Time: time.Minute}
 	f.Fuzz(func(t *testing.T, what byte, b []byte) {
+		bound.Within(t, len(b), func() {
+			if what%2 == 1 {
+				rollup.FromColumns(meta, s.find, []window.StoredColumn{{Key: enc.Columns[0].Key, Blob: b}})
+			} else if m, err := rollup.DecodeMeta(rollup.Hour, hour, b); err == nil {
+				rollup.FromColumns(m, s.find, nil)
+			}
+		})
 		if what%2 == 0 {
 			m, err := rollup.DecodeMeta(rollup.Hour, hour, b)
 			if err != nil {

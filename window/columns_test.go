@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -281,6 +283,9 @@ func TestBrokenBlobsAreErrorsOrWindows(t *testing.T) {
 	})
 }
 
+// blobBound is what reading a blob may take: a dictionary's row of two bytes takes some 60 with its label, and what stands in a column of bits 16 each.
+var blobBound = memorytest.Bound{Base: 2 << 20, Factor: 192, Time: time.Minute}
+
 // FuzzBlobs reads hostile bytes as each kind of blob.
 func FuzzBlobs(f *testing.F) {
 	n := windowtest.NewNode(func(n int) int { return n / 2 })
@@ -311,6 +316,18 @@ func FuzzBlobs(f *testing.F) {
 	}
 	find := func(string, window.Hash) (*window.Dictionary, error) { return dictionary, nil }
 	f.Fuzz(func(t *testing.T, what byte, b []byte) {
+		blobBound.Within(t, len(b), func() {
+			switch what % 3 {
+			case 0:
+				if m, err := window.DecodeMeta(base, b); err == nil {
+					window.FromColumns("", m, find, nil)
+				}
+			case 1:
+				window.DecodeDictionary(b)
+			case 2:
+				window.FromColumns("", meta, find, []window.StoredColumn{{Blob: b}})
+			}
+		})
 		switch what % 3 {
 		case 0:
 			if m, err := window.DecodeMeta(base, b); err == nil {
