@@ -207,6 +207,7 @@ type Server struct {
 	observer *front.Observer
 	parser   *selector.Parser
 	nodes    nodeList
+	silences silences
 	answers  *answers
 	flights  singleflight.Group
 	listener net.Listener
