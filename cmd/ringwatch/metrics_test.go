@@ -23,7 +23,7 @@ import (
 // plainLabels are the labels of the roles' metrics whose values name nothing of a user's. A label
 // that is new belongs here or among those that package front adds up.
 var plainLabels = []string{
-	"blame", "by", "call", "class", "code", "kind", "level", "of", "outcome", "partition", "reader",
+	"blame", "by", "call", "cause", "class", "code", "kind", "layer", "level", "of", "outcome", "partition", "reader",
 	"reason", "refused", "result", "route", "source", "state",
 }
 
