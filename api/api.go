@@ -215,6 +215,7 @@ type Server struct {
 	observer *front.Observer
 	parser   *selector.Parser
 	nodes    nodeList
+	silences silences
 	answers  *answers
 	flights  flights
 	listener net.Listener

@@ -54,8 +54,8 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 			instance = n.ID.String()
 		}
 		labels := map[string]string{"cluster": n.Cluster, "datacenter": n.Datacenter, "rack": n.Rack, "node": n.ID.String(), meta + "state": n.State}
-		for name, value := range n.Facts {
-			labels[meta+"fact_"+labelName(name)] = value
+		for _, f := range n.Facts {
+			labels[meta+"fact_"+labelName(f.Name)] = f.Value
 		}
 		list = append(list, newTarget(base, "/v1/nodes/"+n.ID.String()+"/prometheus", instance, labels))
 	}

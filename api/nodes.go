@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // A node is up while frames come, late when some are missing, down when nothing came for a minute, or for six intervals of a slower agent.
@@ -34,18 +35,34 @@ func state(age, interval int64) string {
 
 // nodeAnswer is a node in the answer of /v1/nodes.
 type nodeAnswer struct {
-	ID         uuid.UUID         `json:"id"`
-	Cluster    string            `json:"cluster"`
-	Datacenter string            `json:"datacenter"`
-	Rack       string            `json:"rack"`
-	Address    string            `json:"address"`
-	Facts      map[string]string `json:"facts"`
-	IntervalMS int64             `json:"interval_ms"`
-	LastSeen   string            `json:"last_seen,omitempty"` // not there if no frame is known
-	AgeSeconds *float64          `json:"age_seconds,omitempty"`
-	State      string            `json:"state"`
+	ID         uuid.UUID `json:"id"`
+	Cluster    string    `json:"cluster"`
+	Datacenter string    `json:"datacenter"`
+	Rack       string    `json:"rack"`
+	Address    string    `json:"address"`
+	Facts      facts     `json:"facts"`
+	IntervalMS int64     `json:"interval_ms"`
+	LastSeen   string    `json:"last_seen,omitempty"` // not there if no frame is known
+	AgeSeconds *float64  `json:"age_seconds,omitempty"`
+	State      string    `json:"state"`
 	// Claimed says that several senders have sent frames of the node within the last 15 minutes, so that what it says may not be its own.
 	Claimed bool `json:"claimed_by_several,omitempty"`
+}
+
+// facts are a JSON object. A map for each of 10,000 nodes would take most of an answer's time.
+type facts []frame.Fact
+
+// MarshalJSON implements json.Marshaler.
+func (list facts) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, f := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, f.Name), ':')
+		b = appendString(b, f.Value)
+	}
+	return append(b, '}'), nil
 }
 
 // timeFormat is RFC 3339 with milliseconds, always in UTC.
@@ -70,10 +87,7 @@ func (s *Server) describe(ctx context.Context, p account.Principal) (answers []n
 		n := &nodes[i]
 		a := nodeAnswer{
 			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
-			Facts: map[string]string{}, IntervalMS: n.Interval, State: stateDown, Claimed: claimed[n.ID],
-		}
-		for _, f := range n.Facts {
-			a.Facts[f.Name] = f.Value
+			Facts: n.Facts, IntervalMS: n.Interval, State: stateDown, Claimed: claimed[n.ID],
 		}
 		if at := seen[n.ID]; at > 0 {
 			age := max(0, now-at)
@@ -97,6 +111,7 @@ func (s *Server) claimed(ctx context.Context, accountName string) map[uuid.UUID]
 // lastSeen asks the recent source for all nodes at once, and the store at once for those of which it knows nothing fresh.
 func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (seen map[uuid.UUID]int64, missing []string, err error) {
 	seen = map[uuid.UUID]int64{}
+	heard := false // by the recent source
 	now := s.config.Clock().UnixMilli()
 	if s.deps.Recent != nil && len(nodes) > 0 {
 		ids := make([]uuid.UUID, len(nodes))
@@ -110,25 +125,33 @@ func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node)
 		if err != nil {
 			s.fall(err)
 		} else {
-			seen = recent
+			seen, heard = recent, true
 			s.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
 		}
 	}
-	var stale []uuid.UUID
+	var stale []uuid.UUID // that the store is to be asked of
+	late := false
 	for i := range nodes {
 		n := &nodes[i]
 		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
-			stale = append(stale, n.ID)
-			if len(stale) == 1 || nodes[i-1].Cluster != n.Cluster { // they come by cluster
+			if !late || nodes[i-1].Cluster != n.Cluster { // they come by cluster
 				missing = also(missing, s.onTheWay(ctx, accountName, n, now))
 			}
+			late = true
+			if at, held := s.silences.get(silentKey{accountName, n.ID}, n.Interval, now, s.config.NodesTTL, heard); held {
+				if at > 0 {
+					seen[n.ID] = max(seen[n.ID], at)
+				}
+				continue
+			}
+			stale = append(stale, n.ID)
 		}
 	}
 	if len(stale) == 0 {
-		return seen, nil, nil
+		return seen, missing, nil
 	}
 	s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
-	stored, err := s.deps.LastSeen(ctx, accountName, stale)
+	stored, err := s.askStore(ctx, accountName, stale, now)
 	for _, id := range stale {
 		at, found := stored[id]
 		if _, known := seen[id]; err != nil && !found && !known {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
@@ -21,7 +22,7 @@ import (
 
 // newAlone makes an account of one node in a store in memory, without Redis and without a server.
 func newAlone(t *testing.T, tables int) *fixture {
-	f := &fixture{T: t, store: &apitest.Store{}}
+	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
 	f.nodes = append(f.nodes, frametest.New("fleet-0", 1, tables))
 	f.nodes[0].Step()

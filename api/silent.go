@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// silences remembers of nodes that are down when the store last heard of them, so that an account
+// of thousands of nodes that send nothing costs the store no reading for each request: it looks
+// into five windows of each.
+//
+// A node that is heard of again is seen at once in the recent source, which is asked first. Without
+// a recent source it is seen NodesTTL later.
+type silences struct {
+	mu sync.Mutex
+	of map[silentKey]silence
+}
+
+type silentKey struct {
+	account string
+	node    uuid.UUID
+}
+
+// silence is what the store said, and when.
+type silence struct {
+	at, asked int64 // ms; at is 0 if it knows of no frame
+}
+
+const (
+	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence, but
+	// not longer.
+	longestSilence = time.Minute
+	// maxSilences bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
+	maxSilences = 200_000
+)
+
+// get returns when a node was last heard of, if that is known and still holds. recent tells whether
+// the recent source has answered.
+func (l *silences) get(k silentKey, interval, now int64, ttl time.Duration, recent bool) (at int64, ok bool) {
+	l.mu.Lock()
+	s, found := l.of[k]
+	l.mu.Unlock()
+	if !found || state(now-s.at, interval) != stateDown {
+		return 0, false
+	}
+	hold := ttl.Milliseconds()
+	if recent {
+		hold = max(hold, min((now-s.at)/10, longestSilence.Milliseconds()))
+	}
+	since := now - s.asked
+	return s.at, since >= 0 && since < hold
+}
+
+// put remembers what the store said of nodes when it was asked.
+func (l *silences) put(account string, nodes []uuid.UUID, seen map[uuid.UUID]int64, now int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil || len(l.of)+len(nodes) > maxSilences {
+		l.of = make(map[silentKey]silence, len(nodes))
+	}
+	for _, id := range nodes {
+		l.of[silentKey{account, id}] = silence{at: seen[id], asked: now}
+	}
+}
+
+// storedSeen is what the store says of nodes, with the error because of which it is not all.
+type storedSeen struct {
+	seen map[uuid.UUID]int64
+	err  error
+}
+
+// askStore asks the store when nodes were last heard of. Requests that want to know the same at the
+// same time share the answer, which nobody changes.
+func (s *Server) askStore(ctx context.Context, account string, nodes []uuid.UUID, now int64) (map[uuid.UUID]int64, error) {
+	h := fnv.New128a()
+	for _, id := range nodes {
+		_, _ = h.Write(id[:])
+	}
+	stored, err := once(ctx, s, account, fmt.Sprintf("seen/%s/%x", account, h.Sum(nil)), func(ctx context.Context) (storedSeen, error) {
+		seen, err := s.deps.LastSeen(ctx, account, nodes)
+		if err == nil {
+			s.silences.put(account, nodes, seen, now)
+		}
+		return storedSeen{seen, err}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stored.seen, stored.err
+}
