@@ -51,7 +51,7 @@ JAVA17 = RINGWATCH_JAVA17="$$(go run ./engines/javahome)"
 test: prerequisites ## every test, on real engines
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
 
-test-full: prerequisites ## the same with the race detector and the long tests
+test-full: prerequisites ## the same with the race detector, the long tests and a minute of each fuzz test
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build --full
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/

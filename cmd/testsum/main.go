@@ -28,7 +28,7 @@ import (
 )
 
 type options struct {
-	Full    bool          `help:"Also with the race detector, and with RINGWATCH_TEST_FULL=1 for the tests that take long."`
+	Full    bool          `help:"Also with the race detector, with RINGWATCH_TEST_FULL=1 for the tests that take long, and each fuzz test for a minute."`
 	Timeout time.Duration `help:"Bound for the tests of one Go package; an hour by default, 4 hours with --full."`
 	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
 	Java    string        `help:"The Maven project with the Java tests; left out where it does not exist." default:"agent"`
@@ -73,6 +73,9 @@ func run(ctx context.Context, o options) tally {
 	} else {
 		sum.add(runGo(ctx, o, show))
 		sum.add(java())
+	}
+	if o.Full {
+		sum.add(runFuzz(ctx, o, show))
 	}
 	if ctx.Err() != nil {
 		show.say("interrupted")
