@@ -45,6 +45,9 @@ func listed(out []byte) (list []target) {
 
 // runFuzz looks for inputs that break what fuzz tests say, for a while each. What it finds it leaves in the package's testdata, where go test finds it from then on.
 func runFuzz(ctx context.Context, o options, show *screen) (sum tally) {
+	if len(o.Packages) == 0 {
+		o.Packages = []string{"./..."}
+	}
 	list, err := targets(ctx, o.Packages)
 	if err != nil {
 		show.say("error: " + err.Error())
