@@ -109,7 +109,8 @@ final class Config {
 
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
         List<String> errors = new ArrayList<>();
-        Map<String, Object> map = YamlSubset.parse(substitute(lines, environment, errors), errors);
+        Map<String, String> substituted = new TreeMap<>();
+        Map<String, Object> map = YamlSubset.parse(substitute(lines, environment, errors, substituted), errors);
         Config config = new Config();
         for (Map.Entry<String, Object> entry : map.entrySet()) {
             config.set(entry.getKey(), entry.getValue(), errors);
@@ -124,9 +125,19 @@ final class Config {
             errors.add("ingest.cert_file and ingest.cert_key_file go together");
         }
         if (!errors.isEmpty()) {
-            throw new Invalid(String.join("; ", errors));
+            throw new Invalid(masked(String.join("; ", errors), substituted));
         }
         return config;
+    }
+
+    /** Errors name what they complain of, and that may be a key in a wrong place: it is named as the file does. */
+    private static String masked(String message, Map<String, String> substituted) {
+        for (Map.Entry<String, String> entry : substituted.entrySet()) {
+            if (entry.getValue().length() > 3) {
+                message = message.replace(entry.getValue(), "${" + entry.getKey() + "}");
+            }
+        }
+        return message;
     }
 
     private void set(String name, Object value, List<String> errors) {
@@ -346,7 +357,8 @@ final class Config {
     }
 
     /** {@code ${NAME}} becomes the environment's value; a missing one is an error. */
-    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment, List<String> errors) {
+    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment, List<String> errors,
+            Map<String, String> substituted) {
         List<String> out = new ArrayList<>();
         for (String line : lines) {
             StringBuilder replaced = new StringBuilder();
@@ -360,6 +372,9 @@ final class Config {
                 String value = environment.apply(name);
                 if (value == null && !line.trim().startsWith("#")) {
                     errors.add("environment variable " + name + " is not set");
+                }
+                if (value != null) {
+                    substituted.put(name, value);
                 }
                 replaced.append(line, from, open).append(value == null ? "" : value);
                 from = close + 1;

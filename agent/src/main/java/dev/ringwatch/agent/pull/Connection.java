@@ -14,7 +14,7 @@ import java.util.zip.DataFormatException;
  */
 final class Connection {
     /** Longer heads are refused: Prometheus's has 500 bytes. */
-    private static final int MAX_HEAD = 8 * 1024;
+    static final int MAX_HEAD = 8 * 1024;
     private static final int OUT = 32 * 1024;
     /** Written in one turn, so that a fast reader does not keep the others waiting. */
     private static final int TURN = 1024 * 1024;

@@ -24,7 +24,7 @@ final class Request {
 
     /** @param head up to its empty line; null is the answer to what is not HTTP/1 */
     static Request parse(String head) {
-        String[] lines = head.split("\r\n");
+        String[] lines = head.split("\r\n", -1);
         String[] first = lines[0].split(" ");
         if (first.length != 3 || !first[2].startsWith("HTTP/1.")) {
             return null;
