@@ -13,7 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 )
 
-// requestBound is what reading a request may take: a selector's matchers and their programs are bounded by the configuration, and what a key of a lookup takes by its bytes.
+// requestBound is what reading a request may take: a selector's matchers and their programs are
+// bounded by the configuration, and what a key of a lookup takes by its bytes.
 var requestBound = memorytest.Bound{Base: 16 << 20, Factor: 512, Time: time.Minute}
 
 func fuzzed(f *testing.F) *Server {

@@ -33,7 +33,8 @@ func mustBudget(t *testing.T, bytes int64, near func() bool) (*fixture, *memory.
 	return f, budget
 }
 
-// TestLargeAnswersHarmTheirAccountOnly: what an account's frames unpack to is refused to it when it asks, and the other one is answered all the while.
+// TestLargeAnswersHarmTheirAccountOnly: what an account's frames unpack to is refused to it when it
+// asks, and the other one is answered all the while.
 func TestLargeAnswersHarmTheirAccountOnly(t *testing.T) {
 	f, budget := mustBudget(t, 32<<20, nil)
 	// 2 kB of frame; each series would have 1,024 buckets of 8 bytes, or some 500 bytes as it is.

@@ -19,8 +19,8 @@ type flights struct {
 	under map[string]*flight
 }
 
-// flight is one reading, which all requests share that want the same at the same time. Its result takes the
-// memory of its lease until the last of them is done with it.
+// flight is one reading, which all requests share that want the same at the same time. Its result
+// takes the memory of its lease until the last of them is done with it.
 type flight struct {
 	done  chan struct{} // closed when value and err are there
 	value any
@@ -29,7 +29,8 @@ type flight struct {
 	users int // the reading itself among them
 }
 
-// join returns the flight of that key and counts its caller among the users. begin runs the first one's.
+// join returns the flight of that key and counts its caller among the users. begin runs the first
+// one's.
 func (fs *flights) join(key string, begin func(*flight)) *flight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -62,9 +63,11 @@ func (fs *flights) leave(f *flight) {
 	}
 }
 
-// once lets requests that want the same thing at the same time share one reading of it, which does not end with the request that began it, but after
-// RequestTimeout. What read returns is shared, so nobody changes it. It takes its memory from the context's lease; with that the account waits for its share, and
-// for more of it if read finds that it needs more. ctx is within a scope, which uses the result until it ends.
+// once lets requests that want the same thing at the same time share one reading of it, which does
+// not end with the request that began it, but after RequestTimeout. What read returns is shared, so
+// nobody changes it. It takes its memory from the context's lease; with that the account waits for
+// its share, and for more of it if read finds that it needs more. ctx is within a scope, which uses
+// the result until it ends.
 func once[T any](ctx context.Context, s *Server, accountName, key string, read func(context.Context) (T, error)) (T, error) {
 	f := s.flights.join(key, func(f *flight) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.RequestTimeout)
@@ -115,8 +118,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// scope returns a context whose work takes its memory from a new lease of the account, and a function that ends the scope and
-// gives the memory back. It waits for nothing: what is large is read by once.
+// scope returns a context whose work takes its memory from a new lease of the account, and a
+// function that ends the scope and gives the memory back. It waits for nothing: what is large is
+// read by once.
 func (s *Server) scope(ctx context.Context, accountName string) (context.Context, func()) {
 	lease := s.deps.Memory.Open(accountName)
 	sc := &scope{account: accountName, after: []func(){lease.Release}}
@@ -174,7 +178,8 @@ type ranged struct {
 	missing []string
 }
 
-// timeRange returns a node's values from from to to. The list is the caller's, what it points to is shared.
+// timeRange returns a node's values from from to to. The list is the caller's, what it points to is
+// shared.
 func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "range/%s/%s/%d/%d", accountName, n.ID, from, to)

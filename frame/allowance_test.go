@@ -14,7 +14,8 @@ import (
 
 const (
 	attackAt = 1_800_000_000_000
-	// room is what a decoder takes for itself, whatever it reads: a zstd decoder's tables above all.
+	// room is what a decoder takes for itself, whatever it reads: a zstd decoder's tables above
+	// all.
 	room = 4 << 20
 )
 

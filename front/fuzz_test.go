@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 )
 
-// FuzzForwarded reads hostile X-Forwarded-For headers. What comes out is an address, and no proxy's unless proxies are all there is.
+// FuzzForwarded reads hostile X-Forwarded-For headers. What comes out is an address, and no proxy's
+// unless proxies are all there is.
 func FuzzForwarded(f *testing.F) {
 	proxies, err := Proxies{"10.0.0.0/8", "2001:db8:1::/48"}.parse()
 	if err != nil {

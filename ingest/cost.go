@@ -13,11 +13,12 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// ratioFrom is how large an unpacked payload must be before max_ratio is asked: smaller ones harm nobody.
+// ratioFrom is how large an unpacked payload must be before max_ratio is asked: smaller ones harm
+// nobody.
 const ratioFrom = 1 << 20
 
-// perRaw is what a byte of payload comes to when it is decoded, in recorded frames; what a frame takes beyond that is asked for
-// when it is seen.
+// perRaw is what a byte of payload comes to when it is decoded, in recorded frames; what a frame
+// takes beyond that is asked for when it is seen.
 const perRaw = 8
 
 // unpacking bounds what each account has unpacked here per second: it is what a frame costs of CPU.
@@ -82,7 +83,8 @@ func (b *bounded) Take(bytes int64) error {
 	return b.Lease.Take(bytes)
 }
 
-// checkPayload unpacks the frame and reads it as far as that is possible without its key frame, within what the account may take of memory.
+// checkPayload unpacks the frame and reads it as far as that is possible without its key frame,
+// within what the account may take of memory.
 func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header) *refusal {
 	if s.checking.Acquire(ctx, 1) != nil {
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")

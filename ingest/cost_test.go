@@ -58,7 +58,8 @@ func TestLargeFramesAreRefused(t *testing.T) {
 	}
 }
 
-// TestFramesWaitForTheirAccountsMemory: what one account sends is told to come again while its share is in use, and another's is taken.
+// TestFramesWaitForTheirAccountsMemory: what one account sends is told to come again while its
+// share is in use, and another's is taken.
 func TestFramesWaitForTheirAccountsMemory(t *testing.T) {
 	budget, err := memory.NewBudget("frames", 64<<20, nil)
 	if err != nil {
@@ -81,7 +82,8 @@ func TestFramesWaitForTheirAccountsMemory(t *testing.T) {
 	s.ledger(t)
 }
 
-// TestUnpackingHasARate: an account has so much unpacked and no more, and another one's frames do not wait for that.
+// TestUnpackingHasARate: an account has so much unpacked and no more, and another one's frames do
+// not wait for that.
 func TestUnpackingHasARate(t *testing.T) {
 	s := mustServe(t, taken, func(c *Config, d *Deps) { c.MaxRatio, c.RawBytesPerSecond = 1e6, int64(c.MaxRawBytes) })
 	bomb := frametest.ZeroFrame(uuid.New(), "prod-1", time.Now().UnixMilli(), 31<<20)
@@ -110,7 +112,8 @@ func TestUnpackingHasARate(t *testing.T) {
 	}
 }
 
-// TestNearTheLimit: a process that is near its memory limit takes no frames, and says when to come again.
+// TestNearTheLimit: a process that is near its memory limit takes no frames, and says when to come
+// again.
 func TestNearTheLimit(t *testing.T) {
 	near := true
 	s := mustServe(t, taken, func(_ *Config, d *Deps) { d.Near = func() bool { return near } })

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a piece of work needs more than an account may have at all: waiting does
-	// not help it.
+	// ErrTooLarge says that a piece of work needs more than an account may have at all: waiting
+	// does not help it.
 	ErrTooLarge = errors.New("memory: more than one account may take")
 	// ErrBusy says that the account's share, or the process's budget, is in use: later it may fit.
 	ErrBusy = errors.New("memory: what there is for this account is in use")

@@ -4,8 +4,8 @@ import "fmt"
 
 // Config is how much memory a process may have.
 type Config struct {
-	// LimitBytes is what a role may have; 0: GOMEMLIMIT, or what the cgroup allows, or three quarters of the machine's
-	// but 4 GiB at most.
+	// LimitBytes is what a role may have; 0: GOMEMLIMIT, or what the cgroup allows, or three
+	// quarters of the machine's but 4 GiB at most.
 	LimitBytes int64 `yaml:"limit_bytes"`
 }
 

@@ -23,8 +23,8 @@ const (
 	unlimited = 4 << 30
 	// soft is how much of the limit Go's collector is told to keep to, garbage included.
 	soft = 0.75
-	// near is from how much of the limit on new work is refused: the collector could not keep to its
-	// part, so that this is in use.
+	// near is from how much of the limit on new work is refused: the collector could not keep to
+	// its part, so that this is in use.
 	near = 0.85
 	// lookEvery is how old what Near knows may be.
 	lookEvery = 50 * time.Millisecond
@@ -40,9 +40,10 @@ type Limit struct {
 	has    int64
 }
 
-// Find returns how much memory this process may have: what its configuration says (bytes; 0: nothing),
-// else GOMEMLIMIT, else what its cgroup allows, else three quarters of the machine's, but 4 GiB at
-// most. It tells Go's collector to keep to three quarters of that, if GOMEMLIMIT does not say otherwise.
+// Find returns how much memory this process may have: what its configuration says (bytes; 0:
+// nothing), else GOMEMLIMIT, else what its cgroup allows, else three quarters of the machine's, but
+// 4 GiB at most. It tells Go's collector to keep to three quarters of that, if GOMEMLIMIT does not
+// say otherwise.
 func Find(setting int64) *Limit {
 	l := &Limit{Bytes: setting, From: "limit_bytes"}
 	own := debug.SetMemoryLimit(-1)
@@ -106,7 +107,8 @@ func (l *Limit) String() string { return fmt.Sprintf("%s (%s)", mebibytes(l.Byte
 // samples are what the process has from the kernel.
 var samples = []string{"/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"}
 
-// Has returns how many bytes the process has from the kernel, as Go knows it, some milliseconds old.
+// Has returns how many bytes the process has from the kernel, as Go knows it, some milliseconds
+// old.
 func (l *Limit) Has() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

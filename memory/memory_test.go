@@ -57,7 +57,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestWaiting: who waits gets its turn, in the account's order, and leaves nothing behind when it gives up.
+// TestWaiting: who waits gets its turn, in the account's order, and leaves nothing behind when it
+// gives up.
 func TestWaiting(t *testing.T) {
 	b := mustBudget(t, 100)
 	first, err := b.Try("a", 40)
@@ -180,7 +181,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: whatever is asked at the same time, nobody gets more than there is and everybody comes to an end.
+// TestManyAtOnce: whatever is asked at the same time, nobody gets more than there is and everybody
+// comes to an end.
 func TestManyAtOnce(t *testing.T) {
 	b := mustBudget(t, 1000)
 	var used, most atomic.Int64
@@ -271,7 +273,8 @@ func TestCgroup(t *testing.T) {
 
 var kept []byte
 
-// TestNear: memory that is in use brings the process near its limit; garbage alone does not for long.
+// TestNear: memory that is in use brings the process near its limit; garbage alone does not for
+// long.
 func TestNear(t *testing.T) {
 	l := &Limit{Bytes: 64 << 30}
 	if l.Near() || (*Limit)(nil).Near() {

@@ -11,16 +11,17 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// Closing a window takes memory, and how much its frames decide. A window begins with an estimate from its
-// account's share, and asks for more as it grows. If the share is in use, it is tried again when that is
-// free; if it needs more than the whole share, it is set aside: it stays in fresh, is named, and is tried
-// again now and then, because the share may be larger after a restart. Windows of other accounts go on.
+// Closing a window takes memory, and how much its frames decide. A window begins with an estimate
+// from its account's share, and asks for more as it grows. If the share is in use, it is tried
+// again when that is free; if it needs more than the whole share, it is set aside: it stays in
+// fresh, is named, and is tried again now and then, because the share may be larger after a
+// restart. Windows of other accounts go on.
 
 const (
 	// asideAgain is how long a window that was set aside is left alone.
 	asideAgain = 10 * time.Minute
-	// leastEstimate is what any window takes; perRaw is what a byte of payload comes to in a window and its
-	// rollup: 5 to 8 in recorded ones.
+	// leastEstimate is what any window takes; perRaw is what a byte of payload comes to in a window
+	// and its rollup: 5 to 8 in recorded ones.
 	leastEstimate = 1 << 20
 	perRaw        = 8
 	// maxNamed is how many windows Aside names.
@@ -31,8 +32,8 @@ func isMemory(err error) bool {
 	return errors.Is(err, memory.ErrBusy) || errors.Is(err, memory.ErrTooLarge)
 }
 
-// estimate returns with how much memory closing a window begins. A quarter of the share at most is asked
-// for at first, so that windows that look large do not wait for each other without need.
+// estimate returns with how much memory closing a window begins. A quarter of the share at most is
+// asked for at first, so that windows that look large do not wait for each other without need.
 func (w *Writer) estimate(d *due) int64 {
 	share := w.store.config.Memory.Share()
 	w.mu.Lock()
@@ -40,7 +41,8 @@ func (w *Writer) estimate(d *due) int64 {
 	return min(max(leastEstimate, min(perRaw*d.raw, share/4), d.needs), share)
 }
 
-// short notes that a window could not be closed with the memory it was given. The caller holds the lock.
+// short notes that a window could not be closed with the memory it was given. The caller holds the
+// lock.
 func (w *Writer) short(ctx context.Context, d due, err error) {
 	d.err, d.needs = err, 2*memory.Of(ctx).Taken()
 	d.after = time.Now().Add(closeEvery)
@@ -62,8 +64,8 @@ func (w *Writer) setAside(o *openWindow, aside bool) {
 	}
 }
 
-// closeLeased closes a window for Tick and Drain, which wait for its memory. One that is set aside is no
-// error: they have done what can be done.
+// closeLeased closes a window for Tick and Drain, which wait for its memory. One that is set aside
+// is no error: they have done what can be done.
 func (w *Writer) closeLeased(ctx context.Context, d due, now time.Time, all bool) error {
 	for {
 		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d))
@@ -87,8 +89,8 @@ func (w *Writer) closeLeased(ctx context.Context, d due, now time.Time, all bool
 	}
 }
 
-// Aside says in a sentence which windows are set aside because they need more memory than their account may
-// have; nothing if there is none.
+// Aside says in a sentence which windows are set aside because they need more memory than their
+// account may have; nothing if there is none.
 func (w *Writer) Aside() string {
 	type named struct {
 		windowKey

@@ -12,8 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// TestWindowThatTakesTooMuchIsSetAside: it is named and tried again, and given up when its frames expire, while windows of other accounts
-// are closed as ever.
+// TestWindowThatTakesTooMuchIsSetAside: it is named and tried again, and given up when its frames
+// expire, while windows of other accounts are closed as ever.
 func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	c := newClock(base)
 	budget, err := memory.NewBudget(t.Name(), 16<<20, nil)

@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// FuzzHistogram reads hostile bytes as a row's histogram. What can be read is written as the same bytes, unless they name an empty bucket.
+// FuzzHistogram reads hostile bytes as a row's histogram. What can be read is written as the same
+// bytes, unless they name an empty bucket.
 func FuzzHistogram(f *testing.F) {
 	h := window.NewHistogram([]int64{0, 3, 0, 0, 1 << 40, -2}, 77)
 	f.Add(appendHistogram(nil, &h), uint16(6))

@@ -35,8 +35,8 @@ func (m *most) Take(bytes int64) error {
 	return err
 }
 
-// TestBuildWithin: a window is built of one frame after the other within what it is allowed, and a window
-// that needs more takes no more than that.
+// TestBuildWithin: a window is built of one frame after the other within what it is allowed, and a
+// window that needs more takes no more than that.
 func TestBuildWithin(t *testing.T) {
 	const at = start
 	node := uuid.New()
@@ -84,8 +84,8 @@ func TestBuildWithin(t *testing.T) {
 	}
 }
 
-// TestManyKeyFrames: a key frame is kept no longer than frames need it, so that an agent which restarts for
-// each frame takes no more than one that does not.
+// TestManyKeyFrames: a key frame is kept no longer than frames need it, so that an agent which
+// restarts for each frame takes no more than one that does not.
 func TestManyKeyFrames(t *testing.T) {
 	node := frametest.New("prod", 1, 500)
 	var deltas, keys [][]byte

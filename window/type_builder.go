@@ -8,9 +8,10 @@ import (
 
 // typeBuilder makes the columns of one type, pass by pass in order of time.
 //
-// Its cost is what the frames say, not what there is: a metric of which no frame says anything has no
-// columnBuilder, and from pass to pass one looks at the cells that either of the two says something of. Only
-// where the key frame, the entities or the presence of a column change does it look at every row.
+// Its cost is what the frames say, not what there is: a metric of which no frame says anything has
+// no columnBuilder, and from pass to pass one looks at the cells that either of the two says
+// something of. Only where the key frame, the entities or the presence of a column change does it
+// look at every row.
 type typeBuilder struct {
 	draft   *draft
 	columns []*columnBuilder // by metric of the draft; nil: zero and present wherever the entity is live
@@ -46,7 +47,8 @@ type cells interface {
 	base(c *frame.Column, r *roster)
 	// values takes over the entries that set refers to; nil if there are none.
 	values(c *frame.Column)
-	// set gives a row at an instant the base value of an entity (−1: zero) and entry i of the values (−1: none).
+	// set gives a row at an instant the base value of an entity (−1: zero) and entry i of the
+	// values (−1: none).
 	set(row, at, entity, i int32)
 	// park keeps a row's value beyond the frames that it is from.
 	park(row int32)
@@ -73,8 +75,8 @@ func (c *columnBuilder) bytes() int64 {
 	return c.cells.bytes() + int64(cap(c.now)+cap(c.absent)) + 4*int64(cap(c.stamp)+cap(c.touched)) + 8*int64(2*cap(c.row))
 }
 
-// step enters what a pass says, which is the window's instant t. It returns by how many bytes the builder has
-// grown.
+// step enters what a pass says, which is the window's instant t. It returns by how many bytes the
+// builder has grown.
 func (b *typeBuilder) step(p *pass, t int32) (grown int64) {
 	at := b.find(p)
 	if p.key != b.key {
@@ -176,8 +178,8 @@ func (b *typeBuilder) columnsOf(p *pass, at place, t int32) {
 	b.known = len(b.draft.Metrics)
 }
 
-// begin makes the builder of a column of which nothing was said so far. Until now it was present wherever the entity was
-// live, or nowhere, if its template did not have it.
+// begin makes the builder of a column of which nothing was said so far. Until now it was present
+// wherever the entity was live, or nowhere, if its template did not have it.
 func (b *typeBuilder) begin(metric int) *columnBuilder {
 	c := &columnBuilder{}
 	if m := &b.draft.Metrics[metric]; m.Kind.IsHistogram() {

@@ -6,8 +6,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// What of the process's memory a kind of thing may take at most. The rest is for what does not follow from what accounts send
-// and ask: code, connections, indexes, garbage.
+// What of the process's memory a kind of thing may take at most. The rest is for what does not
+// follow from what accounts send and ask: code, connections, indexes, garbage.
 const (
 	budgetPart   = 2 // a half: frames that are read, windows that are closed, answers
 	inFlightPart = 4 // a quarter: bodies of frames on their way
@@ -15,7 +15,8 @@ const (
 	seriesPart   = 8 // the index of an account's series
 )
 
-// bound finds how much memory the process may have, divides it, and lowers what the configuration would take of it.
+// bound finds how much memory the process may have, divides it, and lowers what the configuration
+// would take of it.
 func (p *process) bound() error {
 	p.limit = memory.Find(p.Memory.LimitBytes)
 	var err error

@@ -25,7 +25,8 @@ func targets(ctx context.Context, packages []string) ([]target, error) {
 	return listed(out), nil
 }
 
-// listed reads what go test -list prints: the names of a package's tests, then a line that begins with ok and names the package.
+// listed reads what go test -list prints: the names of a package's tests, then a line that begins
+// with ok and names the package.
 func listed(out []byte) (list []target) {
 	var names []string
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
@@ -43,7 +44,8 @@ func listed(out []byte) (list []target) {
 	return list
 }
 
-// runFuzz looks for inputs that break what fuzz tests say, for a while each. What it finds it leaves in the package's testdata, where go test finds it from then on.
+// runFuzz looks for inputs that break what fuzz tests say, for a while each. What it finds it
+// leaves in the package's testdata, where go test finds it from then on.
 func runFuzz(ctx context.Context, o options, show *screen) (sum tally) {
 	if len(o.Packages) == 0 {
 		o.Packages = []string{"./..."}

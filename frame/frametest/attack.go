@@ -27,8 +27,8 @@ func mustAppend(f *frame.Frame) []byte {
 	return b
 }
 
-// HistogramFrame is a key frame of so many entities with so many histograms each, of bounds buckets. With
-// values each has counted one thing. 1,000 × 4,000 with values take 7 kB.
+// HistogramFrame is a key frame of so many entities with so many histograms each, of bounds
+// buckets. With values each has counted one thing. 1,000 × 4,000 with values take 7 kB.
 func HistogramFrame(node uuid.UUID, cluster string, at int64, entities, metrics, bounds int, values bool) []byte {
 	f := &frame.Frame{Header: attack(node, cluster, at), Bounds: []frame.Bounds{{}}, Templates: []frame.Template{{Type: "attack", Labels: []string{"number"}}}}
 	for i := range bounds {
@@ -52,8 +52,8 @@ func HistogramFrame(node uuid.UUID, cluster string, at int64, entities, metrics,
 	return mustAppend(f)
 }
 
-// ZeroFrame is a delta frame whose payload unpacks to so many zeros. It says nothing and belongs to no key
-// frame.
+// ZeroFrame is a delta frame whose payload unpacks to so many zeros. It says nothing and belongs to
+// no key frame.
 func ZeroFrame(node uuid.UUID, cluster string, at int64, bytes int) []byte {
 	f := &frame.Frame{Header: attack(node, cluster, at)}
 	f.KeyAge, f.KeyCheck = 1, 1
@@ -66,7 +66,8 @@ func ZeroFrame(node uuid.UUID, cluster string, at int64, bytes int) []byte {
 	if err != nil {
 		panic(err)
 	}
-	// The header ends with raw_length, which is one byte here; it is written anew before the payload.
+	// The header ends with raw_length, which is one byte here; it is written anew before the
+	// payload.
 	head := b[:len(b)-h.RawLength-1]
 	head = binary.AppendUvarint(slices.Clone(head), uint64(bytes))
 	head[12] = byte(frame.Zstd)
@@ -93,7 +94,8 @@ func Seal(b []byte) []byte {
 	return b
 }
 
-// Restamp returns a hostile frame as another node's and of another instant, without packing it again.
+// Restamp returns a hostile frame as another node's and of another instant, without packing it
+// again.
 func Restamp(b []byte, node uuid.UUID, at int64) []byte {
 	b = slices.Clone(b)
 	h, _, err := frame.Parse(b)

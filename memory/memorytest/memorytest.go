@@ -16,15 +16,15 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// Bound is what reading an input may take: Base bytes, and Factor bytes for each of the input's; and the
-// time after which something has gone wrong, however slow the machine is.
+// Bound is what reading an input may take: Base bytes, and Factor bytes for each of the input's;
+// and the time after which something has gone wrong, however slow the machine is.
 type Bound struct {
 	Base, Factor int64
 	Time         time.Duration
 }
 
-// Within fails the test if f, which reads an input of so many bytes, takes more than the bound. Nothing else
-// may go on in the process meanwhile.
+// Within fails the test if f, which reads an input of so many bytes, takes more than the bound.
+// Nothing else may go on in the process meanwhile.
 func (b Bound) Within(tb testing.TB, input int, f func()) {
 	tb.Helper()
 	before, began := allocated(), time.Now()
