@@ -59,20 +59,9 @@ func run(ctx context.Context, o options) tally {
 	if len(o.Build) > 0 {
 		sum.add(runBuild(ctx, o.Build, show))
 	}
-	java := func() (sum tally) {
-		if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
-			sum = runJava(ctx, o, show)
-		}
-		return sum
-	}
-	if atOnce(runtime.NumCPU(), memory()) > runtime.NumCPU() { // the same holds for Maven: most of the time it waits
-		beside := make(chan tally)
-		go func() { beside <- java() }()
-		sum.add(runGo(ctx, o, show))
-		sum.add(<-beside)
-	} else {
-		sum.add(runGo(ctx, o, show))
-		sum.add(java())
+	sum.add(runGo(ctx, o, show))
+	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
+		sum.add(runJava(ctx, o, show))
 	}
 	if o.Full {
 		sum.add(runFuzz(ctx, o, show))
