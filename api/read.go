@@ -47,7 +47,7 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 		seen = at
 		if err != nil {
 			s.fall(err)
-		} else if recent, err = newest(ctx, accountName, n, frames); isMemory(err) {
+		} else if recent, err = newest(ctx, accountName, n, frames); memory.Refused(err) {
 			return newestState{}, err
 		} else if err != nil {
 			s.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
@@ -83,11 +83,6 @@ func (s *Server) readLatest(ctx context.Context, accountName string, n *Node) (n
 	}
 	s.metrics.reads.WithLabelValues("latest", fromStore).Inc()
 	return newestState{stored, storedSeen, false, missing}, nil
-}
-
-// isMemory reports whether memory was refused: then another source would not help.
-func isMemory(err error) bool {
-	return errors.Is(err, memory.ErrBusy) || errors.Is(err, memory.ErrTooLarge)
 }
 
 // newest makes a window of one state, of which every frame must be readable.
@@ -162,7 +157,7 @@ func (s *Server) recentRange(ctx context.Context, accountName string, n *Node, f
 	var parts [][]window.Series
 	for _, frames := range byWindow {
 		w, err := newest(ctx, accountName, n, frames)
-		if isMemory(err) {
+		if memory.Refused(err) {
 			return nil, false, err
 		}
 		if err != nil {
@@ -187,7 +182,7 @@ func (s *Server) storeRange(ctx context.Context, accountName string, n *Node, fr
 		missing = also(missing, lost)
 		return part, err
 	})
-	if err != nil && !isMemory(err) {
+	if err != nil && !memory.Refused(err) {
 		s.metrics.failures.Inc()
 	}
 	return series, also(missing, s.onTheWay(ctx, accountName, n, to)), err

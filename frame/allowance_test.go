@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/memory/memorytest"
 )
 
 const (
@@ -18,16 +19,6 @@ const (
 	// all.
 	room = 4 << 20
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) int64 {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
 
 // TestDecodeWithin: what a frame takes is asked for before it is taken, whatever it is made of.
 func TestDecodeWithin(t *testing.T) {
@@ -54,7 +45,7 @@ func TestDecodeWithin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			free := memory.Bounded(1 << 40)
 			var f *frame.Frame
-			took := allocated(func() {
+			took := memorytest.Allocated(func() {
 				var err error
 				if f, err = frame.DecodeWithin(free, of.b, of.key); err != nil {
 					t.Fatal(err)
@@ -68,7 +59,7 @@ func TestDecodeWithin(t *testing.T) {
 			}
 			for _, part := range []int64{2, 3, 10} {
 				bound := said / part
-				took := allocated(func() {
+				took := memorytest.Allocated(func() {
 					if f, err := frame.DecodeWithin(memory.Bounded(bound), of.b, of.key); !errors.Is(err, frame.ErrMemory) || !errors.Is(err, memory.ErrTooLarge) || f != nil {
 						t.Errorf("with %d bytes: %v", bound, err)
 					}

@@ -458,10 +458,10 @@ func (d *decoder) bucketsAhead(m *Metric, size, n int) (total int) {
 	ahead := d.reader
 	for i := 0; i < n && ahead.err == nil; i++ {
 		if m.HasSum {
-			ahead.skip(1)
+			ahead.passOver(1)
 		}
 		k := ahead.count("buckets", size, 2)
-		ahead.skip(2 * k)
+		ahead.passOver(2 * k)
 		total += k
 	}
 	return total

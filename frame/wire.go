@@ -34,8 +34,8 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// skip passes over n varints.
-func (r *reader) skip(n int) {
+// passOver passes over n varints.
+func (r *reader) passOver(n int) {
 	for i, b := range r.b {
 		if n == 0 {
 			r.b = r.b[i:]

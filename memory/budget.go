@@ -27,6 +27,9 @@ var (
 	ErrBusy = errors.New("memory: what there is for this account is in use")
 )
 
+// Refused reports whether err says that memory was refused, for now or for good.
+func Refused(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLarge) }
+
 // Budget is what a process may take, shared among accounts. Its methods may be called from many
 // goroutines.
 type Budget struct {

@@ -28,10 +28,6 @@ const (
 	maxNamed = 3
 )
 
-func isMemory(err error) bool {
-	return errors.Is(err, memory.ErrBusy) || errors.Is(err, memory.ErrTooLarge)
-}
-
 // estimate returns with how much memory closing a window begins. A quarter of the share at most is
 // asked for at first, so that windows that look large do not wait for each other without need.
 func (w *Writer) estimate(d *due) int64 {
@@ -74,7 +70,7 @@ func (w *Writer) closeLeased(ctx context.Context, d due, now time.Time, all bool
 		}
 		leased := memory.With(ctx, lease)
 		err = w.closeOne(leased, d, now, all)
-		if isMemory(err) {
+		if memory.Refused(err) {
 			w.mu.Lock()
 			w.short(leased, d, err)
 			w.mu.Unlock()

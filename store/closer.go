@@ -91,7 +91,7 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 		w.setAside(d.openWindow, false)
 		return
 	}
-	if isMemory(err) {
+	if memory.Refused(err) {
 		w.short(ctx, d, err)
 		return
 	}

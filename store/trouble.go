@@ -8,6 +8,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // probeTimeout bounds Ready's own question to Cassandra.
@@ -53,7 +55,7 @@ func (w *Writer) unclosed() (n int, err error) {
 	defer w.mu.Unlock()
 	first := int64(0)
 	for k, o := range w.open {
-		if o.err == nil || isMemory(o.err) { // see Aside
+		if o.err == nil || memory.Refused(o.err) { // see Aside
 			continue
 		}
 		if n++; err == nil || k.start < first {

@@ -2,7 +2,6 @@ package window_test
 
 import (
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/google/uuid"
@@ -10,18 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// allocated returns how many bytes f allocates, garbage included.
-func allocated(f func()) int64 {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
 
 // most is a lease that remembers the most that was taken of it at once.
 type most struct {
@@ -67,7 +57,7 @@ func TestBuildWithin(t *testing.T) {
 			}
 			for _, part := range []int64{2, 4} {
 				bound := free.bytes / part
-				took := allocated(func() {
+				took := memorytest.Allocated(func() {
 					if _, _, err := window.BuildWithin(memory.Bounded(bound), window.Node{}, of); !errors.Is(err, frame.ErrMemory) || !errors.Is(err, memory.ErrTooLarge) {
 						t.Errorf("with %d bytes: %v", bound, err)
 					}
@@ -129,7 +119,7 @@ func TestSelectWithin(t *testing.T) {
 			w, _ := mustBuild(t, of)
 			free := memory.Bounded(1 << 40)
 			var list []window.Series
-			took := allocated(func() {
+			took := memorytest.Allocated(func() {
 				var err error
 				if list, err = w.SelectContext(memory.With(t.Context(), free), 0, 1<<60); err != nil {
 					t.Fatal(err)
@@ -140,7 +130,7 @@ func TestSelectWithin(t *testing.T) {
 				t.Errorf("it took %d bytes and asked for %d", took, said)
 			}
 			bound := free.Taken() / 4
-			took = allocated(func() {
+			took = memorytest.Allocated(func() {
 				if list, err := w.SelectContext(memory.With(t.Context(), memory.Bounded(bound)), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
 					t.Errorf("with %d bytes: %v", bound, err)
 				}

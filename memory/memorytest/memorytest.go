@@ -10,6 +10,14 @@ import (
 // allocs is what the process has allocated so far, garbage included.
 const allocs = "/gc/heap/allocs:bytes"
 
+// Allocated returns how many bytes f allocates, garbage included. Nothing else may go on in the process
+// meanwhile.
+func Allocated(f func()) int64 {
+	before := allocated()
+	f()
+	return int64(allocated() - before)
+}
+
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: allocs}}
 	metrics.Read(s)
