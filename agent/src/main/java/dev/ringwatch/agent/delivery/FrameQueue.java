@@ -135,14 +135,17 @@ public final class FrameQueue {
         }
     }
 
-    /** Appends to the backlog; a key frame goes before those of its delta frames that are there already. */
+    /**
+     * Appends to the backlog. What belongs after the frame may be there already: a key frame's delta frames, and those of the
+     * next key frame, which left the fresh lane while this one was in the sender's hand.
+     */
     private void toOld(Queued frame) {
-        ArrayDeque<Queued> deltas = new ArrayDeque<>(0);
-        while (frame.isKey && !old.isEmpty() && old.peekLast().key >= frame.key) {
-            deltas.addFirst(old.pollLast());
+        ArrayDeque<Queued> after = new ArrayDeque<>(0);
+        while (!old.isEmpty() && old.peekLast().key >= frame.key + (frame.isKey ? 0 : 1)) {
+            after.addFirst(old.pollLast());
         }
         old.addLast(frame);
-        old.addAll(deltas);
+        old.addAll(after);
     }
 
     // For the sender's thread: take a frame into the hand, then give exactly one of the answers.

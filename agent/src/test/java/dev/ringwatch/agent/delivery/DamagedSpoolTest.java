@@ -19,11 +19,14 @@ import org.junit.jupiter.api.io.TempDir;
 /** A spool that was damaged between two lives: every frame that is whole is sent if it can be read, and nothing else is. */
 class DamagedSpoolTest {
     private static final int FRAMES = 300;
+    private static final int SPOOLS = 12;
+    /** Over all spools: one alone may by chance lose nearly all of its key frames. */
+    private static int readable;
 
     @TempDir
     Path directory;
 
-    @RepeatedTest(12)
+    @RepeatedTest(SPOOLS)
     void whatIsWholeIsSent(RepetitionInfo repetition) throws Exception {
         long seed = Long.getLong("seed", System.nanoTime() + repetition.getCurrentRepetition());
         System.out.println("DamagedSpoolTest: -Dseed=" + seed);
@@ -50,7 +53,10 @@ class DamagedSpoolTest {
             new TestFrames(60, 0, TestFrames.BEGIN + TestFrames.LIFE_MS).add(delivery.queue, 1);
             await(() -> delivery.ledger().sent > 0 && delivery.sender.spoolBytes() == 0);
             TreeSet<Long> expected = TestFrames.readable(whole);
-            assertTrue(expected.size() > 20 && expected.size() < FRAMES, "some are whole, some are not: " + expected.size());
+            readable += expected.size();
+            if (repetition.getCurrentRepetition() == SPOOLS && Long.getLong("seed") == null) {
+                assertTrue(readable > SPOOLS * FRAMES / 10 && readable < SPOOLS * FRAMES, readable + " frames were readable");
+            }
             List<Long> got = TestFrames.inOrder(server.bodies());
             got.removeIf(pass -> pass > TestFrames.LIFE); // the one of this life
             assertEquals(TestFrames.ranges(expected), TestFrames.ranges(new TreeSet<>(got)));
