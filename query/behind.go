@@ -1,8 +1,10 @@
-package api
+package query
 
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 )
 
 // settleMillis is how much older than the moment at which they were acknowledged frames are expected
@@ -10,15 +12,28 @@ import (
 // way.
 const settleMillis = 20 * 60_000
 
-// onTheWay says in words that frames of a node's cluster are on their way to the store which may belong
-// to a range that ends at to (ms); nothing if none are known to be.
-func (s *Server) onTheWay(ctx context.Context, account string, n *Node, to int64) []string {
-	if s.deps.Behind == nil {
+// OnTheWay says in words that frames of a cluster are on their way to the store which may belong to a
+// range that ends at to (ms); nothing if none are known to be.
+func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64) []string {
+	if r.sources.Behind == nil {
 		return nil
 	}
-	since, behind := s.deps.Behind(ctx, account, n.Cluster)
+	since, behind := r.sources.Behind(ctx, account, cluster)
 	if !behind || to < since-settleMillis {
 		return nil
 	}
-	return []string{fmt.Sprintf("frames that were accepted since %s may still be on their way to the store: ask again later", formatTime(since))}
+	return []string{fmt.Sprintf("frames that were accepted since %s may still be on their way to the store: ask again later", inWords(since))}
+}
+
+// inWords is an instant as the API writes it: RFC 3339 with milliseconds, in UTC.
+func inWords(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Also adds to a list of what is missing what it lacks of more: two readings may miss the same.
+func Also(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }

@@ -1,25 +1,19 @@
-package api
+package query
 
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringwatch/ringwatch/account"
 )
 
-// refreshAtMost is how often an id that is not in the list may make it be read again: a new node is found at once, guessing ids costs little.
-const refreshAtMost = time.Second
-
-// nodeList remembers the nodes of each account for NodesTTL, and longer while the store is away.
+// nodeList remembers the nodes of each account, for as long as who asks allows, and longer while the store is away.
 type nodeList struct {
-	config *Config
-	store  Store
+	clock func() time.Time
+	store Store
 
 	mu       sync.Mutex
 	accounts map[string]*accountNodes
@@ -31,8 +25,8 @@ type accountNodes struct {
 	nodes []Node // by cluster, datacenter, rack, id
 }
 
-func (l *nodeList) init(c *Config, s Store) {
-	l.config, l.store, l.accounts = c, s, map[string]*accountNodes{}
+func (l *nodeList) init(clock func() time.Time, s Store) {
+	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
 }
 
 // get returns the nodes that the principal may see, not older than age. The result is not to be changed.
@@ -46,7 +40,7 @@ func (l *nodeList) get(ctx context.Context, p account.Principal, age time.Durati
 	l.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now := l.config.Clock(); a.read.IsZero() || now.Sub(a.read) >= age {
+	if now := l.clock(); a.read.IsZero() || now.Sub(a.read) >= age {
 		nodes, err := l.store.Nodes(ctx, p.Account)
 		switch {
 		case err == nil:
@@ -66,25 +60,4 @@ func (l *nodeList) get(ctx context.Context, p account.Principal, age time.Durati
 		}
 	}
 	return visible, nil
-}
-
-// find returns the nodes that a request's path means: today the one with the id, later those of a cluster or a datacenter.
-func (s *Server) find(r *http.Request, p account.Principal) ([]Node, error) {
-	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id", Message: "this key sees no node with that id: GET /v1/nodes lists them"}
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return nil, unknown
-	}
-	for _, age := range []time.Duration{s.config.NodesTTL, min(s.config.NodesTTL, refreshAtMost)} {
-		nodes, err := s.nodes.get(r.Context(), p, age)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range nodes {
-			if n.ID == id {
-				return []Node{n}, nil
-			}
-		}
-	}
-	return nil, unknown
 }

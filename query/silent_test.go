@@ -1,10 +1,8 @@
-package api_test
+package query_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,17 +10,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
 // fleet is an account's nodes, each in a cluster of its own, which were heard of an hour ago.
 type fleet struct {
-	api.Store
-	nodes []api.Node
+	query.Store
+	nodes []query.Node
 	asked atomic.Int64
 	at    int64
 }
@@ -30,15 +26,13 @@ type fleet struct {
 func newFleet(n int, at int64) *fleet {
 	f := &fleet{at: at}
 	for i := range n {
-		node := api.Node{ID: uuid.UUID{byte(i), byte(i >> 8), 1}, Cluster: fmt.Sprint("c", i), Interval: 5000}
-		node.Facts = []frame.Fact{{Name: "address", Value: fmt.Sprint("10.0.0.", i)}, {Name: "a \"name\"", Value: "<ü>"}}
-		f.nodes = append(f.nodes, node)
+		f.nodes = append(f.nodes, query.Node{ID: uuid.UUID{byte(i), byte(i >> 8), 1}, Cluster: fmt.Sprint("c", i), Interval: 5000})
 	}
 	return f
 }
 
-func (f *fleet) Nodes(context.Context, string) ([]api.Node, error) {
-	return append([]api.Node(nil), f.nodes...), nil
+func (f *fleet) Nodes(context.Context, string) ([]query.Node, error) {
+	return append([]query.Node(nil), f.nodes...), nil
 }
 
 func (f *fleet) lastSeen(_ context.Context, _ string, ids []uuid.UUID) (map[uuid.UUID]int64, error) {
@@ -50,48 +44,57 @@ func (f *fleet) lastSeen(_ context.Context, _ string, ids []uuid.UUID) (map[uuid
 	return seen, nil
 }
 
+func (f *fleet) sources() query.Sources { return query.Sources{Store: f, LastSeen: f.lastSeen} }
+
+// states returns what /v1/nodes says of all nodes, and when they were heard of.
+func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map[uuid.UUID]int64) {
+	f.Helper()
+	ctx, end := r.Scope(f.Context(), f.account())
+	defer end()
+	nodes, err := r.Nodes(ctx, f.principal(), f.config.NodesTTL)
+	if err != nil {
+		f.Error(err)
+	}
+	seen, _, err = r.LastSeen(ctx, f.account(), nodes)
+	if err != nil {
+		f.Error(err)
+	}
+	states = map[uuid.UUID]string{}
+	for _, n := range nodes {
+		states[n.ID] = query.StateOf(f.now.Load()-seen[n.ID], n.Interval)
+	}
+	return states, seen
+}
+
 // TestManySilentNodes asks the store of 10,000 nodes that send nothing once for all who ask, and
 // not again before it may have changed.
 func TestManySilentNodes(t *testing.T) {
 	const nodes = 10_000
-	f := newAlone(t, 1)
+	f := newFixture(t)
 	fleet := newFleet(nodes, f.now.Load()-time.Hour.Milliseconds())
-	base, _ := f.serve(func(_ *api.Config, d *api.Deps) { d.Store, d.LastSeen = fleet, fleet.lastSeen })
-	f.fetch(base + "/v1/nodes")
+	r := f.reader(fleet.sources())
+	f.states(r)
 	var all sync.WaitGroup
-	for _, path := range []string{"/v1/nodes", "/v1/clusters", "/v1/discovery", "/v1/discovery?by=cluster"} {
-		for range 2 {
-			all.Go(func() {
-				r, _ := f.fetch(base + path)
-				var list []struct{ State string }
-				if err := json.Unmarshal(r.body, &list); err != nil || r.status != http.StatusOK || len(list) != nodes {
-					t.Errorf("%s: %d %d %v", path, r.status, len(list), err)
-				}
-			})
-		}
+	for range 8 {
+		all.Go(func() {
+			if states, _ := f.states(r); len(states) != nodes {
+				t.Errorf("%d nodes", len(states))
+			}
+		})
 	}
 	all.Wait()
-	r, _ := f.fetch(base + "/v1/nodes")
-	var list []struct {
-		State    string
-		LastSeen time.Time `json:"last_seen"`
-		Facts    map[string]string
-	}
-	if err := json.Unmarshal(r.body, &list); err != nil {
-		t.Fatal(err)
-	}
-	if n := list[17]; n.State != "down" || n.LastSeen.UnixMilli() != fleet.at || n.Facts[`a "name"`] != "<ü>" || len(n.Facts) != 2 {
-		t.Errorf("a node is %+v", n)
+	states, seen := f.states(r)
+	if id := fleet.nodes[17].ID; states[id] != query.StateDown || seen[id] != fleet.at {
+		t.Errorf("a node is %s and was heard of at %d", states[id], seen[id])
 	}
 	if got := fleet.asked.Load(); got != nodes {
-		t.Errorf("the store was asked for %d nodes by ten requests, there are %d", got, nodes)
+		t.Errorf("the store was asked for %d nodes by ten readings, there are %d", got, nodes)
 	}
 	before := fleet.asked.Load()
-	f.now.Add(api.DefaultConfig().NodesTTL.Milliseconds())
+	f.now.Add(f.config.NodesTTL.Milliseconds())
 	fleet.at = f.now.Load() - 1000
-	r, _ = f.fetch(base + "/v1/nodes")
-	if err := json.Unmarshal(r.body, &list); err != nil || list[17].State != "up" {
-		t.Errorf("the nodes send again and are %+v, %v", list[17], err)
+	if states, _ := f.states(r); states[fleet.nodes[17].ID] != query.StateUp {
+		t.Errorf("the nodes send again and are %s", states[fleet.nodes[17].ID])
 	}
 	if got := fleet.asked.Load() - before; got != nodes {
 		t.Errorf("later the store was asked for %d nodes", got)
@@ -101,47 +104,34 @@ func TestManySilentNodes(t *testing.T) {
 // TestSilentNodeReturns sees in Redis at once who sends again, while the store is not asked of the
 // others for a minute.
 func TestSilentNodeReturns(t *testing.T) {
-	f := newAlone(t, 1)
-	node := f.nodes[0]
+	f := newFixture(t)
+	node := frametest.New("fleet-0", 1, 1)
 	fleet := newFleet(5, f.now.Load()-time.Hour.Milliseconds())
-	fleet.nodes = append(fleet.nodes, api.Node{ID: node.ID, Cluster: "fleet-0", Interval: 5000})
-	f.start(engines.SharedRedis(t).Addr(), api.Deps{Store: fleet, LastSeen: fleet.lastSeen, StoreReady: f.store.Ready})
-	states := func() map[string]string {
-		var list []struct{ ID, State string }
-		f.get("/v1/nodes", nil, &list)
-		of := map[string]string{}
-		for _, n := range list {
-			of[n.ID] = n.State
-		}
-		return of
-	}
-	if of := states(); len(of) != 6 || of[node.ID.String()] != "down" {
+	fleet.nodes = append(fleet.nodes, query.Node{ID: node.ID, Cluster: "fleet-0", Interval: 5000})
+	r := f.reader(f.withRecent(fleet.sources()))
+	if of, _ := f.states(r); len(of) != 6 || of[node.ID] != query.StateDown {
 		t.Fatal(of)
 	}
 	f.now.Add(30_000)
-	if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account("acme"), Value: mustStep(node, f.now.Load())}}); err != nil {
+	node.Step()
+	if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account(), Value: node.Frame(f.now.Load())}}); err != nil {
 		t.Fatal(err)
 	}
-	of := states()
+	of, _ := f.states(r)
 	up := 0
 	for _, state := range of {
-		if state == "up" {
+		if state == query.StateUp {
 			up++
 		}
 	}
-	if up != 1 || of[node.ID.String()] != "up" {
+	if up != 1 || of[node.ID] != query.StateUp {
 		t.Error(of)
 	}
 	if got := fleet.asked.Load(); got != 6 {
 		t.Errorf("the store was asked for %d nodes, it has 6", got)
 	}
 	f.now.Add(31_000)
-	if states(); fleet.asked.Load() <= 6 {
+	if f.states(r); fleet.asked.Load() <= 6 {
 		t.Error("the store is not asked again")
 	}
-}
-
-func mustStep(n *frametest.Node, at int64) []byte {
-	n.Step()
-	return n.Frame(at)
 }
