@@ -2,18 +2,17 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 )
 
-// settleMillis is how much older than the moment at which they were acknowledged frames are expected
-// to be at most, in ms: an agent's backlog is. A range that ends earlier lacks nothing that is on its
-// way.
+// settleMillis is how much older than the moment at which they were acknowledged frames are
+// expected to be at most, in ms: an agent's backlog is. A range that ends earlier lacks nothing
+// that is on its way.
 const settleMillis = 20 * 60_000
 
-// OnTheWay says in words that frames of a cluster are on their way to the store which may belong to a
-// range that ends at to (ms); nothing if none are known to be.
+// OnTheWay says in words that frames of a cluster are on their way to the store which may belong to
+// a range that ends at to (ms); nothing if none are known to be.
 func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64) []string {
 	if r.sources.Behind == nil {
 		return nil
@@ -22,7 +21,8 @@ func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64
 	if !behind || to < since-settleMillis {
 		return nil
 	}
-	return []string{fmt.Sprintf("frames that were accepted since %s may still be on their way to the store: ask again later", inWords(since))}
+	return []string{"frames that were accepted since " + inWords(since) +
+		" may still be on their way to the store: ask again later"}
 }
 
 // inWords is an instant as the API writes it: RFC 3339 with milliseconds, in UTC.

@@ -38,9 +38,12 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{T: t, store: &apitest.Store{}, node: frametest.New("fleet-0", 1, 1), frames: map[int64][]byte{}}
+	f := &fixture{T: t, store: &apitest.Store{}, frames: map[int64][]byte{}}
+	f.node = frametest.New("fleet-0", 1, 1)
 	f.now.Store(frame.WindowOf(time.Now().UnixMilli()) + frame.WindowMillis/2)
-	f.config = query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: 5 * time.Second, Timeout: time.Minute, Clock: f.clock}
+	f.config = query.ReaderConfig{
+		RecentSpan: 15 * time.Minute, NodesTTL: 5 * time.Second, Timeout: time.Minute, Clock: f.clock,
+	}
 	return f
 }
 
@@ -55,7 +58,9 @@ func (f *fixture) account() string {
 func (f *fixture) principal() account.Principal {
 	f.Helper()
 	const key = "rw_query000000000000000"
-	registry, err := account.NewRegistry([]account.Account{{Name: f.account(), Keys: []account.Key{{Name: "r", Key: key, Scopes: []account.Scope{account.Read}}}}})
+	registry, err := account.NewRegistry([]account.Account{{Name: f.account(), Keys: []account.Key{
+		{Name: "r", Key: key, Scopes: []account.Scope{account.Read}},
+	}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -71,9 +76,11 @@ func (f *fixture) withRecent(s query.Sources) query.Sources {
 	f.Helper()
 	if f.redis == nil {
 		c := recent.DefaultConfig()
-		c.Addresses, c.Clock, c.Backoff = []string{engines.SharedRedis(f.T).Addr()}, f.clock, time.Nanosecond
-		c.ActiveFor = 0                                                                               // the writer has no log to read again
-		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = 10*time.Second, 10*time.Second, 30*time.Second // a crowded machine is no outage
+		c.Addresses = []string{engines.SharedRedis(f.T).Addr()}
+		c.Clock, c.Backoff = f.clock, time.Nanosecond
+		c.ActiveFor = 0 // the writer has no log to read again
+		// A crowded machine is no outage.
+		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = 10*time.Second, 10*time.Second, 30*time.Second
 		var err error
 		if f.writer, err = recent.NewWriter(c, nil, prometheus.NewRegistry()); err != nil {
 			f.Fatal(err)
@@ -112,11 +119,18 @@ func (f *fixture) fill(span time.Duration, except func(at int64) bool) {
 		b := f.node.Frame(at)
 		f.frames[at] = b
 		f.store.Put(f.account(), b)
-		if err := f.writer.Handle(f.Context(), []recent.Record{{Account: f.account(), Value: b}}); err != nil {
-			f.Fatal(err)
-		}
+		f.write(b)
 	}
 	f.now.Store(now)
+}
+
+// write gives Redis a frame.
+func (f *fixture) write(b []byte) {
+	f.Helper()
+	err := f.writer.Handle(f.Context(), []recent.Record{{Account: f.account(), Value: b}})
+	if err != nil {
+		f.Fatal(err)
+	}
 }
 
 // direct is what the frames themselves say.
@@ -149,11 +163,13 @@ func (f *fixture) direct(from, to int64, selectors [][]*labels.Matcher) query.Va
 }
 
 // check compares values with what the frames say.
-func (f *fixture) check(what string, got query.Values, from, to int64, selectors [][]*labels.Matcher) {
+func (f *fixture) check(
+	what string, got query.Values, from, to int64, selectors [][]*labels.Matcher,
+) {
 	f.Helper()
 	want := f.direct(from, to, selectors)
 	if !slices.Equal(got.Instants, want.Instants) {
-		f.Errorf("%s: %d instants, not %d: %v", what, len(got.Instants), len(want.Instants), got.Instants)
+		f.Errorf("%s: the instants are not %v: %v", what, want.Instants, got.Instants)
 	}
 	samples, err := windowtest.Of(got.Series)
 	if err != nil {

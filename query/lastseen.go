@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Claimed returns the nodes that several senders claim. Only the recent source knows; while it is away
-// nobody is said to be claimed.
+// Claimed returns the nodes that several senders claim. Only the recent source knows; while it is
+// away nobody is said to be claimed.
 func (r *Reader) Claimed(ctx context.Context, account string) map[uuid.UUID]bool {
 	if r.sources.Recent == nil {
 		return nil
@@ -18,10 +18,13 @@ func (r *Reader) Claimed(ctx context.Context, account string) map[uuid.UUID]bool
 }
 
 // LastSeen returns when nodes were heard of, in ms, those of which nothing is known not among them,
-// and in words why some may have been heard of later than that. It asks the recent source for all at
-// once, and the store at once for those of which that knows nothing fresh. The error is the store's,
-// if of some node nothing is known because of it. Nodes that come by cluster are asked about fastest.
-func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (seen map[uuid.UUID]int64, missing []string, err error) {
+// and in words why some may have been heard of later than that. It asks the recent source for all
+// at once, and the store at once for those of which that knows nothing fresh. The error is the
+// store's, if of some node nothing is known because of it. Nodes that come by cluster are asked
+// about fastest.
+func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (
+	seen map[uuid.UUID]int64, missing []string, err error,
+) {
 	seen = map[uuid.UUID]int64{}
 	heard := false // by the recent source
 	now := r.config.Clock().UnixMilli()
@@ -43,7 +46,8 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (se
 				missing = Also(missing, r.OnTheWay(ctx, account, n.Cluster, now))
 			}
 			late = true
-			if at, held := r.silences.get(silentKey{account, n.ID}, n.Interval, now, r.config.NodesTTL, heard); held {
+			k := silentKey{account, n.ID}
+			if at, held := r.silences.get(k, n.Interval, now, r.config.NodesTTL, heard); held {
 				if at > 0 {
 					seen[n.ID] = max(seen[n.ID], at)
 				}
@@ -97,11 +101,13 @@ type Kept struct {
 	Recent   bool  // the State's
 }
 
-// Unchanged reports for each node whether its newest state still is the one of which kept tells; nil
-// tells of none. One question to the recent source, of all nodes, tells when each was heard of. It
-// says yes under the conditions under which Latest takes the state from the recent source, and counts
-// as such a read.
-func (r *Reader) Unchanged(ctx context.Context, account string, nodes []Node, kept func(i int) *Kept) []bool {
+// Unchanged reports for each node whether its newest state still is the one of which kept tells;
+// nil tells of none. One question to the recent source, of all nodes, tells when each was heard of.
+// It says yes under the conditions under which Latest takes the state from the recent source, and
+// counts as such a read.
+func (r *Reader) Unchanged(
+	ctx context.Context, account string, nodes []Node, kept func(i int) *Kept,
+) []bool {
 	same := make([]bool, len(nodes))
 	if r.sources.Recent == nil || len(nodes) == 0 {
 		return same
@@ -118,7 +124,8 @@ func (r *Reader) Unchanged(ctx context.Context, account string, nodes []Node, ke
 	count := 0
 	for i := range nodes {
 		at, known := seen[ids[i]]
-		if k := kept(i); known && k != nil && k.Recent && k.Seen == at && fresh(now, at, k.Interval) {
+		k := kept(i)
+		if known && k != nil && k.Recent && k.Seen == at && fresh(now, at, k.Interval) {
 			same[i] = true
 			count++
 		}

@@ -14,7 +14,7 @@ const (
 	fallMiss       = "miss"       // it does not hold it
 	fallAway       = "away"       // it did not answer
 	fallIncomplete = "incomplete" // it may lack some of the range
-	fallStale      = "stale"      // its newest frame is older than two intervals, so the store may know a newer one
+	fallStale      = "stale"      // the store may know a newer frame: its newest is two intervals old
 	fallUnreadable = "unreadable" // what it holds cannot be decoded
 )
 
@@ -31,10 +31,22 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		reads:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_reads_total", Help: "Reads of a node's values, by call (latest, range, last_seen) and by the source that answered."}, []string{"call", "source"}),
-		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_fallbacks_total", Help: "Reads that the recent source could not answer and the store was asked for, by reason."}, []string{"reason"}),
-		failures:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_read_failures_total", Help: "Reads that no source could answer."}),
-		flights:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_flights_total", Help: "Readings of a node's values; requests that want the same at the same time share one."}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringwatch_api_reads_total",
+			Help: "Reads of a node's values, by call (latest, range, last_seen) and by the source that answered.",
+		}, []string{"call", "source"}),
+		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringwatch_api_fallbacks_total",
+			Help: "Reads that the recent source could not answer and the store was asked for, by reason.",
+		}, []string{"reason"}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ringwatch_api_read_failures_total",
+			Help: "Reads that no source could answer.",
+		}),
+		flights: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ringwatch_api_flights_total",
+			Help: "Readings of a node's values; requests that want the same at the same time share one.",
+		}),
 	}
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)

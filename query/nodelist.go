@@ -10,7 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 )
 
-// nodeList remembers the nodes of each account, for as long as who asks allows, and longer while the store is away.
+// nodeList remembers the nodes of each account, for as long as who asks allows, and longer while
+// the store is away.
 type nodeList struct {
 	clock func() time.Time
 	store Store
@@ -29,7 +30,8 @@ func (l *nodeList) init(clock func() time.Time, s Store) {
 	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
 }
 
-// get returns the nodes that the principal may see, not older than age. The result is not to be changed.
+// get returns the nodes that the principal may see, not older than age. The result is not to be
+// changed.
 func (l *nodeList) get(ctx context.Context, p account.Principal, age time.Duration) ([]Node, error) {
 	l.mu.Lock()
 	a := l.accounts[p.Account]
@@ -45,7 +47,8 @@ func (l *nodeList) get(ctx context.Context, p account.Principal, age time.Durati
 		switch {
 		case err == nil:
 			slices.SortFunc(nodes, func(x, y Node) int {
-				return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter), cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
+				return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
+					cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
 			})
 			a.nodes, a.read = nodes, now
 		case a.read.IsZero():

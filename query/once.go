@@ -64,13 +64,15 @@ func (fs *flights) leave(f *flight) {
 }
 
 // Once lets requests that want the same thing at the same time share one reading of it, which does
-// not end with the request that began it, but after ReaderConfig.Timeout. key says what is read, and
-// of which account; Latest, Range, LastSeen and Unchanged have keys that begin with latest/, range/,
-// seen/ and newest/. What read returns is shared, so
-// nobody changes it. It takes its memory from the context's lease; with that the account waits for
-// its share, and for more of it if read finds that it needs more. ctx is within a Scope, which uses
-// the result until it ends.
-func Once[T any](ctx context.Context, r *Reader, accountName, key string, read func(context.Context) (T, error)) (T, error) {
+// not end with the request that began it, but after ReaderConfig.Timeout. key says what is read,
+// and of which account; Latest, Range, LastSeen and Unchanged have keys that begin with latest/,
+// range/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its memory
+// from the context's lease; with that the account waits for its share, and for more of it if read
+// finds that it needs more. ctx is within a Scope, which uses the result until it ends.
+func Once[T any](
+	ctx context.Context, r *Reader, accountName, key string,
+	read func(context.Context) (T, error),
+) (T, error) {
 	f := r.flights.join(key, func(f *flight) {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.Timeout)
 		defer cancel()
@@ -175,11 +177,13 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 	})
 }
 
-// Range returns a node's values from from to to, both inclusive and in ms, of what any of the selectors
-// selects; no selectors select everything. A range that the recent source surely has whole is its, the
-// older part of another is the store's. The list of series is the caller's, what it points to is
-// shared, and so are the other lists.
-func (r *Reader) Range(ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher) (Values, error) {
+// Range returns a node's values from from to to, both inclusive and in ms, of what any of the
+// selectors selects; no selectors select everything. A range that the recent source surely has
+// whole is its, the older part of another is the store's. The list of series is the caller's, what
+// it points to is shared, and so are the other lists.
+func (r *Reader) Range(
+	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, error) {
 	var key strings.Builder
 	fmt.Fprintf(&key, "range/%s/%s/%d/%d", account, n.ID, from, to)
 	for _, matchers := range selectors {

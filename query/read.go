@@ -14,11 +14,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// staleSlack is how much later than two intervals a newest frame may be before the store is asked for a newer one, in ms.
+// staleSlack is how much later than two intervals a newest frame may be before the store is asked
+// for a newer one, in ms.
 const staleSlack = 2_000
 
-// edgeSlack is how much older than RecentSpan a range may begin and still be asked of the recent source whole, in ms: a request for just that span is read a moment after it came. The
-// source says itself whether it has all.
+// edgeSlack is how much older than RecentSpan a range may begin and still be asked of the recent
+// source whole, in ms: a request for just that span is read a moment after it came. The source says
+// itself whether it has all.
 const edgeSlack = 10_000
 
 // fall counts why the recent source was asked in vain.
@@ -38,7 +40,8 @@ type State struct {
 	Missing        []string // why there may be a newer one, in words
 }
 
-// readLatest asks the recent source for a node's newest state, and the store if that has none or an old one.
+// readLatest asks the recent source for a node's newest state, and the store if that has none or an
+// old one.
 func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (State, error) {
 	var recent *window.Window
 	var seen int64
@@ -110,7 +113,9 @@ func newest(ctx context.Context, accountName string, n *Node, frames [][]byte) (
 
 // readRange returns a node's values from from to to: the recent source's if it surely has them all,
 // joined to the store's for what is older.
-func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) (Values, error) {
+func (r *Reader) readRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, error) {
 	recentFrom := max(from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
 	if recentFrom-from <= edgeSlack {
 		recentFrom = from
@@ -146,7 +151,9 @@ func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, fro
 }
 
 // recentRange returns what the recent source has, if that is surely everything.
-func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) (Values, bool, error) {
+func (r *Reader) recentRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, bool, error) {
 	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, from, to)
 	if err != nil {
 		r.fall(err)
@@ -193,7 +200,9 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, f
 }
 
 // storeRange returns what the store has.
-func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) (all Values, err error) {
+func (r *Reader) storeRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (all Values, err error) {
 	all.Series, err = Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		part, err := r.sources.Store.Read(ctx, accountName, n.ID, from, to, m...)
 		all.Missing = Also(all.Missing, part.Missing)
@@ -222,9 +231,11 @@ func joinInstants(a, b []int64) []int64 {
 	return slices.Compact(all)
 }
 
-// Union returns what any of the selectors selects, where one returns what the matchers of one select,
-// sorted by labels; no selectors select everything.
-func Union(selectors [][]*labels.Matcher, one func([]*labels.Matcher) ([]window.Series, error)) ([]window.Series, error) {
+// Union returns what any of the selectors selects, where one returns what the matchers of one
+// select, sorted by labels; no selectors select everything.
+func Union(
+	selectors [][]*labels.Matcher, one func([]*labels.Matcher) ([]window.Series, error),
+) ([]window.Series, error) {
 	if len(selectors) == 0 {
 		return one(nil)
 	}

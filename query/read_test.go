@@ -13,7 +13,8 @@ import (
 // selectors are what a range is read with: everything, nothing that there is, and two that overlap.
 func selectors() map[string][][]*labels.Matcher {
 	name := func(expression string) []*labels.Matcher {
-		return []*labels.Matcher{labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, expression)}
+		m := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, expression)
+		return []*labels.Matcher{m}
 	}
 	return map[string][][]*labels.Matcher{
 		"everything": nil,
@@ -22,9 +23,9 @@ func selectors() map[string][][]*labels.Matcher {
 	}
 }
 
-// TestRange: whichever source a range comes from, its values are those of the frames, and its instants
-// those at which the node sent, whatever is selected. A request for the span that Redis keeps is read a
-// moment after it came, and is Redis's all the same.
+// TestRange: whichever source a range comes from, its values are those of the frames, and its
+// instants those at which the node sent, whatever is selected. A request for the span that Redis
+// keeps is read a moment after it came, and is Redis's all the same.
 func TestRange(t *testing.T) {
 	f := newFixture(t)
 	sources := f.withRecent(f.store.Sources())

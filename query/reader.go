@@ -2,14 +2,16 @@
 // that surely has everything, from the store where it has not, and from rollups where those are
 // asked for.
 //
-// What it promises: an answer is right whether the recent source is there or not, and the metrics say
-// which source gave it; it is of one account; what is stored and cannot be read, or may still be on
-// its way to the store, is named in words (Missing) and never left out in silence. Readings of the
-// same thing at the same time are one, and take their memory from the account's share of the budget.
+// What it promises: an answer is right whether the recent source is there or not, and the metrics
+// say which source gave it; it is of one account; what is stored and cannot be read, or may still
+// be on its way to the store, is named in words (Missing) and never left out in silence. Readings
+// of the same thing at the same time are one, and take their memory from the account's share of the
+// budget.
 //
-// What bites: the list of an account's nodes is remembered, see Nodes. What readings return is shared
-// between those who asked at the same time, so nobody changes it. It is counted as memory in use
-// until the context's scope ends, so whoever asks opens a Scope, and a Part for each node of many.
+// What bites: the list of an account's nodes is remembered, see Nodes. What readings return is
+// shared between those who asked at the same time, so nobody changes it. It is counted as memory in
+// use until the context's scope ends, so whoever asks opens a Scope, and a Part for each node of
+// many.
 package query
 
 import (
@@ -33,16 +35,18 @@ type Node = window.Node
 
 // Recent is the source that is asked first. Times are in ms since the Unix epoch.
 type Recent interface {
-	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns at
-	// once.
+	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns
+	// at once.
 	Touch(account, cluster string)
-	// Latest returns the newest frame and, before it, its key frame if that is another, and when the
-	// node was heard of by it: the frame's time, but when it arrived if it is dated ahead of that. The
-	// error is Sources.Miss if it does not hold them.
-	Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
+	// Latest returns the newest frame and, before it, its key frame if that is another, and when
+	// the node was heard of by it: the frame's time, but when it arrived if it is dated ahead of
+	// that. The error is Sources.Miss if it does not hold them.
+	Latest(ctx context.Context, account string, node uuid.UUID) (
+		frames [][]byte, seen int64, err error)
 	// Frames returns the frames from from to to with their key frames, and whether these are surely
 	// all.
-	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) ([][]byte, bool, error)
+	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (
+		frames [][]byte, complete bool, err error)
 	// Claimed returns the nodes of which several senders have sent frames within the last minutes.
 	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
 	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
@@ -54,21 +58,26 @@ type Store interface {
 	// Nodes returns the account's nodes, each once.
 	Nodes(ctx context.Context, account string) ([]Node, error)
 	// LatestFrames is Recent's Latest; no frames and no error if there are none.
-	LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
+	LatestFrames(ctx context.Context, account string, node uuid.UUID) (
+		frames [][]byte, seen int64, err error)
 	// Read returns the values that match all matchers, from from to to, both inclusive.
-	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (Values, error)
+	Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
+		matchers ...*labels.Matcher) (Values, error)
 }
 
-// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in ms,
-// sorted by labels, and in words what is stored of them and cannot be read.
-type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) (series []rollup.Series, missing []string, err error)
+// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in
+// ms, sorted by labels, and in words what is stored of them and cannot be read.
+type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
+	from, to int64, matchers ...*labels.Matcher) (
+	series []rollup.Series, missing []string, err error)
 
 // Values are what a node sent in a time range.
 type Values struct {
 	Series []window.Series // sorted by labels, each of them once
-	// Instants are when the node sent frames that were read, from the range's begin to its end, in ms,
-	// ascending, each once, whatever was selected: a series that has no value at one of them was not
-	// there, and between two of them nothing is known of any. They are shared, nobody changes them.
+	// Instants are when the node sent frames that were read, from the range's begin to its end, in
+	// ms, ascending, each once, whatever was selected: a series that has no value at one of them
+	// was not there, and between two of them nothing is known of any. They are shared, nobody
+	// changes them.
 	Instants []int64
 	Missing  []string // in words what is stored, or may soon be, and is not in here
 }
@@ -91,7 +100,8 @@ func (c *ReaderConfig) validate() error {
 		value time.Duration
 	}{{"recent span", c.RecentSpan}, {"time to hold nodes", c.NodesTTL}, {"timeout", c.Timeout}} {
 		if d.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("the %s is %v, it must be more than nothing", d.name, d.value))
+			err := fmt.Errorf("the %s is %v, it must be more than nothing", d.name, d.value)
+			wrong = append(wrong, err)
 		}
 	}
 	return errors.Join(wrong...)
@@ -102,23 +112,26 @@ type Sources struct {
 	Store Store
 	// Rollups is the store's; nil: there are none, and Reader.Rollups is not to be called.
 	Rollups Rollups
-	// LastSeen is Recent's of the store; with an error it has those nodes that could be read. nil: only
-	// the recent source knows.
-	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
-	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet, and
-	// since when, in ms. nil: nobody knows.
+	// LastSeen is Recent's of the store; with an error it has those nodes that could be read. nil:
+	// only the recent source knows.
+	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (
+		map[uuid.UUID]int64, error)
+	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet,
+	// and since when, in ms. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
 	Recent Recent // nil: every read is the store's
-	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an
-	// outage.
+	// Miss is the error with which Recent says that it does not hold what was asked for; any other
+	// is an outage.
 	Miss error
 
-	Memory  *memory.Budget        // what readings may take, per account and together. nil: whatever they need
+	// Memory is what readings may take, per account and together. nil: whatever they need.
+	Memory  *memory.Budget
 	Metrics prometheus.Registerer // the reader's own metrics go in; nil: nowhere
 }
 
-// Reader reads. NewReader makes one; it starts nothing of its own and is for any number of goroutines.
+// Reader reads. NewReader makes one; it starts nothing of its own and is for any number of
+// goroutines.
 //
 // Errors are the store's, the context's, and package memory's where the account's share does not
 // suffice.
@@ -152,8 +165,11 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 }
 
 // Nodes returns the nodes that a key may see, by cluster, datacenter, rack and id. The list is not
-// older than age, unless the store is away: then the old one counts. The nodes are not to be changed.
-func (r *Reader) Nodes(ctx context.Context, p account.Principal, age time.Duration) ([]Node, error) {
+// older than age, unless the store is away: then the old one counts. The nodes are not to be
+// changed.
+func (r *Reader) Nodes(
+	ctx context.Context, p account.Principal, age time.Duration,
+) ([]Node, error) {
 	return r.nodes.get(ctx, p, age)
 }
 

@@ -8,11 +8,14 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 )
 
-// Rollups returns the rollups of a node's series that any of the selectors selects, for periods that
-// hold instants from from to to, in ms, and in words what is missing in them. No selectors select
-// nothing. Each series is there once, in the selectors' order and then by labels; they are the
-// caller's.
-func (r *Reader) Rollups(ctx context.Context, account string, n *Node, level rollup.Level, from, to int64, selectors [][]*labels.Matcher) (all []rollup.Series, missing []string, err error) {
+// Rollups returns the rollups of a node's series that any of the selectors selects, for periods
+// that hold instants from from to to, in ms, and in words what is missing in them. No selectors
+// select nothing. Each series is there once, in the selectors' order and then by labels; they are
+// the caller's.
+func (r *Reader) Rollups(
+	ctx context.Context, account string, n *Node, level rollup.Level, from, to int64,
+	selectors [][]*labels.Matcher,
+) (all []rollup.Series, missing []string, err error) {
 	found := map[uint64][]int{} // where in all, by the labels' hash
 	for _, m := range selectors {
 		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, m...)

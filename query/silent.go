@@ -31,8 +31,8 @@ type silence struct {
 }
 
 const (
-	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence, but
-	// not longer.
+	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence,
+	// but not longer.
 	longestSilence = time.Minute
 	// maxSilences bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
 	maxSilences = 200_000
@@ -75,8 +75,11 @@ type storedSeen struct {
 
 // askStore asks the store when nodes were last heard of. Requests that want to know the same at the
 // same time share the answer, which nobody changes.
-func (r *Reader) askStore(ctx context.Context, account string, nodes []uuid.UUID, now int64) (map[uuid.UUID]int64, error) {
-	stored, err := Once(ctx, r, account, fmt.Sprintf("seen/%s/%x", account, digest(nodes)), func(ctx context.Context) (storedSeen, error) {
+func (r *Reader) askStore(
+	ctx context.Context, account string, nodes []uuid.UUID, now int64,
+) (map[uuid.UUID]int64, error) {
+	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
+	stored, err := Once(ctx, r, account, key, func(ctx context.Context) (storedSeen, error) {
 		seen, err := r.sources.LastSeen(ctx, account, nodes)
 		if err == nil {
 			r.silences.put(account, nodes, seen, now)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/recent"
 )
 
 // fleet is an account's nodes, each in a cluster of its own, which were heard of an hour ago.
@@ -26,7 +25,8 @@ type fleet struct {
 func newFleet(n int, at int64) *fleet {
 	f := &fleet{at: at}
 	for i := range n {
-		f.nodes = append(f.nodes, query.Node{ID: uuid.UUID{byte(i), byte(i >> 8), 1}, Cluster: fmt.Sprint("c", i), Interval: 5000})
+		id := uuid.UUID{byte(i), byte(i >> 8), 1}
+		f.nodes = append(f.nodes, query.Node{ID: id, Cluster: fmt.Sprint("c", i), Interval: 5000})
 	}
 	return f
 }
@@ -35,7 +35,9 @@ func (f *fleet) Nodes(context.Context, string) ([]query.Node, error) {
 	return append([]query.Node(nil), f.nodes...), nil
 }
 
-func (f *fleet) lastSeen(_ context.Context, _ string, ids []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (f *fleet) lastSeen(
+	_ context.Context, _ string, ids []uuid.UUID,
+) (map[uuid.UUID]int64, error) {
 	f.asked.Add(int64(len(ids)))
 	seen := map[uuid.UUID]int64{}
 	for _, id := range ids {
@@ -114,9 +116,7 @@ func TestSilentNodeReturns(t *testing.T) {
 	}
 	f.now.Add(30_000)
 	node.Step()
-	if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account(), Value: node.Frame(f.now.Load())}}); err != nil {
-		t.Fatal(err)
-	}
+	f.write(node.Frame(f.now.Load()))
 	of, _ := f.states(r)
 	up := 0
 	for _, state := range of {

@@ -1,7 +1,7 @@
 package query
 
-// A node is up while frames come, late when some are missing, down when nothing came for a minute, or
-// for six intervals of a slower agent.
+// A node is up while frames come, late when some are missing, down when nothing came for a minute,
+// or for six intervals of a slower agent.
 const (
 	StateUp   = "up"
 	StateLate = "late"
