@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/maypok86/otter/v2"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -32,7 +32,7 @@ type encoded struct {
 	recent   bool     // the recent source held all that it is made of
 	piece    *piece   // asJSON: its payload
 	families []family // the text forms: its lines by metric
-	missing  []string // see newestState; then recent is false
+	missing  []string // see query.State; then recent is false
 	budget            // what it is counted as
 }
 
@@ -125,7 +125,7 @@ func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.
 			return element{err: err}
 		}
 		if e == nil { // nothing is known of it
-			return element{missing: s.onTheWay(ctx, p.Account, n, s.config.Clock().UnixMilli())}
+			return element{missing: s.deps.Reader.OnTheWay(ctx, p.Account, n.Cluster, s.config.Clock().UnixMilli())}
 		}
 		return e.element()
 	})
@@ -135,52 +135,37 @@ func (e *encoded) element() element {
 	return element{piece: e.piece, missing: e.missing, count: func(b *budget) error { return b.join(&e.budget) }}
 }
 
-// current returns for each node what is kept of it, if that is known to be of its newest frame, under the same conditions as readLatest takes that frame from the recent source; nil for the others.
+// current returns for each node what is kept of it, if that still is of its newest frame; nil for the others.
 func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form) []*encoded {
 	list := make([]*encoded, len(nodes))
-	missing := len(nodes)
-	defer func() {
-		s.answers.results.WithLabelValues("hit").Add(float64(len(nodes) - missing))
-		s.answers.results.WithLabelValues("miss").Add(float64(missing))
-		s.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(len(nodes) - missing))
-	}()
-	if s.deps.Recent == nil {
-		return list
-	}
-	ids := make([]uuid.UUID, len(nodes))
-	for i := range nodes {
-		ids[i] = nodes[i].ID
-		if i == 0 || nodes[i].Cluster != nodes[i-1].Cluster { // they come by cluster
-			s.deps.Recent.Touch(p.Account, nodes[i].Cluster)
+	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.Kept {
+		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f}); list[i] == nil {
+			return nil
 		}
-	}
-	path := strings.Join([]string{"newest", p.Account, r.PathValue("cluster"), r.PathValue("datacenter"), r.PathValue("id")}, "/")
-	seen, err := once(r.Context(), s, p.Account, path, func(ctx context.Context) (map[uuid.UUID]int64, error) {
-		return s.deps.Recent.LastSeen(ctx, p.Account, ids)
+		return &query.Kept{Seen: list[i].at, Interval: list[i].interval, Recent: list[i].recent}
 	})
-	if err != nil {
-		return list // each node's own read counts it
-	}
-	now := s.config.Clock().UnixMilli()
-	for i := range nodes {
-		e := s.answers.get(answerKey{p.Account, nodes[i].ID, f})
-		if at, known := seen[nodes[i].ID]; known && e != nil && e.recent && e.at == at && now-at <= 2*e.interval+staleSlack {
-			list[i] = e
-			missing--
+	hits := 0
+	for i, is := range same {
+		if is {
+			hits++
+		} else {
+			list[i] = nil
 		}
 	}
+	s.answers.results.WithLabelValues("hit").Add(float64(hits))
+	s.answers.results.WithLabelValues("miss").Add(float64(len(nodes) - hits))
 	return list
 }
 
 // encodeLatest reads a node's newest state and returns it encoded; nil without an error if there is none.
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f}
-	return once(ctx, s, accountName, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
-		state, err := s.latest(ctx, accountName, n)
+	return query.Once(ctx, s.deps.Reader, accountName, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
+		state, err := s.deps.Reader.Latest(ctx, accountName, n)
 		if err != nil || state.Window == nil {
 			return nil, err
 		}
-		e := &encoded{at: state.seen, interval: state.Node.Interval, recent: state.recent, missing: state.missing}
+		e := &encoded{at: state.Seen, interval: state.Node.Interval, recent: state.Recent, missing: state.Missing}
 		if known := s.answers.get(k); known != nil && known.at == e.at {
 			e.piece, e.families, e.budget = known.piece, known.families, known.budget
 		} else if err := e.encode(ctx, state.Window, f); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -48,8 +49,7 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	if err := db.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	deps := api.Deps{Store: realStore{db}, LastSeen: db.LastSeen, StoreReady: db.Ready}
-	f.start(redis.Addr(), deps, func(c *api.Config) { c.NodesTTL = time.Millisecond })
+	f.start(redis.Addr(), realStore{db}.sources(), api.Deps{StoreReady: db.Ready}, func(c *api.Config) { c.NodesTTL = time.Millisecond })
 	// another returns a server of its own on the same engines.
 	another := func(keep int64, change func(*api.Config)) string {
 		base, _ := f.serve(func(c *api.Config, d *api.Deps) {
@@ -70,8 +70,9 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 			}
 			t.Cleanup(reader.Close)
 			d.Admit = account.NewDoor(registry.Authenticate).Admit
-			d.Store, d.LastSeen, d.StoreReady, d.Rollups = deps.Store, deps.LastSeen, deps.StoreReady, nil
-			d.Recent, d.Miss, d.RecentReady = reader, recent.ErrMiss, reader.Ping
+			sources := realStore{db}.sources()
+			sources.Recent, sources.Miss, sources.Metrics = reader, recent.ErrMiss, d.Metrics
+			d.Reader, d.StoreReady, d.RecentReady = apitest.MustReader(t, *c, sources), db.Ready, reader.Ping
 		})
 		return strings.TrimPrefix(base, "http://")
 	}

@@ -1,4 +1,5 @@
-// Package api is what users touch: the HTTP server that answers from the last fifteen minutes first and from the store otherwise.
+// Package api is what users touch: the HTTP server. It asks package query for all that nodes have sent,
+// and turns requests into its questions and what it says into answers.
 //
 // What it promises: every answer under /v1 is limited to the account of the request's key; every refusal is a 4xx whose JSON names the
 // field and the remedy; an answer is right whether Redis is there or not, and the server's metrics say which source gave it. A failure is a status and never
@@ -18,15 +19,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/front"
-	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/selector"
-	"github.com/ringwatch/ringwatch/window"
 )
 
 // Config says where to listen and what a request may ask for.
@@ -133,33 +131,13 @@ func (c *Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
+// Reader returns what of the configuration is for Deps.Reader.
+func (c *Config) Reader() query.ReaderConfig {
+	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL, Timeout: c.RequestTimeout, Clock: c.Clock}
+}
+
 // Node is a node as the store's metadata describes it.
-type Node = window.Node
-
-// Recent is the source that is asked first.
-type Recent interface {
-	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns at once.
-	Touch(account, cluster string)
-	// Latest returns the newest frame and, before it, its key frame if that is another, and when the node was heard of by it, in ms: the frame's time, but when it arrived if it is dated
-	// ahead of that. The error is Deps.Miss if it does not hold them.
-	Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
-	// Frames returns the frames from from to to with their key frames, in ms, and whether these are surely all.
-	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) ([][]byte, bool, error)
-	// Claimed returns the nodes of which several senders have sent frames within the last minutes.
-	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
-	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
-	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
-}
-
-// Store is the source that has everything.
-type Store interface {
-	// Nodes returns the account's nodes.
-	Nodes(ctx context.Context, account string) ([]Node, error)
-	// LatestFrames is Recent's Latest; no frames and no error if there are none.
-	LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error)
-	// Read returns the values from from to to, both inclusive and in ms, sorted by labels, and in words what is stored of them and cannot be read.
-	Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (series []window.Series, missing []string, err error)
-}
+type Node = query.Node
 
 // Deps are what the server works with.
 type Deps struct {
@@ -169,14 +147,8 @@ type Deps struct {
 	// whose limit was met. nil: there are no limits.
 	Limit func(ctx context.Context, account, node string) (after time.Duration, whose string)
 
-	Store Store
-	// Rollups is the store's; nil: rollup= is refused.
-	Rollups Rollups
-	// LastSeen is Recent's of the store; with an error it has those nodes that could be read.
-	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
-	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet, and since
-	// when, in ms. nil: nobody knows.
-	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
+	// Reader reads what nodes have sent. The server's metrics and its own may go into one registry.
+	Reader *query.Reader
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
 	// Warning returns what an operator should know of the store although it is ready, or ""; nil: nothing ever.
@@ -192,14 +164,9 @@ type Deps struct {
 	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
 	Work Work
 
-	Recent Recent // nil: every read is the store's
-	// Miss is the error with which Recent says that it does not hold what was asked for; any other is an outage.
-	Miss error
-	// RecentReady returns nil when the recent source answers; nil if there is no Recent.
+	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error
 
-	// Memory is what answers may take, per account and together. nil: whatever they need.
-	Memory *memory.Budget
 	// Near reports whether the process is near its memory limit, so that it takes no new work. nil: never.
 	Near func() bool
 
@@ -214,10 +181,7 @@ type Server struct {
 	metrics  *metrics
 	observer *front.Observer
 	parser   *selector.Parser
-	nodes    nodeList
-	silences silences
 	answers  *answers
-	flights  flights
 	listener net.Listener
 	http     *http.Server
 }
@@ -234,7 +198,6 @@ func New(c Config, d Deps) (*Server, error) {
 		d.Log = slog.Default()
 	}
 	s := &Server{config: c, deps: d}
-	s.nodes.init(&s.config, d.Store)
 	var err error
 	if s.parser, err = selector.New(c.Selectors); err != nil {
 		return nil, fmt.Errorf("api: %w", err)

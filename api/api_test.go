@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
@@ -56,15 +57,15 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 	t.Helper()
 	f := &fixture{T: t, store: store, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(redis, api.Deps{Lookup: lookupTables(f.account("acme")), Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready}, change...)
+	f.start(redis, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")), StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }
 
 func (f *fixture) clock() time.Time { return time.UnixMilli(f.now.Load()) }
 
-// start runs a server on a Redis and the store in deps.
-func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)) {
+// start runs a server on a Redis and a store.
+func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change ...func(*api.Config)) {
 	f.Helper()
 	t := f.T
 
@@ -98,7 +99,8 @@ func (f *fixture) start(redis string, deps api.Deps, change ...func(*api.Config)
 		ch(&c)
 	}
 	deps.Admit = account.NewDoor(registry.Authenticate).Admit
-	deps.Recent, deps.Miss, deps.RecentReady = reader, recent.ErrMiss, reader.Ping
+	store.Recent, store.Miss, store.Metrics = reader, recent.ErrMiss, f.metrics
+	deps.Reader, deps.RecentReady = apitest.MustReader(t, c, store), reader.Ping
 	if deps.Work == nil {
 		deps.Work = f.work
 	}

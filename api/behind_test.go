@@ -23,10 +23,11 @@ func TestBehind(t *testing.T) {
 	f.now.Store(time.Now().UnixMilli())
 	since := f.now.Load() - 60_000
 	behind := "fleet-0"
-	f.start(engines.SharedRedis(t).Addr(), api.Deps{Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready,
-		Behind: func(_ context.Context, account, cluster string) (int64, bool) {
-			return since, account == f.account("acme") && cluster == behind
-		}})
+	sources := f.store.Sources()
+	sources.Behind = func(_ context.Context, account, cluster string) (int64, bool) {
+		return since, account == f.account("acme") && cluster == behind
+	}
+	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{StoreReady: f.store.Ready})
 	f.fill(2, 1, 40*time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	now := f.now.Load()
 	minutes := func(from, to int64, more ...string) url.Values {

@@ -20,25 +20,29 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/window"
 )
 
-// realStore is store.Store in the words of api.
+// realStore is store.Store in the words of query.
 type realStore struct{ *store.Store }
 
-func (s realStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
+func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
 	list, err := s.Store.Nodes(ctx, account)
-	var nodes []api.Node
+	var nodes []query.Node
 	for _, n := range list {
 		nodes = append(nodes, n.Node)
 	}
 	return nodes, err
 }
 
-func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
 	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return series, report.Missing(), err
+	return query.Values{Series: series, Instants: report.Instants, Missing: report.Missing()}, err
+}
+
+func (s realStore) sources() query.Sources {
+	return query.Sources{Store: s, LastSeen: s.LastSeen}
 }
 
 // TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and finds them by the API: from Redis, across
@@ -64,7 +68,7 @@ func TestRealEngines(t *testing.T) {
 	if err := db.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.start(redis.Addr(), api.Deps{Store: realStore{db}, LastSeen: db.LastSeen, StoreReady: db.Ready})
+	f.start(redis.Addr(), realStore{db}.sources(), api.Deps{StoreReady: db.Ready})
 	writer, offset := store.NewWriter(db), int64(0)
 	f.fill(2, 3, 25*time.Minute, func(b []byte) {
 		offset++

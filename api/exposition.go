@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -54,16 +55,16 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 	var missing []string
 	newest := int64(0)
 	for i := range nodes {
-		w, err := s.latest(r.Context(), p.Account, &nodes[i])
+		w, err := s.deps.Reader.Latest(r.Context(), p.Account, &nodes[i])
 		if err != nil {
 			return err
 		}
-		missing = also(missing, w.missing)
+		missing = query.Also(missing, w.Missing)
 		if w.Window == nil {
 			continue
 		}
-		newest = max(newest, w.seen)
-		if state(now-w.seen, w.Node.Interval) == stateDown {
+		newest = max(newest, w.Seen)
+		if query.StateOf(now-w.Seen, w.Node.Interval) == query.StateDown {
 			continue
 		}
 		series, err := w.LatestContext(r.Context())

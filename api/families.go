@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -55,8 +56,8 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		e   *encoded
 		err error
 	}
-	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
-		ctx, end := s.part(ctx)
+	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
+		ctx, end := s.deps.Reader.Part(ctx)
 		defer end() // what is encoded holds nothing of what was read
 		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f)
 		return read{e, err}
@@ -74,9 +75,9 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		if e == nil {
 			return true
 		}
-		missing = also(missing, e.missing)
+		missing = query.Also(missing, e.missing)
 		newest = max(newest, e.at)
-		return state(now-e.at, e.interval) == stateDown
+		return query.StateOf(now-e.at, e.interval) == query.StateDown
 	})
 	for _, e := range list {
 		if err := size.join(&e.budget); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/memory/memorytest"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // requestBound is what reading a request may take: a selector's matchers and their programs are
@@ -21,7 +22,11 @@ func fuzzed(f *testing.F) *Server {
 	f.Helper()
 	c := DefaultConfig()
 	c.Listen = "127.0.0.1:0"
-	s, err := New(c, Deps{Metrics: prometheus.NewRegistry(), Series: nil})
+	reader, err := query.NewReader(c.Reader(), query.Sources{Store: struct{ query.Store }{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := New(c, Deps{Reader: reader, Metrics: prometheus.NewRegistry(), Series: nil})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -60,7 +61,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, size *budget) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	next := inOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
+	next := query.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
 		series, lost, err := s.select1(ctx, p, &nodes[i], q)
 		return nodeSeries{&nodes[i], slices.DeleteFunc(series, neverCounted), lost, err}
 	})
@@ -109,23 +110,23 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 // select1 returns what a query asks of one node, and what is missing in it.
 func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
 	if q.latest {
-		state, err := s.latest(ctx, p.Account, n)
+		state, err := s.deps.Reader.Latest(ctx, p.Account, n)
 		if err != nil || state.Window == nil {
-			return nil, state.missing, err
+			return nil, state.Missing, err
 		}
-		series, err := union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) { return state.LatestContext(ctx, m...) })
-		return series, state.missing, err
+		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) { return state.LatestContext(ctx, m...) })
+		return series, state.Missing, err
 	}
-	series, missing, err := s.timeRange(ctx, p.Account, n, q.from, q.to, q.selectors)
+	values, err := s.deps.Reader.Range(ctx, p.Account, n, q.from, q.to, q.selectors)
 	if err != nil {
 		return nil, nil, err
 	}
 	if q.step > 0 {
-		for i := range series {
-			thin(&series[i], q.to, q.step)
+		for i := range values.Series {
+			thin(&values.Series[i], q.to, q.step)
 		}
 	}
-	return series, missing, nil
+	return values.Series, values.Missing, nil
 }
 
 // PartialHeader tells how much of what is stored is missing in an answer because it cannot be read: damaged, or written by a newer program.
@@ -141,16 +142,6 @@ func (s *Server) notePartial(w http.ResponseWriter, missing ...[]string) {
 		w.Header().Set(PartialHeader, strconv.Itoa(n))
 		s.metrics.partial.Inc()
 	}
-}
-
-// also adds to a list what it lacks: two selectors may miss the same.
-func also(list, more []string) []string {
-	for _, text := range more {
-		if !slices.Contains(list, text) {
-			list = append(list, text)
-		}
-	}
-	return list
 }
 
 // thin keeps the last value of each step. Steps are counted back from to, so that the newest value stays and is a whole step's.

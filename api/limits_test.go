@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
@@ -33,9 +34,14 @@ func (f *fixture) serve(change func(*api.Config, *api.Deps)) (base string, stop 
 	}
 	c := api.DefaultConfig()
 	c.Listen, c.Clock = "127.0.0.1:0", f.clock
-	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready,
+	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, StoreReady: f.store.Ready,
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}
 	change(&c, &d)
+	if d.Reader == nil {
+		sources := f.store.Sources()
+		sources.Metrics = d.Metrics
+		d.Reader = apitest.MustReader(f.T, c, sources)
+	}
 	s, err := api.New(c, d)
 	if err != nil {
 		f.Fatal(err)

@@ -61,10 +61,11 @@ func newLookupServer(t *testing.T, lookup api.Lookup, change ...func(*api.Config
 	store := &apitest.Store{}
 	c := api.DefaultConfig()
 	c.Listen = "127.0.0.1:0"
-	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, LastSeen: store.LastSeen, StoreReady: store.Ready, Lookup: lookup, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}
+	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, StoreReady: store.Ready, Lookup: lookup, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c, &d)
 	}
+	d.Reader = apitest.MustReader(t, c, store.Sources())
 	server, err := api.New(c, d)
 	if err != nil {
 		t.Fatal(err)

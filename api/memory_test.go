@@ -28,7 +28,9 @@ func mustBudget(t *testing.T, bytes int64, near func() bool) (*fixture, *memory.
 	}
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(engines.SharedRedis(t).Addr(), api.Deps{Memory: budget, Near: near, Store: f.store, Rollups: f.store.Rollups, LastSeen: f.store.LastSeen, StoreReady: f.store.Ready})
+	sources := f.store.Sources()
+	sources.Memory = budget
+	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{Near: near, StoreReady: f.store.Ready})
 	f.fill(2, 5, time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f, budget
 }

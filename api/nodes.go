@@ -10,28 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 )
-
-// A node is up while frames come, late when some are missing, down when nothing came for a minute, or for six intervals of a slower agent.
-const (
-	stateUp   = "up"
-	stateLate = "late"
-	stateDown = "down"
-
-	lateIntervals = 3
-	downIntervals = 6
-	downMillis    = 60_000
-)
-
-func state(age, interval int64) string {
-	switch {
-	case age <= lateIntervals*interval:
-		return stateUp
-	case age <= max(downIntervals*interval, downMillis):
-		return stateLate
-	}
-	return stateDown
-}
 
 // nodeAnswer is a node in the answer of /v1/nodes.
 type nodeAnswer struct {
@@ -72,96 +52,31 @@ func formatTime(at int64) string { return time.UnixMilli(at).UTC().Format(timeFo
 
 // describe returns the nodes that a key may see, and in words why some may have been heard of later than that says.
 func (s *Server) describe(ctx context.Context, p account.Principal) (answers []nodeAnswer, missing []string, err error) {
-	nodes, err := s.nodes.get(ctx, p, s.config.NodesTTL)
+	nodes, err := s.deps.Reader.Nodes(ctx, p, s.config.NodesTTL)
 	if err != nil {
 		return nil, nil, err
 	}
-	seen, missing, err := s.lastSeen(ctx, p.Account, nodes)
+	seen, missing, err := s.deps.Reader.LastSeen(ctx, p.Account, nodes)
 	if err != nil {
 		return nil, nil, err
 	}
-	claimed := s.claimed(ctx, p.Account)
+	claimed := s.deps.Reader.Claimed(ctx, p.Account)
 	now := s.config.Clock().UnixMilli()
 	answers = make([]nodeAnswer, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		a := nodeAnswer{
 			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
-			Facts: n.Facts, IntervalMS: n.Interval, State: stateDown, Claimed: claimed[n.ID],
+			Facts: n.Facts, IntervalMS: n.Interval, State: query.StateDown, Claimed: claimed[n.ID],
 		}
 		if at := seen[n.ID]; at > 0 {
 			age := max(0, now-at)
 			seconds := float64(age) / 1000
-			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, state(age, n.Interval)
+			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age, n.Interval)
 		}
 		answers[i] = a
 	}
 	return answers, missing, nil
-}
-
-// claimed returns the nodes that several senders claim. Only the recent source knows; while it is away nobody is said to be claimed.
-func (s *Server) claimed(ctx context.Context, accountName string) map[uuid.UUID]bool {
-	if s.deps.Recent == nil {
-		return nil
-	}
-	claimed, _ := s.deps.Recent.Claimed(ctx, accountName) // the source counts its failures
-	return claimed
-}
-
-// lastSeen asks the recent source for all nodes at once, and the store at once for those of which it knows nothing fresh.
-func (s *Server) lastSeen(ctx context.Context, accountName string, nodes []Node) (seen map[uuid.UUID]int64, missing []string, err error) {
-	seen = map[uuid.UUID]int64{}
-	heard := false // by the recent source
-	now := s.config.Clock().UnixMilli()
-	if s.deps.Recent != nil && len(nodes) > 0 {
-		ids := make([]uuid.UUID, len(nodes))
-		for i := range nodes {
-			ids[i] = nodes[i].ID
-			if i == 0 || nodes[i].Cluster != nodes[i-1].Cluster { // they come by cluster
-				s.deps.Recent.Touch(accountName, nodes[i].Cluster)
-			}
-		}
-		recent, err := s.deps.Recent.LastSeen(ctx, accountName, ids)
-		if err != nil {
-			s.fall(err)
-		} else {
-			seen, heard = recent, true
-			s.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
-		}
-	}
-	var stale []uuid.UUID // that the store is to be asked of
-	late := false
-	for i := range nodes {
-		n := &nodes[i]
-		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
-			if !late || nodes[i-1].Cluster != n.Cluster { // they come by cluster
-				missing = also(missing, s.onTheWay(ctx, accountName, n, now))
-			}
-			late = true
-			if at, held := s.silences.get(silentKey{accountName, n.ID}, n.Interval, now, s.config.NodesTTL, heard); held {
-				if at > 0 {
-					seen[n.ID] = max(seen[n.ID], at)
-				}
-				continue
-			}
-			stale = append(stale, n.ID)
-		}
-	}
-	if len(stale) == 0 {
-		return seen, missing, nil
-	}
-	s.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
-	stored, err := s.askStore(ctx, accountName, stale, now)
-	for _, id := range stale {
-		at, found := stored[id]
-		if _, known := seen[id]; err != nil && !found && !known {
-			return nil, nil, err
-		}
-		if found {
-			seen[id] = max(seen[id], at)
-		}
-	}
-	return seen, missing, nil // what is old is said to be
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {
@@ -213,9 +128,9 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 		c.Datacenters[len(c.Datacenters)-1].Nodes++
 		c.Nodes++
 		switch n.State {
-		case stateUp:
+		case query.StateUp:
 			c.Up++
-		case stateLate:
+		case query.StateLate:
 			c.Late++
 		default:
 			c.Down++

@@ -8,19 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in ms, sorted by labels, and in words
-// what is stored of them and cannot be read.
-type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) (series []rollup.Series, missing []string, err error)
 
 // The JSON of a rollup's value (rollup=5m, 1h or 1d, or a step of 5 minutes or more over more than 6 hours), with numbers as those of values.go. time is the period's begin; samples is how many
 // values it sums up.
@@ -45,7 +39,7 @@ const noRollup = "raw"
 // that fits into it.
 func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	if !values.Has("rollup") {
-		if s.deps.Rollups != nil && q.to-q.from > rollupRange {
+		if s.deps.Reader.HasRollups() && q.to-q.from > rollupRange {
 			for _, l := range rollup.Levels {
 				if q.step >= l.Millis {
 					q.rollup = l
@@ -70,7 +64,7 @@ func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	switch {
 	case i < 0:
 		return bad("bad_rollup", "rollup", "unknown rollup %q: there are %s", text, strings.Join(names, ", "))
-	case s.deps.Rollups == nil:
+	case !s.deps.Reader.HasRollups():
 		return bad("bad_rollup", "rollup", "this server has no rollups")
 	case q.latest:
 		return bad("bad_rollup", "rollup", "rollup is for a time range: add period=, or from= and to=")
@@ -98,7 +92,12 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
 	w.Header().Set(RollupHeader, q.rollup.Name)
 	err := s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
-		list, lost, err := s.selectRollups(ctx, p, n, q)
+		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to, q.selectors)
+		if q.step > 0 {
+			for i := range list {
+				list[i].Widen(q.step)
+			}
+		}
 		return element{
 			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost, err: err,
 			append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
@@ -108,42 +107,6 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 		w.Header().Del(RollupHeader)
 	}
 	return err
-}
-
-// selectRollups returns the rollups that a query asks of one node, and what is missing in them.
-func (s *Server) selectRollups(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) (all []rollup.Series, missing []string, err error) {
-	found := map[uint64][]int{} // where in all, by the labels' hash
-	for _, m := range q.selectors {
-		list, lost, err := s.deps.Rollups(ctx, p.Account, n.ID, q.rollup, q.from, q.to, m...)
-		if err != nil {
-			s.metrics.failures.Inc()
-			return nil, nil, err
-		}
-		missing = also(missing, lost)
-		for _, series := range list {
-			hash := series.Labels.Hash()
-			if known(all, found[hash], &series) { // two selectors may select one
-				continue
-			}
-			if q.step > 0 {
-				series.Widen(q.step)
-			}
-			found[hash] = append(found[hash], len(all))
-			all = append(all, series)
-		}
-	}
-	s.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	return all, also(missing, s.onTheWay(ctx, p.Account, n, q.to)), nil
-}
-
-// known reports whether a series is in the list, where it can be at those places only.
-func known(list []rollup.Series, places []int, s *rollup.Series) bool {
-	for _, i := range places {
-		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Same(s.Metric) {
-			return true
-		}
-	}
-	return false
 }
 
 // appendRollup appends one element of a payload.

@@ -196,7 +196,7 @@ func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.P
 			continue
 		}
 		last = block.Cluster
-		missing += len(s.onTheWay(r.Context(), p.Account, &Node{Cluster: last}, s.config.Clock().UnixMilli()))
+		missing += len(s.deps.Reader.OnTheWay(r.Context(), p.Account, last, s.config.Clock().UnixMilli()))
 	}
 	if missing > 0 {
 		w.Header().Set(PartialHeader, strconv.Itoa(missing))

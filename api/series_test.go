@@ -69,13 +69,14 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	}
 	f.writer = store.NewWriter(f.db)
 	f.restart(f.source())
-	f.start(engines.SharedRedis(t).Addr(), api.Deps{
-		Store: realStore{f.db}, LastSeen: f.db.LastSeen, StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
-		Rollups: func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
-			list, report, err := f.db.ReadRollup(ctx, account, node, level, from, to, matchers...)
-			return list, report.Missing(), err
-		},
-		Lookup: lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
+	sources := realStore{f.db}.sources()
+	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+		list, report, err := f.db.ReadRollup(ctx, account, node, level, from, to, matchers...)
+		return list, report.Missing(), err
+	}
+	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{
+		StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
+		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f
 }

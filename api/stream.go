@@ -4,12 +4,13 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/query"
 )
-
-// ahead is how many nodes of an answer are read while the one before them is written: what an answer takes of memory, however many nodes it has.
-const ahead = 8
 
 // element is one node of a streamed answer.
 type element struct {
@@ -44,8 +45,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 			unknown = append(unknown, i)
 		}
 	}
-	next := inOrder(ctx, len(unknown), func(ctx context.Context, i int) element {
-		within, end := s.part(ctx)
+	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) element {
+		within, end := s.deps.Reader.Part(ctx)
 		e := read(within, &nodes[unknown[i]])
 		e.end = end
 		return e
@@ -122,26 +123,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 	return nil
 }
 
-// inOrder begins to load the first of n things, and returns a function that is to be asked for each in turn and begins the next ones meanwhile.
-func inOrder[T any](ctx context.Context, n int, load func(ctx context.Context, i int) T) func(i int) T {
-	slots := make([]chan T, n)
-	begin := func(i int) {
-		if i < n {
-			slots[i] = make(chan T, 1)
-			go func() { slots[i] <- load(ctx, i) }()
-		}
-	}
-	for i := range min(ahead, n) {
-		begin(i)
-	}
-	return func(i int) T {
-		v := <-slots[i]
-		slots[i] = nil
-		begin(i + ahead)
-		return v
-	}
-}
-
 // where returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which may be in several clusters.
 func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 	for _, of := range []struct {
@@ -155,7 +136,7 @@ func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 		if name == "" {
 			continue
 		}
-		all, err := s.nodes.get(r.Context(), p, s.config.NodesTTL)
+		all, err := s.deps.Reader.Nodes(r.Context(), p, s.config.NodesTTL)
 		if err != nil {
 			return nil, err
 		}
@@ -171,4 +152,28 @@ func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 		return found, nil
 	}
 	return s.find(r, p)
+}
+
+// refreshAtMost is how often an id that is not in the list may make it be read again: a new node is found at once, guessing ids costs little.
+const refreshAtMost = time.Second
+
+// find returns the nodes that a request's path means: today the one with the id, later those of a cluster or a datacenter.
+func (s *Server) find(r *http.Request, p account.Principal) ([]Node, error) {
+	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id", Message: "this key sees no node with that id: GET /v1/nodes lists them"}
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil {
+		return nil, unknown
+	}
+	for _, age := range []time.Duration{s.config.NodesTTL, min(s.config.NodesTTL, refreshAtMost)} {
+		nodes, err := s.deps.Reader.Nodes(r.Context(), p, age)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			if n.ID == id {
+				return []Node{n}, nil
+			}
+		}
+	}
+	return nil, unknown
 }

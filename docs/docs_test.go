@@ -36,7 +36,8 @@ var mayImport = map[string][]string{
 	"recent":   {"frame", "window"},
 	"doctor":   {"frame"},
 	"series":   {"frame", "window"},
-	"api":      {"frame", "window", "rollup", "series", "account", "front", "selector", "memory"},
+	"query":    {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
+	"api":      {"frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -89,7 +90,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

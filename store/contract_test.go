@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -44,6 +45,33 @@ func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Sampl
 		t.Fatalf("report %+v", report)
 	}
 	return report
+}
+
+// checkInstants compares the report's instants with those of sent that are from from to to.
+func checkInstants(t *testing.T, report ReadReport, sent []int64, from, to int64) {
+	t.Helper()
+	want := slices.DeleteFunc(slices.Clone(sent), func(at int64) bool { return at < from || at > to })
+	if !slices.Equal(report.Instants, want) {
+		t.Fatalf("%d instants from %d to %d, not %d:\n%v\n%v", len(report.Instants), from, to, len(want), report.Instants, want)
+	}
+}
+
+// readableAt returns when those of the frames were sent that can be read with the others.
+func readableAt(t *testing.T, frames [][]byte) (instants []int64) {
+	t.Helper()
+	groups := map[int64][][]byte{}
+	for _, b := range frames {
+		start := header(t, b).Window()
+		groups[start] = append(groups[start], b)
+	}
+	for _, group := range groups {
+		w, _, err := window.Build(window.Node{}, group)
+		if err == nil {
+			instants = append(instants, w.Times...)
+		}
+	}
+	slices.Sort(instants)
+	return instants
 }
 
 // stream is a consumer of two partitions that is killed now and then.
@@ -157,6 +185,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 		s.writer = NewWriter(s.store)
 		var nodes []*windowtest.Node
 		var wants []windowtest.Samples
+		var sent [][]int64 // when, by node
 		var newest []windowtest.Sent
 		bad := 0
 		for p := range 3 {
@@ -164,13 +193,14 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			n.Cluster = []string{"c1", "c2", "c3"}[p]
 			n.Compression = frame.Compression(pick(3))
 			nodes = append(nodes, n)
-			want := windowtest.Samples{}
+			want, when := windowtest.Samples{}, []int64(nil)
 			list := &s.records[p%2]
 			var last windowtest.Sent
 			at := base + int64(pick(5000))
 			for at < base+3*frame.WindowMillis-frame.WindowMillis/4 {
 				last = n.Step(at, pick(12) == 0)
 				want.Add(last.Samples)
+				when = append(when, at)
 				for range 1 + pick(6)/5 {
 					*list = append(*list, Record{Account: "acme", Value: last.Bytes})
 				}
@@ -179,7 +209,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 					at += 60_000
 				}
 			}
-			wants, newest = append(wants, want), append(newest, last)
+			wants, sent, newest = append(wants, want), append(sent, when), append(newest, last)
 		}
 		for p := range s.records {
 			list := s.records[p]
@@ -226,6 +256,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if report = checkRead(t, s.store, n, wants[i]); report.Raw != 2 || report.Fresh != 1 {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
+			checkInstants(t, report, sent[i], 0, math.MaxInt64)
 			frames, _, err := s.store.LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
@@ -256,13 +287,21 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if closed.Fresh != 0 {
 				t.Fatalf("closed windows answered from fresh: %+v", closed)
 			}
+			checkInstants(t, closed, sent[i], 0, math.MaxInt64)
 			// A part of time, and one metric.
 			m := labels.MustNewMatcher(labels.MatchEqual, "__name__", "table_1")
 			from, to := base+int64(pick(900_000)), base+int64(pick(900_000))
 			if from > to {
 				from, to = to, from
 			}
-			got, _ := read(t, s.store, n.ID, from, to, m)
+			got, part := read(t, s.store, n.ID, from, to, m)
+			checkInstants(t, part, sent[i], from, to)
+			none := labels.MustNewMatcher(labels.MatchEqual, "__name__", "there_is_none")
+			if got, report := read(t, s.store, n.ID, from, to, none); len(got) > 0 {
+				t.Fatalf("%d series that there are not", len(got))
+			} else {
+				checkInstants(t, report, sent[i], from, to)
+			}
 			all, _, err := s.store.Read(t.Context(), "acme", n.ID, 0, 1<<50)
 			if err != nil {
 				t.Fatal(err)

@@ -36,6 +36,9 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 			t.Errorf("%s: report %+v", what, report)
 		}
 		t.Log(what, report.Damage)
+		if len(report.Instants) != len(sent) { // what is damaged was sent all the same
+			t.Errorf("%s: %d instants of %d frames", what, len(report.Instants), len(sent))
+		}
 		for series, values := range want {
 			if len(got[series]) != len(values) && !slices.Contains([]string{metric}, nameOf(series)) {
 				t.Errorf("%s: %s is not whole", what, series)

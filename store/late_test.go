@@ -125,6 +125,7 @@ func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) R
 	if d := windowtest.Diff(got, want); d != "" || report.Partial() {
 		t.Fatalf("%+v\n%s", report, d)
 	}
+	checkInstants(t, report, readableAt(t, frames), 0, math.MaxInt64)
 	return report
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -22,7 +24,10 @@ type ReadReport struct {
 	Raw, Fresh int     // windows answered from each layer
 	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damaged    int     // their number
-	Lost       int     // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
+	// Instants are when the node sent the frames that the windows were made of, from from to to, in ms,
+	// ascending, each once, whatever matched: a series without a value at one of them was not there.
+	Instants []int64
+	Lost     int // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
 }
 
 // Partial reports whether something that is stored is missing in the answer.
@@ -51,7 +56,7 @@ func (r *ReadReport) damage(errs ...error) {
 const readsInFlight = 8
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels, each
-// instant once. Windows that are closed come from raw, others from fresh if they lie within its TTL, and those with late frames from both. What cannot be decoded is left
+// instant once, and in the report all instants, matched or not. Windows that are closed come from raw, others from fresh if they lie within its TTL, and those with late frames from both. What cannot be decoded is left
 // out and reported; the error is Cassandra's.
 func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
 	ctx = dashboard(ctx, account)
@@ -62,7 +67,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, report: &report}
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
 	spans, err := s.spans(ctx, frame.WindowOf(from), frame.WindowOf(to))
 	if err != nil {
 		return nil, report, err
@@ -105,6 +110,9 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
+	if err := r.joinTimes(); err != nil {
+		return nil, report, fmt.Errorf("store: read: %w", err)
+	}
 	var parts [][]window.Series
 	for _, w := range windowsIn(from, to) {
 		if p := r.parts[w]; p != nil {
@@ -130,19 +138,41 @@ type reader struct {
 	closed map[int64]bool            // windows that have a meta row
 	held   map[int64]Kept            // closed ones with late frames, until those have been looked at
 	parts  map[int64][]window.Series // by window
+	times  map[int64][]int64         // by window: those of its frames, also outside of the range
 	report *ReadReport
 	failed error // why something that matches is not in parts: the context has ended, or its lease gives no more
 }
 
-// matching returns what matches of a window, or too little and says why in failed.
+// matching returns what matches of a window, or too little and says why in failed; and notes the
+// window's instants.
 func (r *reader) matching(w *window.Window) []window.Series {
 	list, err := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
-	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = cmp.Or(r.failed, err)
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times[w.Start] = w.Times
+	r.failed = cmp.Or(r.failed, err)
 	return list
+}
+
+// joinTimes fills in the report's instants. They take 8 bytes each of the context's lease.
+func (r *reader) joinTimes() error {
+	n := 0
+	for _, times := range r.times {
+		n += len(times)
+	}
+	if err := memory.Of(r.ctx).Take(8 * int64(n)); err != nil {
+		return err
+	}
+	instants := make([]int64, 0, n)
+	for _, w := range slices.Sorted(maps.Keys(r.times)) { // a window's instants are in order, and its own
+		for _, at := range r.times[w] {
+			if at >= r.from && at <= r.to {
+				instants = append(instants, at)
+			}
+		}
+	}
+	r.report.Instants = instants
+	return nil
 }
 
 func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, damage []error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -61,6 +63,21 @@ func (s *Store) Put(account string, b []byte) {
 	}
 	s.frames[k][h.At] = b
 	delete(s.built, k)
+}
+
+// Sources are the store alone.
+func (s *Store) Sources() query.Sources {
+	return query.Sources{Store: s, Rollups: s.Rollups, LastSeen: s.LastSeen}
+}
+
+// MustReader returns a reader with an API's configuration.
+func MustReader(tb testing.TB, c api.Config, s query.Sources) *query.Reader {
+	tb.Helper()
+	r, err := query.NewReader(c.Reader(), s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
 }
 
 // SetDown lets every call fail, or no longer.
@@ -115,14 +132,14 @@ func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
 	return all, nil
 }
 
-// Nodes implements api.Store.
-func (s *Store) Nodes(_ context.Context, account string) ([]api.Node, error) {
+// Nodes implements query.Store.
+func (s *Store) Nodes(_ context.Context, account string) ([]query.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
 		return nil, ErrDown
 	}
-	var nodes []api.Node
+	var nodes []query.Node
 	for k := range s.frames {
 		if k.account != account {
 			continue
@@ -136,7 +153,7 @@ func (s *Store) Nodes(_ context.Context, account string) ([]api.Node, error) {
 	return nodes, nil
 }
 
-// LatestFrames implements api.Store.
+// LatestFrames implements query.Store.
 func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
 	if s.Hold != nil {
 		<-s.Hold
@@ -163,7 +180,7 @@ func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) 
 	return [][]byte{frames[h.KeyAt()], frames[newest]}, seen, nil
 }
 
-// LastSeen is api.Deps.LastSeen.
+// LastSeen is query.Sources.LastSeen.
 func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,27 +196,33 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 	return newest, nil
 }
 
-// Read implements api.Store.
-func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+// Read implements query.Store.
+func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
 	windows, err := s.windows(nodeKey{account, node})
 	if err != nil {
-		return nil, nil, err
+		return query.Values{}, err
 	}
+	var instants []int64
 	var parts [][]window.Series
 	for _, w := range windows {
 		part, err := w.SelectContext(ctx, from, to, matchers...)
 		if err != nil {
-			return nil, nil, err
+			return query.Values{}, err
 		}
 		parts = append(parts, part)
+		for _, at := range w.Times {
+			if at >= from && at <= to {
+				instants = append(instants, at)
+			}
+		}
 	}
-	return window.Join(parts...), nil, nil
+	return query.Values{Series: window.Join(parts...), Instants: instants}, nil
 }
 
-// Rollups is api.Deps.Rollups: what the frames give.
+// Rollups is query.Sources.Rollups: what the frames give.
 func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

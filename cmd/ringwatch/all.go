@@ -23,7 +23,8 @@ import (
 //
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
 //	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
-//	reader ──GET──► api.Server ──► recent.Reader ──(miss, or Redis away)──► store.Store
+//	reader ──GET──► api.Server ──► query.Reader ──► recent.Reader
+//	                                             └─(miss, Redis away, or older)──► store.Store
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //

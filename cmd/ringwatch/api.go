@@ -11,11 +11,11 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/window"
 )
 
 type apiCmd struct{ roleFlags }
@@ -36,7 +36,7 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
+// apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	held, parts, err := p.throttled()
 	if err != nil {
@@ -55,54 +55,62 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	parts = append(parts, more...)
-	reader, err := p.openReader()
+	redis, err := p.openReader()
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := limit.New(p.Limits, reader.Do, p.metrics)
+	limiter, err := limit.New(p.Limits, redis.Do, p.metrics)
 	if err != nil {
-		reader.Close()
+		redis.Close()
 		return nil, err
 	}
 	p.API.Clock = clock
+	reader, err := query.NewReader(p.API.Reader(), query.Sources{
+		Store:    apiStore{db},
+		Rollups:  apiStore{db}.ReadRollup,
+		LastSeen: apiStore{db}.LastSeen,
+		Behind:   behind(db),
+		Recent:   redis,
+		Miss:     recent.ErrMiss,
+		Memory:   p.budget,
+		Metrics:  p.metrics,
+	})
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
 	server, err := api.New(p.API, api.Deps{
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
-		Store:       apiStore{db},
-		Rollups:     apiStore{db}.ReadRollup,
-		LastSeen:    apiStore{db}.LastSeen,
+		Reader:      reader,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
-		Behind:      behind(db),
 		Warning:     db.Warning,
 		Lookup:      lookup,
 		Work:        apiWork(held),
-		Recent:      reader,
-		Miss:        recent.ErrMiss,
-		RecentReady: reader.Ping,
-		Memory:      p.budget,
+		RecentReady: redis.Ping,
 		Near:        p.limit.Near,
 		Metrics:     p.metrics,
 		Log:         p.log,
 	})
 	if err != nil {
-		reader.Close()
+		redis.Close()
 		return nil, err
 	}
 	p.log.Info("api listens", "address", server.Addr())
 	return append(parts, loader.Run, func(ctx context.Context) error {
-		defer reader.Close()
+		defer redis.Close()
 		return server.Run(ctx)
 	}), nil
 }
 
-// apiStore is store.Store in the words of api.
+// apiStore is store.Store in the words of query.
 type apiStore struct{ *store.Store }
 
-func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, []string, error) {
+func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
 	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return series, report.Missing(), apiError(err)
+	return query.Values{Series: series, Instants: report.Instants, Missing: report.Missing()}, apiError(err)
 }
 
 // LatestFrames and LastSeen are store.Store's.
@@ -132,13 +140,13 @@ func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID
 }
 
 // Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
-func (s apiStore) Nodes(ctx context.Context, account string) ([]api.Node, error) {
+func (s apiStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
 	known, err := s.Store.Nodes(ctx, account)
 	newest := map[uuid.UUID]int64{}
 	for i := range known {
 		newest[known[i].ID] = max(newest[known[i].ID], known[i].LastKey)
 	}
-	var nodes []api.Node
+	var nodes []query.Node
 	for i := range known {
 		if known[i].LastKey == newest[known[i].ID] {
 			nodes = append(nodes, known[i].Node)

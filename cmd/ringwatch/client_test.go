@@ -65,9 +65,10 @@ func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Confi
 	for _, f := range change {
 		f(&c)
 	}
+	sources := store.Sources()
+	sources.Behind = func(context.Context, string, string) (int64, bool) { return behindSince.Load(), behindSince.Load() > 0 }
 	server, err := api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, Rollups: store.Rollups, LastSeen: store.LastSeen, StoreReady: store.Ready,
-		Behind: func(context.Context, string, string) (int64, bool) { return behindSince.Load(), behindSince.Load() > 0 },
+		Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, sources), StoreReady: store.Ready,
 		Lookup: apitest.Tables{"acme": {"shop.items": {
 			`"17"`: `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`, `"18"`: `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`, `["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
 		}}}.Read,

@@ -78,7 +78,7 @@ func newTables(t *testing.T, name string, schema []string, c lookup.Config) *loo
 	store := &apitest.Store{}
 	ac := api.DefaultConfig()
 	ac.Listen = "127.0.0.1:0"
-	server, err := api.New(ac, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, LastSeen: store.LastSeen, StoreReady: store.Ready, Lookup: apiLookup(l), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	server, err := api.New(ac, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, ac, store.Sources()), StoreReady: store.Ready, Lookup: apiLookup(l), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,17 +117,20 @@ func (p *process) listeners(t *testing.T) map[string]string {
 	p.Ingest.Listen = "127.0.0.1:0"
 	p.Metrics.Listen, p.Store.Listen = address(), address()
 	store.NewMetrics(p.metrics)
-	reader, err := p.openReader()
+	redis, err := p.openReader()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(reader.Close)
-	limiter, err := limit.New(p.Limits, reader.Do, p.metrics)
+	t.Cleanup(redis.Close)
+	limiter, err := limit.New(p.Limits, redis.Do, p.metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := &apitest.Store{}
-	server, err := api.New(p.API, api.Deps{Admit: p.door.Admit, Limit: limiter.Take, Store: db, LastSeen: db.LastSeen,
+	sources := db.Sources()
+	sources.Metrics = p.metrics
+	reader := apitest.MustReader(t, p.API, sources)
+	server, err := api.New(p.API, api.Deps{Admit: p.door.Admit, Limit: limiter.Take, Reader: reader,
 		StoreReady: db.Ready, Work: apiWork(p.throttle), Metrics: p.metrics, Log: p.log})
 	if err != nil {
 		t.Fatal(err)

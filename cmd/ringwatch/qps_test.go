@@ -84,7 +84,7 @@ func TestQPS(t *testing.T) {
 	c := api.DefaultConfig()
 	c.Listen, c.Operators = "127.0.0.1:0", []string{"ops"}
 	server, err := api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit, Store: store, LastSeen: store.LastSeen, StoreReady: store.Ready, Work: apiWork(serving.throttle), Metrics: serving.metrics, Log: slog.New(slog.DiscardHandler),
+		Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready, Work: apiWork(serving.throttle), Metrics: serving.metrics, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,16 +1,16 @@
-package api
+package query
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/window"
 )
 
 // flights are the readings under way, by what they read.
@@ -63,27 +63,31 @@ func (fs *flights) leave(f *flight) {
 	}
 }
 
-// once lets requests that want the same thing at the same time share one reading of it, which does
-// not end with the request that began it, but after RequestTimeout. What read returns is shared, so
-// nobody changes it. It takes its memory from the context's lease; with that the account waits for
-// its share, and for more of it if read finds that it needs more. ctx is within a scope, which uses
-// the result until it ends.
-func once[T any](ctx context.Context, s *Server, accountName, key string, read func(context.Context) (T, error)) (T, error) {
-	f := s.flights.join(key, func(f *flight) {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.RequestTimeout)
+// Once lets requests that want the same thing at the same time share one reading of it, which does
+// not end with the request that began it, but after ReaderConfig.Timeout. key says what is read,
+// and of which account; Latest, Range, LastSeen and Unchanged have keys that begin with latest/,
+// range/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its memory
+// from the context's lease; with that the account waits for its share, and for more of it if read
+// finds that it needs more. ctx is within a Scope, which uses the result until it ends.
+func Once[T any](
+	ctx context.Context, r *Reader, accountName, key string,
+	read func(context.Context) (T, error),
+) (T, error) {
+	f := r.flights.join(key, func(f *flight) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.Timeout)
 		defer cancel()
-		s.metrics.flights.Inc()
+		r.metrics.flights.Inc()
 		for estimate := int64(leastRead); ; {
-			lease, err := s.deps.Memory.Acquire(bounded, accountName, estimate)
+			lease, err := r.sources.Memory.Acquire(bounded, accountName, estimate)
 			if err != nil {
 				f.err = err
 				return
 			}
-			within, end := s.scope(bounded, accountName)
+			within, end := r.Scope(bounded, accountName)
 			f.value, f.err = read(memory.With(within, lease))
 			end()
-			if errors.Is(f.err, memory.ErrBusy) && bounded.Err() == nil && estimate < s.deps.Memory.Share() {
-				estimate = min(max(2*lease.Taken(), 2*estimate), s.deps.Memory.Share())
+			if errors.Is(f.err, memory.ErrBusy) && bounded.Err() == nil && estimate < r.sources.Memory.Share() {
+				estimate = min(max(2*lease.Taken(), 2*estimate), r.sources.Memory.Share())
 				lease.Release()
 				continue
 			}
@@ -91,7 +95,7 @@ func once[T any](ctx context.Context, s *Server, accountName, key string, read f
 			return
 		}
 	})
-	use(ctx, func() { s.flights.leave(f) })
+	use(ctx, func() { r.flights.leave(f) })
 	var none T
 	select {
 	case <-ctx.Done():
@@ -118,22 +122,22 @@ type scope struct {
 
 type scopeKey struct{}
 
-// scope returns a context whose work takes its memory from a new lease of the account, and a
+// Scope returns a context whose work takes its memory from a new lease of the account, and a
 // function that ends the scope and gives the memory back. It waits for nothing: what is large is
-// read by once.
-func (s *Server) scope(ctx context.Context, accountName string) (context.Context, func()) {
-	lease := s.deps.Memory.Open(accountName)
+// read by Once.
+func (r *Reader) Scope(ctx context.Context, accountName string) (context.Context, func()) {
+	lease := r.sources.Memory.Open(accountName)
 	sc := &scope{account: accountName, after: []func(){lease.Release}}
 	return context.WithValue(memory.With(ctx, lease), scopeKey{}, sc), sc.end
 }
 
-// part is scope for a part of the context's scope. It ends with that at the latest.
-func (s *Server) part(ctx context.Context) (context.Context, func()) {
+// Part is Scope for a part of the context's scope. It ends with that at the latest.
+func (r *Reader) Part(ctx context.Context) (context.Context, func()) {
 	of, _ := ctx.Value(scopeKey{}).(*scope)
 	if of == nil {
 		return ctx, func() {}
 	}
-	within, end := s.scope(ctx, of.account)
+	within, end := r.Scope(ctx, of.account)
 	use(ctx, end)
 	return within, end
 }
@@ -165,30 +169,29 @@ func use(ctx context.Context, f func()) {
 	f()
 }
 
-// latest returns a node's newest state; its Window is nil without an error if there is none.
-func (s *Server) latest(ctx context.Context, accountName string, n *Node) (newestState, error) {
-	return once(ctx, s, accountName, "latest/"+accountName+"/"+n.ID.String(), func(ctx context.Context) (newestState, error) {
-		return s.readLatest(ctx, accountName, n)
+// Latest returns a node's newest state; its Window is nil without an error if none is known. It is
+// shared.
+func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, error) {
+	return Once(ctx, r, account, "latest/"+account+"/"+n.ID.String(), func(ctx context.Context) (State, error) {
+		return r.readLatest(ctx, account, n)
 	})
 }
 
-// ranged is a time range of a node, and what is missing in it.
-type ranged struct {
-	series  []window.Series
-	missing []string
-}
-
-// timeRange returns a node's values from from to to. The list is the caller's, what it points to is
-// shared.
-func (s *Server) timeRange(ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, []string, error) {
+// Range returns a node's values from from to to, both inclusive and in ms, of what any of the
+// selectors selects; no selectors select everything. A range that the recent source surely has
+// whole is its, the older part of another is the store's. The list of series is the caller's, what
+// it points to is shared, and so are the other lists.
+func (r *Reader) Range(
+	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, error) {
 	var key strings.Builder
-	fmt.Fprintf(&key, "range/%s/%s/%d/%d", accountName, n.ID, from, to)
+	fmt.Fprintf(&key, "range/%s/%s/%d/%d", account, n.ID, from, to)
 	for _, matchers := range selectors {
 		fmt.Fprintf(&key, "/%q", matchers)
 	}
-	r, err := once(ctx, s, accountName, key.String(), func(ctx context.Context) (ranged, error) {
-		series, missing, err := s.readRange(ctx, accountName, n, from, to, selectors)
-		return ranged{series, missing}, err
+	v, err := Once(ctx, r, account, key.String(), func(ctx context.Context) (Values, error) {
+		return r.readRange(ctx, account, n, from, to, selectors)
 	})
-	return append([]window.Series(nil), r.series...), r.missing, err
+	v.Series = slices.Clone(v.Series)
+	return v, err
 }

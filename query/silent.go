@@ -1,9 +1,8 @@
-package api
+package query
 
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"sync"
 	"time"
 
@@ -32,8 +31,8 @@ type silence struct {
 }
 
 const (
-	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence, but
-	// not longer.
+	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence,
+	// but not longer.
 	longestSilence = time.Minute
 	// maxSilences bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
 	maxSilences = 200_000
@@ -45,7 +44,7 @@ func (l *silences) get(k silentKey, interval, now int64, ttl time.Duration, rece
 	l.mu.Lock()
 	s, found := l.of[k]
 	l.mu.Unlock()
-	if !found || state(now-s.at, interval) != stateDown {
+	if !found || StateOf(now-s.at, interval) != StateDown {
 		return 0, false
 	}
 	hold := ttl.Milliseconds()
@@ -76,15 +75,14 @@ type storedSeen struct {
 
 // askStore asks the store when nodes were last heard of. Requests that want to know the same at the
 // same time share the answer, which nobody changes.
-func (s *Server) askStore(ctx context.Context, account string, nodes []uuid.UUID, now int64) (map[uuid.UUID]int64, error) {
-	h := fnv.New128a()
-	for _, id := range nodes {
-		_, _ = h.Write(id[:])
-	}
-	stored, err := once(ctx, s, account, fmt.Sprintf("seen/%s/%x", account, h.Sum(nil)), func(ctx context.Context) (storedSeen, error) {
-		seen, err := s.deps.LastSeen(ctx, account, nodes)
+func (r *Reader) askStore(
+	ctx context.Context, account string, nodes []uuid.UUID, now int64,
+) (map[uuid.UUID]int64, error) {
+	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
+	stored, err := Once(ctx, r, account, key, func(ctx context.Context) (storedSeen, error) {
+		seen, err := r.sources.LastSeen(ctx, account, nodes)
 		if err == nil {
-			s.silences.put(account, nodes, seen, now)
+			r.silences.put(account, nodes, seen, now)
 		}
 		return storedSeen{seen, err}, nil
 	})

@@ -1,0 +1,69 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// silentNodes are nodes that were heard of an hour ago, each in a cluster of its own.
+type silentNodes struct {
+	query.Store
+	nodes []query.Node
+	at    int64
+}
+
+func (s *silentNodes) Nodes(context.Context, string) ([]query.Node, error) {
+	return append([]query.Node(nil), s.nodes...), nil
+}
+
+func (s *silentNodes) lastSeen(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
+	seen := map[uuid.UUID]int64{}
+	for i := range s.nodes {
+		seen[s.nodes[i].ID] = s.at
+	}
+	return seen, nil
+}
+
+// TestSilentNodesAreListed: all that lists nodes has those that are down, with what they said of
+// themselves, whatever characters that has.
+func TestSilentNodesAreListed(t *testing.T) {
+	f := newAlone(t, 1)
+	store := &silentNodes{at: f.now.Load() - time.Hour.Milliseconds()}
+	for i := range 3 {
+		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: string(rune('a' + i)), Interval: 5000}
+		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"}, {Name: "a \"name\"", Value: "<ü>"}}
+		store.nodes = append(store.nodes, n)
+	}
+	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
+		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+	})
+	for _, path := range []string{"/v1/nodes", "/v1/clusters", "/v1/discovery", "/v1/discovery?by=cluster"} {
+		var list []struct {
+			State    string
+			Down     int
+			LastSeen time.Time `json:"last_seen"`
+			Facts    map[string]string
+		}
+		r, _ := f.fetch(base + path)
+		if err := json.Unmarshal(r.body, &list); err != nil || r.status != http.StatusOK || len(list) != 3 {
+			t.Errorf("%s: %d %d %v", path, r.status, len(list), err)
+			continue
+		}
+		if n := list[1]; path == "/v1/nodes" && (n.State != "down" || n.LastSeen.UnixMilli() != store.at || n.Facts[`a "name"`] != "<ü>" || len(n.Facts) != 2) {
+			t.Errorf("a node is %+v", n)
+		}
+		if path == "/v1/clusters" && list[1].Down != 1 {
+			t.Errorf("a cluster is %+v", list[1])
+		}
+	}
+}

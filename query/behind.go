@@ -1,0 +1,39 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// settleMillis is how much older than the moment at which they were acknowledged frames are
+// expected to be at most, in ms: an agent's backlog is. A range that ends earlier lacks nothing
+// that is on its way.
+const settleMillis = 20 * 60_000
+
+// OnTheWay says in words that frames of a cluster are on their way to the store which may belong to
+// a range that ends at to (ms); nothing if none are known to be.
+func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64) []string {
+	if r.sources.Behind == nil {
+		return nil
+	}
+	since, behind := r.sources.Behind(ctx, account, cluster)
+	if !behind || to < since-settleMillis {
+		return nil
+	}
+	return []string{"frames that were accepted since " + inWords(since) +
+		" may still be on their way to the store: ask again later"}
+}
+
+// inWords is an instant as the API writes it: RFC 3339 with milliseconds, in UTC.
+func inWords(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Also adds to a list of what is missing what it lacks of more: two readings may miss the same.
+func Also(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}

@@ -1,0 +1,250 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// staleSlack is how much later than two intervals a newest frame may be before the store is asked
+// for a newer one, in ms.
+const staleSlack = 2_000
+
+// edgeSlack is how much older than RecentSpan a range may begin and still be asked of the recent
+// source whole, in ms: a request for just that span is read a moment after it came. The source says
+// itself whether it has all.
+const edgeSlack = 10_000
+
+// fall counts why the recent source was asked in vain.
+func (r *Reader) fall(err error) {
+	reason := fallAway
+	if r.sources.Miss != nil && errors.Is(err, r.sources.Miss) {
+		reason = fallMiss
+	}
+	r.metrics.fallbacks.WithLabelValues(reason).Inc()
+}
+
+// State is a node's newest state; of nothing, if none is known.
+type State struct {
+	*window.Window          // of one instant, of which all could be read; nil: none is known
+	Seen           int64    // when the node was heard of by it, in ms: not after its frame arrived
+	Recent         bool     // the recent source held all of it
+	Missing        []string // why there may be a newer one, in words
+}
+
+// readLatest asks the recent source for a node's newest state, and the store if that has none or an
+// old one.
+func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (State, error) {
+	var recent *window.Window
+	var seen int64
+	if r.sources.Recent != nil {
+		r.sources.Recent.Touch(accountName, n.Cluster)
+		frames, at, err := r.sources.Recent.Latest(ctx, accountName, n.ID)
+		seen = at
+		if err != nil {
+			r.fall(err)
+		} else if recent, err = newest(ctx, accountName, n, frames); memory.Refused(err) {
+			return State{}, err
+		} else if err != nil {
+			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+		} else if fresh(r.config.Clock().UnixMilli(), seen, recent.Node.Interval) {
+			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+			return State{Window: recent, Seen: seen, Recent: true}, nil
+		} else {
+			r.metrics.fallbacks.WithLabelValues(fallStale).Inc()
+		}
+	}
+	frames, storedSeen, err := r.sources.Store.LatestFrames(ctx, accountName, n.ID)
+	if err != nil {
+		if recent != nil {
+			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now", inWords(seen))
+			return State{Window: recent, Seen: seen, Missing: []string{missing}}, nil
+		}
+		r.metrics.failures.Inc()
+		return State{}, err
+	}
+	missing := r.OnTheWay(ctx, accountName, n.Cluster, r.config.Clock().UnixMilli())
+	if len(frames) == 0 {
+		return State{recent, seen, len(missing) == 0, missing}, nil
+	}
+	stored, err := newest(ctx, accountName, n, frames)
+	if recent != nil && (err != nil || seen >= storedSeen) {
+		r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
+		return State{recent, seen, len(missing) == 0, missing}, nil
+	}
+	if err != nil {
+		r.metrics.failures.Inc()
+		return State{}, err
+	}
+	r.metrics.reads.WithLabelValues("latest", fromStore).Inc()
+	return State{stored, storedSeen, false, missing}, nil
+}
+
+// fresh reports whether a newest frame of the recent source is taken without asking the store for a
+// newer one.
+func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
+
+// newest makes a window of one state, of which every frame must be readable.
+func newest(ctx context.Context, accountName string, n *Node, frames [][]byte) (*window.Window, error) {
+	lease := memory.Of(ctx)
+	for _, b := range frames {
+		if err := lease.Take(int64(len(b))); err != nil {
+			return nil, err
+		}
+	}
+	w, report, err := window.BuildWithin(lease, Node{Account: accountName, ID: n.ID}, frames)
+	if err != nil {
+		return nil, err
+	}
+	if report.Corrupt+report.MissingKey > 0 || len(w.Times) == 0 {
+		return nil, fmt.Errorf("query: %d of %d frames cannot be decoded", report.Corrupt+report.MissingKey, report.Frames)
+	}
+	return w, nil
+}
+
+// readRange returns a node's values from from to to: the recent source's if it surely has them all,
+// joined to the store's for what is older.
+func (r *Reader) readRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, error) {
+	recentFrom := max(from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
+	if recentFrom-from <= edgeSlack {
+		recentFrom = from
+	}
+	if r.sources.Recent != nil && to >= recentFrom {
+		r.sources.Recent.Touch(accountName, n.Cluster)
+		recent, ok, err := r.recentRange(ctx, accountName, n, recentFrom, to, selectors)
+		if err != nil {
+			return Values{}, err
+		}
+		if ok && recentFrom == from {
+			r.metrics.reads.WithLabelValues("range", fromRecent).Inc()
+			return recent, nil
+		}
+		if ok {
+			old, err := r.storeRange(ctx, accountName, n, from, recentFrom-1, selectors)
+			if err != nil {
+				return Values{}, err
+			}
+			r.metrics.reads.WithLabelValues("range", fromBoth).Inc()
+			return Values{
+				Series:   window.Join(old.Series, recent.Series),
+				Instants: joinInstants(old.Instants, recent.Instants),
+				Missing:  old.Missing,
+			}, nil
+		}
+	}
+	all, err := r.storeRange(ctx, accountName, n, from, to, selectors)
+	if err == nil {
+		r.metrics.reads.WithLabelValues("range", fromStore).Inc()
+	}
+	return all, err
+}
+
+// recentRange returns what the recent source has, if that is surely everything.
+func (r *Reader) recentRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, bool, error) {
+	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, from, to)
+	if err != nil {
+		r.fall(err)
+		return Values{}, false, nil
+	}
+	if !complete {
+		r.metrics.fallbacks.WithLabelValues(fallIncomplete).Inc()
+		return Values{}, false, nil
+	}
+	byWindow := map[int64][][]byte{}
+	for _, b := range frames {
+		h, _, err := frame.Parse(b)
+		if err != nil {
+			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+			return Values{}, false, nil
+		}
+		byWindow[h.Window()] = append(byWindow[h.Window()], b)
+	}
+	var parts [][]window.Series
+	var instants []int64
+	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
+		w, err := newest(ctx, accountName, n, byWindow[start])
+		if memory.Refused(err) {
+			return Values{}, false, err
+		}
+		if err != nil {
+			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
+			return Values{}, false, nil
+		}
+		part, err := Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+			return w.SelectContext(ctx, from, to, m...)
+		})
+		if err != nil {
+			return Values{}, false, err
+		}
+		parts = append(parts, part)
+		for _, at := range w.Times { // also of key frames that are needed and older
+			if at >= from && at <= to {
+				instants = append(instants, at)
+			}
+		}
+	}
+	return Values{Series: window.Join(parts...), Instants: instants}, true, nil
+}
+
+// storeRange returns what the store has.
+func (r *Reader) storeRange(
+	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (all Values, err error) {
+	all.Series, err = Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+		part, err := r.sources.Store.Read(ctx, accountName, n.ID, from, to, m...)
+		all.Missing = Also(all.Missing, part.Missing)
+		all.Instants = joinInstants(all.Instants, part.Instants)
+		return part.Series, err
+	})
+	if err != nil && !memory.Refused(err) {
+		r.metrics.failures.Inc()
+	}
+	all.Missing = Also(all.Missing, r.OnTheWay(ctx, accountName, n.Cluster, to))
+	return all, err
+}
+
+// joinInstants returns the instants that are in either list, without changing one.
+func joinInstants(a, b []int64) []int64 {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0, slices.Equal(a, b): // each selector's reading has the same
+		return a
+	case a[len(a)-1] < b[0]:
+		return slices.Concat(a, b)
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Union returns what any of the selectors selects, where one returns what the matchers of one
+// select, sorted by labels; no selectors select everything.
+func Union(
+	selectors [][]*labels.Matcher, one func([]*labels.Matcher) ([]window.Series, error),
+) ([]window.Series, error) {
+	if len(selectors) == 0 {
+		return one(nil)
+	}
+	parts := make([][]window.Series, len(selectors))
+	for i, m := range selectors {
+		var err error
+		if parts[i], err = one(m); err != nil {
+			return nil, err
+		}
+	}
+	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...), nil
+}

@@ -1,0 +1,177 @@
+// Package query is the one way to what nodes have sent: Reader answers from the recent source where
+// that surely has everything, from the store where it has not, and from rollups where those are
+// asked for.
+//
+// What it promises: an answer is right whether the recent source is there or not, and the metrics
+// say which source gave it; it is of one account; what is stored and cannot be read, or may still
+// be on its way to the store, is named in words (Missing) and never left out in silence. Readings
+// of the same thing at the same time are one, and take their memory from the account's share of the
+// budget.
+//
+// What bites: the list of an account's nodes is remembered, see Nodes. What readings return is
+// shared between those who asked at the same time, so nobody changes it. It is counted as memory in
+// use until the context's scope ends, so whoever asks opens a Scope, and a Part for each node of
+// many.
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Node is a node as the store's metadata describes it.
+type Node = window.Node
+
+// Recent is the source that is asked first. Times are in ms since the Unix epoch.
+type Recent interface {
+	// Touch says that a cluster's newest values are read, so that they are kept at hand. It returns
+	// at once.
+	Touch(account, cluster string)
+	// Latest returns the newest frame and, before it, its key frame if that is another, and when
+	// the node was heard of by it: the frame's time, but when it arrived if it is dated ahead of
+	// that. The error is Sources.Miss if it does not hold them.
+	Latest(ctx context.Context, account string, node uuid.UUID) (
+		frames [][]byte, seen int64, err error)
+	// Frames returns the frames from from to to with their key frames, and whether these are surely
+	// all.
+	Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (
+		frames [][]byte, complete bool, err error)
+	// Claimed returns the nodes of which several senders have sent frames within the last minutes.
+	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
+	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
+	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
+}
+
+// Store is the source that has everything. Times are in ms since the Unix epoch.
+type Store interface {
+	// Nodes returns the account's nodes, each once.
+	Nodes(ctx context.Context, account string) ([]Node, error)
+	// LatestFrames is Recent's Latest; no frames and no error if there are none.
+	LatestFrames(ctx context.Context, account string, node uuid.UUID) (
+		frames [][]byte, seen int64, err error)
+	// Read returns the values that match all matchers, from from to to, both inclusive.
+	Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
+		matchers ...*labels.Matcher) (Values, error)
+}
+
+// Rollups returns a node's rollups of one level for periods that hold instants from from to to, in
+// ms, sorted by labels, and in words what is stored of them and cannot be read.
+type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
+	from, to int64, matchers ...*labels.Matcher) (
+	series []rollup.Series, missing []string, err error)
+
+// Values are what a node sent in a time range.
+type Values struct {
+	Series []window.Series // sorted by labels, each of them once
+	// Instants are when the node sent frames that were read, from the range's begin to its end, in
+	// ms, ascending, each once, whatever was selected: a series that has no value at one of them
+	// was not there, and between two of them nothing is known of any. They are shared, nobody
+	// changes them.
+	Instants []int64
+	Missing  []string // in words what is stored, or may soon be, and is not in here
+}
+
+// ReaderConfig says how a Reader chooses.
+type ReaderConfig struct {
+	// RecentSpan is how far back the recent source is asked; what is older is the store's.
+	RecentSpan time.Duration
+	// NodesTTL is how long what the store says of a node that is down is held, at least.
+	NodesTTL time.Duration
+	// Timeout bounds a reading, which does not end with the request that began it.
+	Timeout time.Duration
+	Clock   func() time.Time // nil: time.Now
+}
+
+func (c *ReaderConfig) validate() error {
+	var wrong []error
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"recent span", c.RecentSpan}, {"time to hold nodes", c.NodesTTL}, {"timeout", c.Timeout}} {
+		if d.value <= 0 {
+			err := fmt.Errorf("the %s is %v, it must be more than nothing", d.name, d.value)
+			wrong = append(wrong, err)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// Sources are what a Reader reads.
+type Sources struct {
+	Store Store
+	// Rollups is the store's; nil: there are none, and Reader.Rollups is not to be called.
+	Rollups Rollups
+	// LastSeen is Recent's of the store; with an error it has those nodes that could be read. nil:
+	// only the recent source knows.
+	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (
+		map[uuid.UUID]int64, error)
+	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet,
+	// and since when, in ms. nil: nobody knows.
+	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
+
+	Recent Recent // nil: every read is the store's
+	// Miss is the error with which Recent says that it does not hold what was asked for; any other
+	// is an outage.
+	Miss error
+
+	// Memory is what readings may take, per account and together. nil: whatever they need.
+	Memory  *memory.Budget
+	Metrics prometheus.Registerer // the reader's own metrics go in; nil: nowhere
+}
+
+// Reader reads. NewReader makes one; it starts nothing of its own and is for any number of
+// goroutines.
+//
+// Errors are the store's, the context's, and package memory's where the account's share does not
+// suffice.
+type Reader struct {
+	config   ReaderConfig
+	sources  Sources
+	metrics  *metrics
+	nodes    nodeList
+	silences silences
+	flights  flights
+}
+
+// NewReader validates and registers the reader's metrics.
+func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	err := c.validate()
+	if s.Store == nil {
+		err = errors.Join(err, errors.New("there is no store to read"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	r := &Reader{config: c, sources: s}
+	r.nodes.init(c.Clock, s.Store)
+	if r.metrics, err = newMetrics(s.Metrics); err != nil {
+		return nil, fmt.Errorf("query: cannot register a metric: %w", err)
+	}
+	return r, nil
+}
+
+// Nodes returns the nodes that a key may see, by cluster, datacenter, rack and id. The list is not
+// older than age, unless the store is away: then the old one counts. The nodes are not to be
+// changed.
+func (r *Reader) Nodes(
+	ctx context.Context, p account.Principal, age time.Duration,
+) ([]Node, error) {
+	return r.nodes.get(ctx, p, age)
+}
+
+// HasRollups reports whether Rollups may be called.
+func (r *Reader) HasRollups() bool { return r.sources.Rollups != nil }

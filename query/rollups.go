@@ -1,0 +1,48 @@
+package query
+
+import (
+	"context"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/rollup"
+)
+
+// Rollups returns the rollups of a node's series that any of the selectors selects, for periods
+// that hold instants from from to to, in ms, and in words what is missing in them. No selectors
+// select nothing. Each series is there once, in the selectors' order and then by labels; they are
+// the caller's.
+func (r *Reader) Rollups(
+	ctx context.Context, account string, n *Node, level rollup.Level, from, to int64,
+	selectors [][]*labels.Matcher,
+) (all []rollup.Series, missing []string, err error) {
+	found := map[uint64][]int{} // where in all, by the labels' hash
+	for _, m := range selectors {
+		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, m...)
+		if err != nil {
+			r.metrics.failures.Inc()
+			return nil, nil, err
+		}
+		missing = Also(missing, lost)
+		for _, series := range list {
+			hash := series.Labels.Hash()
+			if known(all, found[hash], &series) { // two selectors may select one
+				continue
+			}
+			found[hash] = append(found[hash], len(all))
+			all = append(all, series)
+		}
+	}
+	r.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
+	return all, Also(missing, r.OnTheWay(ctx, account, n.Cluster, to)), nil
+}
+
+// known reports whether a series is in the list, where it can be at those places only.
+func known(list []rollup.Series, places []int, s *rollup.Series) bool {
+	for _, i := range places {
+		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Same(s.Metric) {
+			return true
+		}
+	}
+	return false
+}
