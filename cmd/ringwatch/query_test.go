@@ -398,7 +398,8 @@ func TestQueryQuantiles(t *testing.T) {
 // TestQueryDoesNotSteerTheTerminal has every output print names, labels and texts of an attacker.
 func TestQueryDoesNotSteerTheTerminal(t *testing.T) {
 	const evil = `\u001b]0;mine\u0007\u202e\u009b2J\r\n`
-	metric := `{"metric":{"__name__":"m` + evil + `","a` + evil + `":"` + evil + `","b":"%d"},`
+	metric := `{"metric":{"__name__":"m` + evil + `","a` + evil + `":"` + evil + `",` +
+		`"b":"%d` + evil + `"},`
 	vector := success("vector", "["+fmt.Sprintf(metric, 1)+`"value":[1,"`+evil+`"]},`+
 		fmt.Sprintf(metric,
 			2)+`"histogram":[1,{"count":"`+evil+`","sum":"`+
