@@ -134,14 +134,27 @@ func (c *client) send(ctx context.Context, method, path string, content io.Reade
 	return body, err
 }
 
+// form is get for what Prometheus's endpoints are asked: parameters in the body, where they may be long.
+func (c *client) form(ctx context.Context, path string, values url.Values) ([]byte, error) {
+	body, _, err := c.do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded",
+		strings.NewReader(values.Encode()))
+	return body, err
+}
+
 // exchange is send with the answer's header.
 func (c *client) exchange(ctx context.Context, method, path string, content io.Reader) ([]byte, http.Header, error) {
+	return c.do(ctx, method, path, "application/json", content)
+}
+
+func (c *client) do(
+	ctx context.Context, method, path, contentType string, content io.Reader,
+) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return nil, nil, err
 	}
 	if content != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", contentType)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	response, err := c.http.Do(request)
@@ -163,15 +176,34 @@ func (c *client) exchange(ctx context.Context, method, path string, content io.R
 	case len(body) > maxAnswerBytes:
 		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
-		var refusal struct {
-			Error struct{ Message, Field string }
+		if err := refusal(body); err != nil {
+			return nil, nil, err
 		}
-		if json.Unmarshal(body, &refusal) != nil || refusal.Error.Message == "" {
-			return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, plain(response.Status))
-		}
-		return nil, nil, errors.New(plain(refusal.Error.Message))
+		return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, plain(response.Status))
 	}
 	return body, response.Header, nil
+}
+
+// promError is why one of Prometheus's endpoints did not answer, as it came.
+type promError struct{ text string }
+
+func (e promError) Error() string { return plain(e.text) }
+
+// refusal reads why the API did not answer, in our form or in Prometheus's; nil is neither.
+func refusal(body []byte) error {
+	var answer struct{ Error json.RawMessage }
+	if json.Unmarshal(body, &answer) != nil {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(answer.Error, &text) == nil && text != "" {
+		return promError{text}
+	}
+	var ours struct{ Message string }
+	if json.Unmarshal(answer.Error, &ours) == nil && ours.Message != "" {
+		return errors.New(plain(ours.Message))
+	}
+	return nil
 }
 
 // ask is get with the answer decoded.

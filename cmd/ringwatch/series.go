@@ -100,12 +100,11 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 // curve is a series as it is plotted.
 type curve struct {
 	*payload
-	what   string // what the numbers are
-	unit   string
-	at     []time.Time
-	values []float64 // by at; NaN where there is none
-	texts  []string  // for strings, instead of values
-	max    float64
+	what string // what the numbers are
+	unit string
+	track
+	texts []string // for strings, instead of values
+	max   float64
 }
 
 func newCurve(p *payload) curve {
@@ -180,11 +179,6 @@ func newRollupCurve(p *payload, period time.Duration) curve {
 	return c
 }
 
-const (
-	plotWidth  = 72
-	plotHeight = 10
-)
-
 // plot draws all curves into one picture, on a common axis of time.
 func plot(out io.Writer, curves []curve) error {
 	var lines [][]float64
@@ -204,29 +198,30 @@ func plot(out io.Writer, curves []curve) error {
 		if c.texts != nil || !last.After(first) || math.IsInf(c.max, 0) {
 			continue
 		}
-		lines = append(lines, c.sample(first, last))
+		lines = append(lines, c.sample(first, last, c.patience(first, last)))
 		legends = append(legends, fmt.Sprintf("%d %s", i+1, c.title()))
 	}
-	if len(lines) == 0 {
+	unit := curves[0].unit
+	label := func(v float64) string { return human(v, unit) }
+	names := asciigraph.SeriesLegends(legends...)
+	if len(lines) == 1 {
+		names = asciigraph.Caption(legends[0])
+	}
+	picture := draw(lines, first, last, label, names)
+	if picture == "" {
 		return nil // texts, or too few values for a line
 	}
-	unit := curves[0].unit
-	options := []asciigraph.Option{
-		asciigraph.Height(plotHeight),
-		asciigraph.YAxisValueFormatter(func(v float64) string { return human(v, unit) }),
-	}
-	if len(lines) > 1 {
-		colors := []asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Yellow, asciigraph.Magenta, asciigraph.Cyan}
-		var used []asciigraph.AnsiColor
-		for i := range lines {
-			used = append(used, colors[i%len(colors)])
-		}
-		options = append(options, asciigraph.SeriesColors(used...), asciigraph.SeriesLegends(legends...))
-	} else {
-		options = append(options, asciigraph.Caption(legends[0]))
-	}
-	_, err := fmt.Fprintf(out, "%s\n%s to %s\n\n", asciigraph.PlotMany(lines, options...), first.Local().Format(time.DateTime), last.Local().Format(time.DateTime))
+	_, err := fmt.Fprintf(out, "%s\n%s to %s\n\n", picture, first.Local().Format(time.DateTime), last.Local().Format(time.DateTime))
 	return err
+}
+
+// patience is how old a value may be that a plot still shows: sparse values make a line and an outage a gap.
+func (c *curve) patience(first, last time.Time) time.Duration {
+	patience := 2 * place(first, last)
+	for i := 1; i < len(c.at); i++ {
+		patience = max(patience, min(c.at[i].Sub(c.at[i-1]), 2*time.Minute)) // a slow agent's usual distance is no gap
+	}
+	return patience
 }
 
 // title says which series a curve is and what its numbers are.
@@ -236,32 +231,6 @@ func (c *curve) title() string {
 		title += ", " + plain(c.what)
 	}
 	return title
-}
-
-// sample returns the curve at plotWidth places between two times: at each the newest value that is not older than two places, so that
-// sparse values make a line and an outage a gap.
-func (c *curve) sample(first, last time.Time) []float64 {
-	line := make([]float64, plotWidth)
-	place := last.Sub(first) / (plotWidth - 1)
-	patience := 2 * place
-	for i := 1; i < len(c.at); i++ {
-		patience = max(patience, min(c.at[i].Sub(c.at[i-1]), 2*time.Minute)) // a slow agent's usual distance is no gap
-	}
-	next := 0
-	for i := range line {
-		at := first.Add(time.Duration(i) * place)
-		for next < len(c.at) && !c.at[next].After(at) {
-			next++
-		}
-		line[i] = math.NaN()
-		for j := next - 1; j >= 0 && at.Sub(c.at[j]) <= patience; j-- {
-			if !math.IsNaN(c.values[j]) {
-				line[i] = c.values[j]
-				break
-			}
-		}
-	}
-	return line
 }
 
 // table prints a row per time and a column per curve.

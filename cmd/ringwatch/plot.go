@@ -1,0 +1,134 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+)
+
+const (
+	plotWidth  = 72
+	plotHeight = 10
+)
+
+// plotColors are those of a plot's lines, again from the first if there are more.
+var plotColors = []asciigraph.AnsiColor{
+	asciigraph.Blue, asciigraph.Red, asciigraph.Green,
+	asciigraph.Yellow, asciigraph.Magenta, asciigraph.Cyan,
+}
+
+// track is values over time.
+type track struct {
+	at     []time.Time // ascending
+	values []float64   // by at; NaN where there is none
+}
+
+// place is the time between two of a plot's places.
+func place(first, last time.Time) time.Duration { return last.Sub(first) / (plotWidth - 1) }
+
+// sample returns the track at plotWidth places between two times: at each the newest value that is
+// not older than patience; NaN where there is none.
+func (t *track) sample(first, last time.Time, patience time.Duration) []float64 {
+	line := make([]float64, plotWidth)
+	next := 0
+	for i := range line {
+		at := first.Add(time.Duration(i) * place(first, last))
+		if i == plotWidth-1 {
+			at = last // place is rounded down
+		}
+		for next < len(t.at) && !t.at[next].After(at) {
+			next++
+		}
+		line[i] = math.NaN()
+		for j := next - 1; j >= 0 && at.Sub(t.at[j]) <= patience; j-- {
+			if !math.IsNaN(t.values[j]) {
+				line[i] = t.values[j]
+				break
+			}
+		}
+	}
+	return line
+}
+
+// draw returns a picture of what sample returned, with the axes of value and time. It is empty if
+// there is no number to draw or no time between first and last.
+func draw(
+	lines [][]float64, first, last time.Time, label func(float64) string,
+	options ...asciigraph.Option,
+) string {
+	low, high := bounds(lines)
+	height := high - low
+	if math.IsInf(height, 0) || !last.After(first) { // no number: -Inf
+		return ""
+	}
+	// The library is given numbers from 0 to 1, since it turns them into whole ones on its way:
+	// infinite and huge ones would be no places in its picture.
+	scaled := make([][]float64, len(lines))
+	for i, line := range lines {
+		for _, v := range line {
+			switch {
+			case math.IsInf(v, 0):
+				v = math.NaN()
+			case height == 0:
+				v -= low // NaN stays
+			default:
+				v = (v - low) / height
+			}
+			scaled[i] = append(scaled[i], v)
+		}
+	}
+	options = append(options,
+		asciigraph.Height(plotHeight),
+		asciigraph.YAxisValueFormatter(func(v float64) string { return label(low + v*height) }),
+		asciigraph.XAxisRange(0, last.Sub(first).Seconds()),
+		asciigraph.XAxisValueFormatter(func(seconds float64) string {
+			at := first.Add(time.Duration(seconds * float64(time.Second)))
+			return at.Local().Format(tickFormat(last.Sub(first)))
+		}))
+	if len(lines) > 1 {
+		var used []asciigraph.AnsiColor
+		for i := range lines {
+			used = append(used, plotColors[i%len(plotColors)])
+		}
+		options = append(options, asciigraph.SeriesColors(used...))
+	}
+	return asciigraph.PlotMany(scaled, options...)
+}
+
+// bounds returns the least and the largest finite number; without any +Inf and -Inf.
+func bounds(lines [][]float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, line := range lines {
+		for _, v := range line {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return low, high
+}
+
+// tickFormat is how the times below a plot are written: with what tells them apart.
+func tickFormat(span time.Duration) string {
+	switch {
+	case span < 10*time.Minute:
+		return time.TimeOnly
+	case span < 24*time.Hour:
+		return "15:04"
+	case span < 10*24*time.Hour:
+		return "01-02 15:04"
+	}
+	return time.DateOnly
+}
+
+// plainAxis returns how an axis of numbers without a unit is written: in few digits, unless these
+// do not tell its places apart.
+func plainAxis(lines [][]float64) func(float64) string {
+	low, high := bounds(lines)
+	if low != high && high-low < 0.05*max(math.Abs(low), math.Abs(high)) {
+		return func(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+	}
+	return short
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// syntaxError is how Prometheus says where an expression is wrong: line and column count from 1,
+// the column in bytes.
+var syntaxError = regexp.MustCompile(`(?s)^invalid parameter "query": (\d+):(\d+): (.*)$`)
+
+// What is shown of a long line, in characters before and behind the place.
+const (
+	shownBefore = 60
+	shownBehind = 30
+)
+
+// pointAt shows the place in the expression that the server complains about, if it names one.
+func pointAt(expression string, refused promError) error {
+	m := syntaxError.FindStringSubmatch(refused.text)
+	if m == nil {
+		return refused
+	}
+	line, _ := strconv.Atoi(m[1]) // too large a number is none of a line
+	column, _ := strconv.Atoi(m[2])
+	lines := strings.Split(expression, "\n")
+	if line < 1 || line > len(lines) || column < 1 || column > len(lines[line-1])+1 {
+		return refused
+	}
+	text := lines[line-1]
+	before, behind := []rune(plain(text[:column-1])), []rune(plain(text[column-1:]))
+	if len(before) > shownBefore {
+		before = append([]rune("…"), before[len(before)-shownBefore:]...)
+	}
+	if len(behind) > shownBehind {
+		behind = append(behind[:shownBehind:shownBehind], '…')
+	}
+	where := "the expression is wrong here"
+	if len(lines) > 1 {
+		where = fmt.Sprintf("line %d of the expression is wrong here", line)
+	}
+	return fmt.Errorf("%s:\n  %s%s\n  %s^\n%s", where, string(before), string(behind),
+		strings.Repeat(" ", width(string(before))), plain(m[3]))
+}
+
+// width is how many places a text takes on the screen, as text/tabwriter counts them.
+func width(text string) int { return utf8.RuneCountInString(text) }

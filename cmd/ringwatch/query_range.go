@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+	"github.com/prometheus/common/model"
+)
+
+// maxPlotted is how many lines a picture has at most: one of each colour.
+const maxPlotted = 6
+
+// queryLine is a series as it is plotted.
+type queryLine struct {
+	*querySeries
+	track
+	low, high float64 // +Inf and -Inf without numbers
+}
+
+func newQueryLine(s *querySeries) queryLine {
+	l := queryLine{querySeries: s, low: math.Inf(1), high: math.Inf(-1)}
+	for i := range s.points {
+		v := s.points[i].number()
+		l.at, l.values = append(l.at, s.points[i].at), append(l.values, v)
+		if !math.IsNaN(v) {
+			l.low, l.high = min(l.low, v), max(l.high, v)
+		}
+	}
+	return l
+}
+
+// printRange plots the series with the largest values, with a legend that has their numbers.
+func printRange(out io.Writer, series []querySeries, span timeSpan) error {
+	names, err := printCommon(out, series)
+	if err != nil {
+		return err
+	}
+	lines := make([]queryLine, len(series))
+	for i := range series {
+		lines[i] = newQueryLine(&series[i])
+	}
+	slices.SortStableFunc(lines, func(a, b queryLine) int { return cmp.Compare(b.high, a.high) })
+	plotted := lines[:min(maxPlotted, len(lines))]
+	first, last, patience := span.axis(plotted)
+	var sampled [][]float64
+	for i := range plotted {
+		sampled = append(sampled, plotted[i].sample(first, last, patience))
+	}
+	if picture := draw(sampled, first, last, plainAxis(sampled)); picture != "" {
+		_, err = fmt.Fprintf(out, "%s\n", picture)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s to %s%s\n\n", first.Local().Format(time.DateTime),
+		last.Local().Format(time.DateTime), span.steps())
+	if err != nil {
+		return err
+	}
+	if err := printLegend(out, plotted, names); err != nil {
+		return err
+	}
+	return printHidden(out, lines[len(plotted):], names)
+}
+
+// axis returns what the axis of time shows, and how old a value may be that is still drawn: one
+// step or place, so that every longer gap stays a gap. A selector such as up[5m], asked of an
+// instant, has the values as they were stored.
+func (s timeSpan) axis(lines []queryLine) (first, last time.Time, patience time.Duration) {
+	if s.ranged {
+		first, last = s.from, s.last()
+		return first, last, max(s.step, place(first, last)) - 1
+	}
+	for _, l := range lines {
+		for i, at := range l.at {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+			if i > 0 {
+				patience = max(patience, min(at.Sub(l.at[i-1]), 2*time.Minute))
+			}
+		}
+	}
+	return first, last, max(patience, 2*place(first, last))
+}
+
+// steps says how far the values of a range are apart.
+func (s timeSpan) steps() string {
+	if !s.ranged {
+		return ""
+	}
+	return ", step " + model.Duration(s.step).String()
+}
+
+// printLegend prints a row for each line, with a mark of its colour if there are several.
+func printLegend(out io.Writer, lines []queryLine, names []string) error {
+	heads := append(labelHeads(names), "LAST", "MIN", "MAX")
+	left := len(names)
+	var series []querySeries
+	for i := range lines {
+		series = append(series, *lines[i].querySeries)
+	}
+	_, histograms := kinds(series)
+	if histograms {
+		heads = slices.Insert(heads, left, "SHOWN")
+		left++
+	}
+	var rows [][]string
+	for i := range lines {
+		l := &lines[i]
+		row := l.cells(names)
+		newest := &l.points[len(l.points)-1]
+		switch {
+		case newest.histogram != nil:
+			row = append(row, "p99")
+		case histograms:
+			row = append(row, "value")
+		}
+		cells := []string{short(newest.number()), short(l.low), short(l.high)}
+		if l.low > l.high {
+			cells = []string{"NaN", "NaN", "NaN"}
+		}
+		rows = append(rows, append(row, cells...))
+	}
+	if len(lines) == 1 {
+		return writeTable(out, heads, left, rows)
+	}
+	var table bytes.Buffer
+	if err := writeTable(&table, heads, left, rows); err != nil {
+		return err
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n") {
+		mark := " "
+		if i > 0 {
+			mark = plotColors[(i-1)%len(plotColors)].String() + "■" + asciigraph.Default.String()
+		}
+		if _, err := fmt.Fprintf(out, "%s %s\n", mark, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printHidden counts the series that are not drawn, and names two.
+func printHidden(out io.Writer, lines []queryLine, names []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	var examples []string
+	for i := range lines[:min(2, len(lines))] {
+		examples = append(examples, selectorOf(lines[i].labels, slices.DeleteFunc(slices.Clone(names),
+			func(name string) bool { return lines[i].labels[name] == "" })))
+	}
+	_, err := fmt.Fprintf(out, "\nand %d more series, none larger than these, such as %s: "+
+		"topk(%d, …) in the expression leaves them out, --csv prints all\n",
+		len(lines), strings.Join(examples, " and "), maxPlotted)
+	return err
+}
