@@ -167,6 +167,9 @@ type Deps struct {
 	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error
 
+	// Routes are endpoints of other packages.
+	Routes []front.Route
+
 	// Near reports whether the process is near its memory limit, so that it takes no new work. nil: never.
 	Near func() bool
 

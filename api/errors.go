@@ -9,27 +9,12 @@ import (
 	"strconv"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// Error is a refusal or a failure as clients see it:
-//
-//	{"error":{"reason":"bad_time","field":"from","message":"…"}}
-type Error struct {
-	Status  int    `json:"-"`
-	Reason  string `json:"reason"`          // for programs
-	Field   string `json:"field,omitempty"` // the part of the request that is wrong
-	Message string `json:"message"`         // one sentence for people, with the remedy
-
-	RetryAfter int   `json:"-"` // seconds, 0: no such header
-	Cause      error `json:"-"` // for the log
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Message }
-
-// Unwrap returns what lies behind it, which clients do not see.
-func (e *Error) Unwrap() error { return e.Cause }
+// Error is a refusal or a failure as clients see it.
+type Error = front.Error
 
 // bad is a 400 that names the field.
 func bad(reason, field, format string, args ...any) *Error {
@@ -67,9 +52,12 @@ func asError(ctx context.Context, err error) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer just now: try again in a moment; /-/ready says more", RetryAfter: 5, Cause: err}
 }
 
-func writeError(w http.ResponseWriter, e *Error) {
+// writeError writes a refusal in this package's form.
+func writeError(w http.ResponseWriter, e *Error) { refuse(w, nil, e, nil) }
+
+// refuse writes a refusal, in a form of its own if a route has one.
+func refuse(w http.ResponseWriter, r *http.Request, e *Error, form func(http.ResponseWriter, *http.Request, *Error)) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
 	if e.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="ringwatch"`)
 		h.Add("WWW-Authenticate", `Basic realm="ringwatch"`)
@@ -77,6 +65,11 @@ func writeError(w http.ResponseWriter, e *Error) {
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
+	if form != nil {
+		form(w, r, e)
+		return
+	}
+	h.Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
 	_ = json.NewEncoder(w).Encode(map[string]*Error{"error": e}) // a client that went away misses nothing
 }

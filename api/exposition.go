@@ -15,10 +15,6 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// boundStep thins a histogram's buckets in exposition text, where each is a line of its own: every eighth bound, the last one and +Inf. Counts are
-// cumulative over buckets and so stay exact; with bounds a fifth apart a quantile is then known to a factor of four. JSON has all buckets.
-const boundStep = 8
-
 // getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text.
 func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	if _, err := parameters(r); err != nil {
@@ -166,44 +162,12 @@ func (e *exposition) family(m *window.Metric) {
 			kind = "histogram" // text 0.0.4 has no such type; quantiles of its buckets are right all the same, and rates are not asked of it
 		}
 	}
-	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), help(m)...), '\n')
+	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), query.HelpOf(m)...), '\n')
 	e.b = append(append(append(append(append(e.b, "# TYPE "...), name...), ' '), kind...), '\n')
 	// OpenMetrics demands that a unit is the name's last part; in text 0.0.4 the line is a comment.
 	if m.Unit != "" && (!e.open || strings.HasSuffix(name, "_"+m.Unit)) {
 		e.b = append(append(append(append(append(e.b, "# UNIT "...), name...), ' '), m.Unit...), '\n')
 	}
-}
-
-// help makes a sentence of a metric's name: frames have none, and a line without one is what tools complain of first.
-func help(m *window.Metric) string {
-	words, _ := strings.CutSuffix(m.Name, "_total")
-	words, _ = strings.CutSuffix(words, "_info")
-	if m.Unit != "" {
-		words, _ = strings.CutSuffix(words, "_"+m.Unit)
-	}
-	words = strings.ReplaceAll(strings.TrimPrefix(words, "cassandra_"), "_", " ")
-	if words == "" {
-		words = m.Name
-	}
-	switch {
-	case m.Unit == "ratio":
-		words += ", as a ratio"
-	case m.Unit != "":
-		words += ", in " + m.Unit
-	}
-	switch m.Kind {
-	case frame.Counter:
-		words += ", since the start."
-	case frame.Histogram:
-		words += ", distribution since the start."
-	case frame.GaugeHistogram:
-		words += ", distribution as it was then."
-	case frame.String:
-		words += ", as a label."
-	default:
-		words += ", as it was then."
-	}
-	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 func (e *exposition) series(s *window.Series) {
@@ -226,20 +190,18 @@ func (e *exposition) histogram(s *window.Series) {
 	m, h := s.Metric, &s.Histograms[0]
 	var total int64
 	var le []byte
-	bucket := func() {
-		e.line(s, "_bucket", "le", le, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
-	}
 	e.counts = h.Dense(e.counts[:0])
-	for i, n := range e.counts {
-		total += n
-		switch {
-		case i == h.Size-1:
-			le = append(le[:0], "+Inf"...)
-			bucket()
-		case i%boundStep == boundStep-1 || i == h.Size-2:
-			le = e.bound(le[:0], m.Bounds.Upper[i], m.Bounds.Exponent)
-			bucket()
+	next := 0
+	for _, b := range query.ExposedBuckets(h.Size - 1) {
+		for ; next <= b; next++ {
+			total += e.counts[next]
 		}
+		if b == h.Size-1 {
+			le = append(le[:0], "+Inf"...)
+		} else {
+			le = e.bound(le[:0], m.Bounds.Upper[b], m.Bounds.Exponent)
+		}
+		e.line(s, "_bucket", "le", le, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
 	}
 	sum, count := "_sum", "_count"
 	if m.Kind == frame.GaugeHistogram && e.open {

@@ -22,13 +22,15 @@ type route struct {
 	open    http.HandlerFunc // for everybody
 	scoped  scopedHandler    // for keys with the scope
 	scope   account.Scope    // empty: read
+	// fail writes refusals in a form of the route's own; nil: in ours.
+	fail func(http.ResponseWriter, *http.Request, *Error)
 }
 
 // scopedHandler answers for an account. It writes nothing before it is sure of success and returns an error otherwise.
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return append(slices.Concat(s.seriesRoutes(), s.lookupRoutes(), s.qpsRoutes()), []route{
+	return append(slices.Concat(s.seriesRoutes(), s.lookupRoutes(), s.qpsRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},
@@ -43,6 +45,15 @@ func (s *Server) routes() []route {
 		{pattern: "GET /metrics", open: s.exposition().ServeHTTP},
 		{pattern: "GET /{$}", open: getHome},
 	}...)
+}
+
+// addedRoutes are those of other packages.
+func (s *Server) addedRoutes() []route {
+	var list []route
+	for _, r := range s.deps.Routes {
+		list = append(list, route{pattern: r.Pattern, scoped: r.Handle, scope: r.Scope, fail: r.Fail})
+	}
+	return list
 }
 
 // exposition answers /metrics, with the names that a key of scope admin may see.
@@ -65,7 +76,7 @@ func (s *Server) handler() http.Handler {
 	for _, r := range s.routes() {
 		h := r.open
 		if r.scoped != nil {
-			h = s.admit(cmp.Or(r.scope, account.Read), r.scoped)
+			h = s.admit(cmp.Or(r.scope, account.Read), r.scoped, r.fail)
 		}
 		mux.HandleFunc(r.pattern, h)
 	}
@@ -73,7 +84,7 @@ func (s *Server) handler() http.Handler {
 }
 
 // admit lets a handler answer for the account of the request's key, if that has the scope.
-func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
+func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.ResponseWriter, *http.Request, *Error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
 		defer cancel()
@@ -90,7 +101,7 @@ func (s *Server) admit(scope account.Scope, h scopedHandler) http.HandlerFunc {
 		if e.Status >= 500 && r.Context().Err() == nil {
 			s.deps.Log.Warn("a request failed", "reason", e.Reason, "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
 		}
-		writeError(w, e)
+		refuse(w, r, e, fail)
 	}
 }
 

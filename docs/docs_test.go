@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"window":   {"frame", "blob", "memory"},
 	"rollup":   {"frame", "window", "blob", "memory"},
 	"stream":   {"frame"},
-	"front":    {},
+	"front":    {"account"},
 	"limit":    {},
 	"selector": {},
 	"memory":   {},
@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"doctor":   {"frame"},
 	"series":   {"frame", "window"},
 	"query":    {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
+	"promapi":  {"account", "front", "memory", "query", "selector", "series"},
 	"api":      {"frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -241,13 +242,19 @@ type Buckets struct {
 	Count []int64
 }
 
-// Scale returns v × 10^exponent as the nearest double. Dividing by a power of ten, rather than multiplying by an inexact
-// negative one, keeps 1,500 ms exactly 1.5 s.
+// Scale returns v × 10^exponent as the nearest double, which is what reading the same number in
+// decimals gives. A quotient or product of two numbers that doubles hold exactly is rounded once; for
+// others the decimals are read.
 func Scale(v int64, exponent int) float64 {
-	if exponent < 0 {
-		return float64(v) / pow10(-exponent)
+	const exactInt, exactPower = 1 << 53, 22
+	switch {
+	case exponent == 0:
+		return float64(v)
+	case v < -exactInt || v > exactInt || exponent < -exactPower || exponent > exactPower:
+		f, _ := strconv.ParseFloat(strconv.FormatInt(v, 10)+"e"+strconv.Itoa(exponent), 64)
+		return f // too large is an infinity
+	case exponent < 0:
+		return float64(v) / math.Pow10(-exponent)
 	}
-	return float64(v) * pow10(exponent)
+	return float64(v) * math.Pow10(exponent)
 }
-
-func pow10(n int) float64 { return math.Pow10(n) }

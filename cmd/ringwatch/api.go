@@ -11,10 +11,12 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -79,7 +81,22 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
+	selectors, err := selector.New(p.API.Selectors)
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	p.Query.Clock, p.Query.NodesTTL, p.Query.RawRetention = clock, p.API.NodesTTL, p.Cassandra.RawTTL
+	engine, err := query.NewEngine(p.Query, reader, index, selectors, p.metrics, p.log)
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	prometheusAPI := promapi.New(promapi.Deps{
+		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
+	})
 	server, err := api.New(p.API, api.Deps{
+		Routes:      prometheusAPI.Routes(),
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
 		Reader:      reader,
@@ -101,6 +118,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	p.log.Info("api listens", "address", server.Addr())
 	return append(parts, loader.Run, func(ctx context.Context) error {
 		defer redis.Close()
+		defer engine.Close()
 		return server.Run(ctx)
 	}), nil
 }

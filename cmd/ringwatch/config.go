@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/lookup"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -35,6 +36,7 @@ type config struct {
 	Redis     recent.Config
 	Ingest    ingest.Config
 	API       api.Config `yaml:"api"`
+	Query     query.Config
 	Series    series.Config
 	Ring      ring.Config
 	Throttle  throttle.Config
@@ -81,6 +83,7 @@ func defaultConfig() config {
 		Redis:     recent.DefaultConfig(),
 		Ingest:    ingest.DefaultConfig(),
 		API:       api.DefaultConfig(),
+		Query:     query.DefaultConfig(),
 		Series:    series.DefaultConfig(),
 		Ring:      ring.DefaultConfig(),
 		Throttle:  throttle.DefaultConfig(),
@@ -108,7 +111,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
 	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
-		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("series", c.Series.Validate()),
+		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
 		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {

@@ -13,7 +13,11 @@ const (
 	inFlightPart = 4 // a quarter: bodies of frames on their way
 	answersPart  = 8 // kept answers
 	seriesPart   = 8 // the index of an account's series
+	samplesPart  = 8 // what PromQL's engine makes of samples, for all queries at once
 )
+
+// sampleBytes is what PromQL's engine takes for a sample.
+const sampleBytes = 16
 
 // bound finds how much memory the process may have, divides it, and lowers what the configuration
 // would take of it.
@@ -26,5 +30,6 @@ func (p *process) bound() error {
 	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
+	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
 	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
 }

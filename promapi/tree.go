@@ -1,0 +1,82 @@
+package promapi
+
+import (
+	"strconv"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// object is a node of an expression's tree as Prometheus's parse_query has it.
+type object = map[string]any
+
+// tree returns an expression's tree for JSON.
+func tree(expr parser.Expr) any {
+	switch e := expr.(type) {
+	case nil:
+		return nil
+	case *parser.AggregateExpr:
+		return object{"type": "aggregation", "op": e.Op.String(), "expr": tree(e.Expr), "param": tree(e.Param), "grouping": orNone(e.Grouping), "without": e.Without}
+	case *parser.BinaryExpr:
+		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS), "rhs": tree(e.RHS), "matching": matching(e.VectorMatching), "bool": e.ReturnBool}
+	case *parser.Call:
+		args := make([]any, len(e.Args))
+		for i, arg := range e.Args {
+			args[i] = tree(arg)
+		}
+		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes, "variadic": e.Func.Variadic, "returnType": e.Func.ReturnType}
+		return object{"type": "call", "func": function, "args": args}
+	case *parser.MatrixSelector:
+		o := selectorTree("matrixSelector", e.VectorSelector.(*parser.VectorSelector))
+		o["range"] = e.Range.Milliseconds()
+		return o
+	case *parser.VectorSelector:
+		return selectorTree("vectorSelector", e)
+	case *parser.SubqueryExpr:
+		return object{"type": "subquery", "expr": tree(e.Expr), "range": e.Range.Milliseconds(), "offset": e.OriginalOffset.Milliseconds(),
+			"step": e.Step.Milliseconds(), "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
+	case *parser.NumberLiteral:
+		return object{"type": "numberLiteral", "val": strconv.FormatFloat(e.Val, 'f', -1, 64)}
+	case *parser.ParenExpr:
+		return object{"type": "parenExpr", "expr": tree(e.Expr)}
+	case *parser.StringLiteral:
+		return object{"type": "stringLiteral", "val": e.Val}
+	case *parser.UnaryExpr:
+		return object{"type": "unaryExpr", "op": e.Op.String(), "expr": tree(e.Expr)}
+	}
+	return object{"type": "unknown", "text": expr.String()}
+}
+
+func selectorTree(kind string, s *parser.VectorSelector) object {
+	return object{"type": kind, "name": s.Name, "offset": s.OriginalOffset.Milliseconds(), "matchers": matchers(s.LabelMatchers),
+		"timestamp": s.Timestamp, "startOrEnd": edge(s.StartOrEnd)}
+}
+
+func matching(m *parser.VectorMatching) any {
+	if m == nil {
+		return nil
+	}
+	return object{"card": m.Card.String(), "labels": orNone(m.MatchingLabels), "on": m.On, "include": orNone(m.Include)}
+}
+
+func matchers(list []*labels.Matcher) []object {
+	out := make([]object, len(list))
+	for i, m := range list {
+		out[i] = object{"name": m.Name, "value": m.Value, "type": m.Type.String()}
+	}
+	return out
+}
+
+func edge(of parser.ItemType) any {
+	if of == 0 {
+		return nil
+	}
+	return of.String()
+}
+
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

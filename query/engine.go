@@ -1,0 +1,270 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/logging"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/series"
+)
+
+// Config bounds what PromQL queries may take.
+type Config struct {
+	// Timeout bounds one query, its waiting among it.
+	Timeout time.Duration `yaml:"timeout"`
+	// Lookback is how long a sample counts, if nothing said earlier that its series ended.
+	Lookback time.Duration `yaml:"lookback_delta"`
+	// MaxSamples bounds the samples that one query holds at once.
+	MaxSamples int `yaml:"max_samples"`
+	// MaxSeries bounds the series that all selectors of a query select.
+	MaxSeries int64 `yaml:"max_series"`
+	// MaxSteps bounds the points in time of a range query.
+	MaxSteps int64 `yaml:"max_steps"`
+	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
+	// MaxWaiting how many more of an account may wait.
+	MaxConcurrent int `yaml:"max_concurrent"`
+	MaxPerAccount int `yaml:"max_per_account"`
+	MaxWaiting    int `yaml:"max_waiting"`
+	// LogFile is where each query is logged as a line of JSON. Empty: nowhere.
+	LogFile string `yaml:"log_file"`
+	// ActiveDir is a directory in which a file names the queries under way, so that after a crash the log
+	// says which they were. Empty: there is none.
+	ActiveDir string `yaml:"active_dir"`
+
+	// RawRetention is how long samples are kept, as the store is told. What is older is asked of rollups.
+	RawRetention time.Duration `yaml:"-"`
+	// NodesTTL is how long the list of nodes is remembered.
+	NodesTTL time.Duration    `yaml:"-"`
+	Clock    func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+}
+
+// DefaultConfig returns Prometheus's own limits, but for a fleet's width.
+func DefaultConfig() Config {
+	return Config{
+		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000,
+		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
+		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
+	}
+}
+
+// Validate returns everything that is wrong with the configuration, at once.
+func (c *Config) Validate() error {
+	var wrong []error
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)}, {"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps},
+		{"max_concurrent", int64(c.MaxConcurrent)}, {"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)}} {
+		if n.value < 1 {
+			wrong = append(wrong, fmt.Errorf("%s must be more than nothing", n.name))
+		}
+	}
+	if c.MaxPerAccount > c.MaxConcurrent {
+		wrong = append(wrong, fmt.Errorf("max_per_account is %d, more than the %d of max_concurrent", c.MaxPerAccount, c.MaxConcurrent))
+	}
+	return errors.Join(wrong...)
+}
+
+// Index knows which series there are, as series.Index does.
+type Index interface {
+	Select(account string, q series.Query) (*series.Selection, error)
+}
+
+// Engine answers PromQL over everything that is kept, for one account at a time. Its methods may be
+// called from many goroutines.
+//
+// What it promises: an answer is what Prometheus's own engine makes of the samples that Reader gives.
+// A query that asks for more than its account may have is refused with the limit's name (LimitError,
+// BusyError, package memory's errors), and makes nobody else wait.
+type Engine struct {
+	config    Config
+	reader    *Reader
+	index     Index // nil: there is none
+	selectors *selector.Parser
+	parser    parser.Parser
+	promql    *promql.Engine
+	queue     *queue
+	tracker   *promql.ActiveQueryTracker
+	log       *logging.JSONFileLogger
+
+	mu    sync.Mutex
+	named map[string]*kinds // by account
+}
+
+// kinds are the metrics that an account had when the index was asked.
+type kinds struct {
+	asked time.Time
+	of    map[string]frame.Kind
+}
+
+// NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then all
+// of the nodes that a selector's labels allow are asked, and Series and Labels have no answer.
+func NewEngine(c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer, log *slog.Logger) (*Engine, error) {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	e := &Engine{config: c, reader: r, index: index, selectors: selectors, named: map[string]*kinds{}}
+	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
+	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
+	opts := promql.EngineOpts{
+		Logger: log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() },
+		EnableAtModifier:         true, EnableNegativeOffset: true, EnablePerStepStats: true,
+		Parser: e.parser,
+	}
+	if reg != nil {
+		opts.Reg = prometheus.WrapRegistererWithPrefix("ringwatch_query_", reg)
+	}
+	if c.ActiveDir != "" {
+		var err error
+		if e.tracker, err = promql.NewActiveQueryTracker(c.ActiveDir, c.MaxConcurrent, log); err != nil {
+			return nil, fmt.Errorf("query: active_dir: %w", err)
+		}
+		opts.ActiveQueryTracker = e.tracker
+	}
+	e.promql = promql.NewEngine(opts)
+	if c.LogFile != "" {
+		var err error
+		if e.log, err = logging.NewJSONFileLogger(c.LogFile); err != nil {
+			return nil, fmt.Errorf("query: log_file: %w", err)
+		}
+		e.promql.SetQueryLogger(e.log)
+	}
+	return e, nil
+}
+
+// defaultStep is a subquery's step if it names none.
+const defaultStep = time.Minute
+
+// Close ends the log and the file of active queries.
+func (e *Engine) Close() error {
+	err := e.promql.Close()
+	if e.log != nil {
+		err = errors.Join(err, e.log.Close())
+	}
+	return err
+}
+
+// Options are what one query asks for beside its expression.
+type Options struct {
+	Lookback     time.Duration // 0: the configuration's
+	Timeout      time.Duration // 0 or more than the configuration's: that
+	PerStepStats bool
+}
+
+// Answer is a query's result. Its values are valid until Close, which must be called.
+type Answer struct {
+	*promql.Result
+	Query promql.Query
+	end   func()
+}
+
+// Close gives back the memory of the answer.
+func (a *Answer) Close() {
+	a.Query.Close()
+	a.end()
+}
+
+// Parse reads an expression, whose regular expressions are measured before they are compiled. The
+// error is a *selector.LimitError or parser.ParseErrors.
+func (e *Engine) Parse(ctx context.Context, expr string) (parser.Expr, error) {
+	if err := e.selectors.Request(ctx).Check(expr); err != nil {
+		return nil, err
+	}
+	return e.parser.ParseExpr(expr)
+}
+
+// Selectors begins a request that reads series selectors, bounded as Parse's are.
+func (e *Engine) Selectors(ctx context.Context) *selector.Request { return e.selectors.Request(ctx) }
+
+// MatchesSomething reports whether a matcher demands that its label is there: a selector without such
+// a one means everything.
+func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
+
+// Instant evaluates an expression at one instant.
+func (e *Engine) Instant(ctx context.Context, who account.Principal, expr string, at time.Time, o Options) (*Answer, error) {
+	return e.run(ctx, who, expr, o, 0, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+		return e.promql.NewInstantQuery(ctx, q, opts, expr, at)
+	})
+}
+
+// Range evaluates an expression at from, from+step … until to.
+func (e *Engine) Range(ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options) (*Answer, error) {
+	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
+		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
+			Remedy: "use a wider step or less time"}
+	}
+	return e.run(ctx, who, expr, o, step, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+		return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
+	})
+}
+
+func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o Options, step time.Duration,
+	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error)) (*Answer, error) {
+	if _, err := e.Parse(ctx, expr); err != nil {
+		return nil, err
+	}
+	if o.Timeout <= 0 || o.Timeout > e.config.Timeout {
+		o.Timeout = e.config.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	leave, err := e.queue.enter(ctx, who.Account)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	ctx, shut := e.reader.Scope(ctx, who.Account)
+	end := func() { shut(); leave(); cancel() }
+	if o.Lookback <= 0 {
+		o.Lookback = max(e.config.Lookback, rollupLookback(step))
+	}
+	query, err := begin(&queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds()}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
+	if err != nil {
+		end()
+		return nil, err
+	}
+	a := &Answer{Query: query, end: end}
+	if a.Result = query.Exec(ctx); a.Err != nil {
+		err := a.Err
+		a.Close()
+		return nil, unwrapped(err)
+	}
+	return a, nil
+}
+
+// Queryable returns what answers selectors without PromQL, the context to ask it with, and a function
+// that gives back the memory of the answers. With a lookback, a selector of just that time is only
+// asked for the newest values.
+func (e *Engine) Queryable(ctx context.Context, who account.Principal, lookback time.Duration) (storage.Queryable, context.Context, func(), error) {
+	leave, err := e.queue.enter(ctx, who.Account)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, shut := e.reader.Scope(ctx, who.Account)
+	return &queryable{Engine: e, ctx: ctx, who: who, lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
+}
+
+// unwrapped returns what the engine wraps without a way back.
+func unwrapped(err error) error {
+	var storageError promql.ErrStorage
+	if errors.As(err, &storageError) {
+		return storageError.Err
+	}
+	return err
+}

@@ -1,0 +1,35 @@
+package query
+
+import "fmt"
+
+// LimitError says that a query was refused because it needs more than its account may have.
+type LimitError struct {
+	Limit  string // its name in the configuration, for instance max_series
+	Value  int64
+	Needed int64  // what the query would have needed, at least; 0: nobody knows
+	Unit   string // of both, in words; empty: none
+	Remedy string // how to narrow the query
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	unit := e.Unit
+	if unit != "" {
+		unit = " " + unit
+	}
+	if e.Needed > 0 {
+		return fmt.Sprintf("the query needs %d%s where %s allows %d: %s", e.Needed, unit, e.Limit, e.Value, e.Remedy)
+	}
+	return fmt.Sprintf("the query needs more than the %d%s that %s allows: %s", e.Value, unit, e.Limit, e.Remedy)
+}
+
+// BusyError says that too many queries of the account wait already.
+type BusyError struct {
+	Account string
+	Waiting int // queries of the account
+}
+
+// Error implements error.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d queries of account %s wait already, as many as max_waiting allows: ask again when they are done, or less often", e.Waiting, e.Account)
+}

@@ -1,0 +1,220 @@
+package query
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// samples are values of one series in ascending order of time, in ms. float is for those that are
+// no histograms; those that are have histogram (see histogramSamples).
+type samples interface {
+	len() int
+	at(i int) int64
+	float(i int) float64
+	isHistogram() bool
+}
+
+// histogramSamples are samples whose values are native histograms.
+type histogramSamples interface {
+	samples
+	// histogram writes the value into a histogram that is not nil, and returns it.
+	histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram
+}
+
+func (s histograms) float(int) float64 { return math.NaN() }
+func (s histograms) histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+	into = native(s.Metric, s.bounds, &s.Histograms[i], into)
+	if i > 0 && s.Metric.Kind == frame.Histogram {
+		into.CounterResetHint = histogram.NotCounterReset
+		if beganAnew(&s.Histograms[i-1], &s.Histograms[i]) {
+			into.CounterResetHint = histogram.CounterReset
+		}
+	}
+	return into
+}
+
+// beganAnew reports whether a histogram has counted less than the one before it in any bucket.
+func beganAnew(before, h *window.Histogram) bool {
+	j := 0
+	for i, b := range before.Filled {
+		for j < len(h.Filled) && h.Filled[j] < b {
+			j++
+		}
+		if j == len(h.Filled) || h.Filled[j] != b || h.Counts[j] < before.Counts[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// part is what one source says of a series.
+type part struct {
+	samples
+	// ends are the instants, ascending, at which the series was found to be there no more: PromQL's
+	// stale markers. None is an instant of a sample.
+	ends []int64
+}
+
+// oneSeries is a series of an answer. It implements storage.Series.
+type oneSeries struct {
+	labels labels.Labels
+	parts  []part // by time
+}
+
+// Labels implements storage.Series.
+func (s *oneSeries) Labels() labels.Labels { return s.labels }
+
+// Iterator implements storage.Series.
+func (s *oneSeries) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
+	it, ok := again.(*iterator)
+	if !ok {
+		it = &iterator{}
+	}
+	*it = iterator{parts: s.parts, next: -1, t: math.MinInt64}
+	return it
+}
+
+// iterator walks over the samples and ends of a series' parts. It implements chunkenc.Iterator.
+type iterator struct {
+	parts []part
+	next  int // the sample it is at; -1: before the first
+	ended int // ends that are behind it
+	t     int64
+	stale bool // it is at an end
+	over  bool
+}
+
+// Next implements chunkenc.Iterator.
+func (it *iterator) Next() chunkenc.ValueType {
+	for len(it.parts) > 0 {
+		p := &it.parts[0]
+		sample, end := int64(math.MaxInt64), int64(math.MaxInt64)
+		if it.next+1 < p.len() {
+			sample = p.at(it.next + 1)
+		}
+		if it.ended < len(p.ends) {
+			end = p.ends[it.ended]
+		}
+		switch {
+		case sample == math.MaxInt64 && end == math.MaxInt64:
+			it.parts, it.next, it.ended = it.parts[1:], -1, 0
+			continue
+		case end < sample:
+			it.ended++
+			if end <= it.t || len(it.parts) > 1 && it.parts[1].len() > 0 && it.parts[1].at(0) <= end {
+				continue // another source has a sample then
+			}
+			it.t, it.stale = end, true
+		default:
+			it.next++
+			if sample <= it.t {
+				continue
+			}
+			it.t, it.stale = sample, false
+		}
+		return it.kind()
+	}
+	it.over = true
+	return chunkenc.ValNone
+}
+
+func (it *iterator) kind() chunkenc.ValueType {
+	if it.parts[0].isHistogram() {
+		return chunkenc.ValFloatHistogram
+	}
+	return chunkenc.ValFloat
+}
+
+// Seek implements chunkenc.Iterator.
+func (it *iterator) Seek(t int64) chunkenc.ValueType {
+	if it.over || len(it.parts) == 0 {
+		it.over = true
+		return chunkenc.ValNone
+	}
+	if it.t >= t && it.t != math.MinInt64 {
+		return it.kind()
+	}
+	for len(it.parts) > 0 {
+		p := &it.parts[0]
+		first := it.next + 1
+		n := sort.Search(p.len()-first, func(i int) bool { return p.at(first+i) >= t })
+		ends, _ := slices.BinarySearch(p.ends[it.ended:], t)
+		it.next, it.ended = it.next+n, it.ended+ends
+		if it.next+1 < p.len() || it.ended < len(p.ends) {
+			break
+		}
+		it.parts, it.next, it.ended = it.parts[1:], -1, 0
+	}
+	return it.Next()
+}
+
+// At implements chunkenc.Iterator.
+func (it *iterator) At() (int64, float64) {
+	if it.stale {
+		return it.t, math.Float64frombits(value.StaleNaN)
+	}
+	return it.t, it.parts[0].float(it.next)
+}
+
+// AtHistogram implements chunkenc.Iterator; all histograms here have floating-point counts.
+func (it *iterator) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogram) {
+	panic("query: a histogram of integers is never announced")
+}
+
+// AtFloatHistogram implements chunkenc.Iterator.
+func (it *iterator) AtFloatHistogram(into *histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
+	if it.stale {
+		return it.t, &histogram.FloatHistogram{Sum: math.Float64frombits(value.StaleNaN)}
+	}
+	return it.t, it.parts[0].samples.(histogramSamples).histogram(it.next, into)
+}
+
+// AtT implements chunkenc.Iterator.
+func (it *iterator) AtT() int64 { return it.t }
+
+// AtST implements chunkenc.Iterator: frames do not say since when a counter counts.
+func (it *iterator) AtST() int64 { return 0 }
+
+// Err implements chunkenc.Iterator.
+func (it *iterator) Err() error { return nil }
+
+// seriesSet is an answer that is read when it is first asked for. It implements storage.SeriesSet.
+type seriesSet struct {
+	read func() ([]*oneSeries, annotations.Annotations, error)
+
+	begun    bool
+	list     []*oneSeries
+	at       int
+	warnings annotations.Annotations
+	err      error
+}
+
+// Next implements storage.SeriesSet.
+func (s *seriesSet) Next() bool {
+	if !s.begun {
+		s.begun, s.at = true, -1
+		s.list, s.warnings, s.err = s.read()
+	}
+	s.at++
+	return s.err == nil && s.at < len(s.list)
+}
+
+// At implements storage.SeriesSet.
+func (s *seriesSet) At() storage.Series { return s.list[s.at] }
+
+// Err implements storage.SeriesSet.
+func (s *seriesSet) Err() error { return s.err }
+
+// Warnings implements storage.SeriesSet.
+func (s *seriesSet) Warnings() annotations.Annotations { return s.warnings }

@@ -1,0 +1,164 @@
+package query
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// plan is what a selector's matchers ask of the sources, and which series of what they give it is
+// meant.
+type plan struct {
+	all   []*labels.Matcher
+	names []*labels.Matcher   // those of __name__
+	place []*labels.Matcher   // those of cluster, datacenter, rack and node
+	read  [][]*labels.Matcher // what sources are asked: they give more rather than less
+}
+
+// newPlan makes a plan. known lists the metrics that the account has; it is asked only for regular
+// expressions that may mean a histogram's classic names.
+func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *plan {
+	p := &plan{all: matchers}
+	var stored []*labels.Matcher // that sources know: le and value are made here
+	positive := false
+	for _, m := range matchers {
+		switch m.Name {
+		case labels.MetricName:
+			p.names = append(p.names, m)
+			positive = positive || m.Type == labels.MatchEqual || m.Type == labels.MatchRegexp
+			continue
+		case "cluster", "datacenter", "rack", "node":
+			p.place = append(p.place, m)
+		case labels.BucketLabel, ValueLabel:
+			continue
+		}
+		if strings.HasPrefix(m.Name, "exported_") {
+			continue
+		}
+		stored = append(stored, m)
+	}
+	p.read = [][]*labels.Matcher{append(slices.Clone(p.names), stored...)}
+	if positive {
+		if m := p.histogramNames(known); m != nil {
+			p.read = append(p.read, append([]*labels.Matcher{m}, stored...))
+		}
+	}
+	return p
+}
+
+// histogramNames returns what the names of those histograms match whose classic names are asked
+// for; nil if none can be.
+func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matcher {
+	for _, m := range p.names {
+		if m.Type == labels.MatchEqual {
+			of, can := histogramName(m.Value)
+			if !can {
+				return nil
+			}
+			return labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, of)
+		}
+	}
+	var names []string
+	for name, kind := range known() {
+		if kind.IsHistogram() && !p.named(name) && slices.ContainsFunc(suffixes[:], func(s string) bool { return p.named(name + s) }) {
+			names = append(names, regexp.QuoteMeta(name))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	m, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, strings.Join(names, "|"))
+	if err != nil {
+		return nil // cannot happen: the names are quoted
+	}
+	return m
+}
+
+// named reports whether a metric of the name is asked for.
+func (p *plan) named(name string) bool {
+	return !slices.ContainsFunc(p.names, func(m *labels.Matcher) bool { return !m.Matches(name) })
+}
+
+// means reports whether a series is asked for.
+func (p *plan) means(l labels.Labels) bool {
+	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
+}
+
+// at reports whether a node's place and id are asked for.
+func (p *plan) at(n *Node, id string) bool {
+	for _, m := range p.place {
+		v := id
+		switch m.Name {
+		case "cluster":
+			v = n.Cluster
+		case "datacenter":
+			v = n.Datacenter
+		case "rack":
+			v = n.Rack
+		}
+		if !m.Matches(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// views calls visit with each series, of those that a stored one stands for, that is asked for: the
+// stored one itself, or the classic ones of a histogram.
+func (p *plan) views(l labels.Labels, m *window.Metric, visit func(labels.Labels, view)) {
+	if !m.Kind.IsHistogram() || p.named(m.Name) {
+		if p.means(l) {
+			visit(l, view{})
+		}
+		return
+	}
+	b := labels.NewBuilder(l)
+	for _, suffix := range suffixes {
+		name := m.Name + suffix
+		if !p.named(name) || suffix == suffixSum && !m.HasSum {
+			continue
+		}
+		b.Reset(l)
+		b.Set(labels.MetricName, name)
+		if suffix != suffixBucket {
+			if of := b.Labels(); p.means(of) {
+				visit(of, view{suffix: suffix})
+			}
+			continue
+		}
+		for _, bucket := range ExposedBuckets(len(m.Bounds.Upper)) {
+			b.Set(labels.BucketLabel, leText(m.Bounds, bucket))
+			if of := b.Labels(); p.means(of) {
+				visit(of, view{suffix, bucket})
+			}
+		}
+	}
+}
+
+// texts calls visit with each text that a series of texts had, if it is asked for, and the instants
+// at which it had it.
+func (p *plan) texts(s *window.Series, visit func(l labels.Labels, at []int64)) {
+	name := textLabel(s.Labels)
+	var order []string
+	times := map[string][]int64{}
+	for i, text := range s.Strings {
+		if times[text] == nil {
+			order = append(order, text)
+		}
+		times[text] = append(times[text], s.At[i])
+	}
+	b := labels.NewBuilder(s.Labels)
+	for _, text := range order {
+		b.Reset(s.Labels)
+		b.Set(name, text)
+		if of := b.Labels(); p.means(of) {
+			visit(of, times[text])
+		}
+	}
+}

@@ -1,0 +1,452 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges from
+// many partitions of the store each.
+const (
+	rangesAtOnce = 8
+	statesAtOnce = 64
+)
+
+// manyNodes is how many nodes a selector may mean before the index of series says which of them to
+// ask. With fewer, a table is found at once, though the index learns of it some minutes later.
+const manyNodes = 64
+
+// queryable answers the selectors of one query for one principal. It implements storage.Queryable.
+type queryable struct {
+	*Engine
+	ctx context.Context // of the query, with its lease
+	who account.Principal
+	// lookback is how long before an instant its newest value may be, in ms.
+	lookback int64
+
+	series atomic.Int64 // of all selectors
+
+	mu   sync.Mutex
+	read map[string]*selected // selectors that were read: a query may name one twice
+}
+
+type selected struct {
+	once     sync.Once
+	list     []*oneSeries
+	warnings annotations.Annotations
+	err      error
+}
+
+// Querier implements storage.Queryable.
+func (q *queryable) Querier(from, to int64) (storage.Querier, error) {
+	return &querier{queryable: q, from: from, to: to}, nil
+}
+
+// querier implements storage.Querier.
+type querier struct {
+	*queryable
+	from, to int64
+}
+
+// Close implements storage.Querier.
+func (q *querier) Close() error { return nil }
+
+// Select implements storage.Querier. Nothing is read before the answer is asked for its first series.
+func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	if hints == nil {
+		hints = &storage.SelectHints{Start: q.from, End: q.to}
+	}
+	h := *hints
+	var key strings.Builder
+	fmt.Fprintf(&key, "%d/%d/%d/%d/%s", h.Start, h.End, h.Step, h.Range, h.Func)
+	for _, m := range matchers {
+		fmt.Fprintf(&key, "/%s", m)
+	}
+	q.mu.Lock()
+	s := q.read[key.String()]
+	if s == nil {
+		s = &selected{}
+		if q.read == nil {
+			q.read = map[string]*selected{}
+		}
+		q.read[key.String()] = s
+	}
+	q.mu.Unlock()
+	return &seriesSet{read: func() ([]*oneSeries, annotations.Annotations, error) {
+		s.once.Do(func() { s.list, s.warnings, s.err = q.answer(ctx, &h, matchers) })
+		if sorted && s.err == nil {
+			s.list = slices.SortedFunc(slices.Values(s.list), func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+		}
+		if h.Limit > 0 && len(s.list) > h.Limit {
+			return s.list[:h.Limit], s.warnings, s.err
+		}
+		return s.list, s.warnings, s.err
+	}}
+}
+
+// selection is the reading of one selector.
+type selection struct {
+	*queryable
+	plan   *plan
+	hints  *storage.SelectHints
+	pieces []piece
+	now    int64
+	lease  *memory.Lease
+
+	mu      sync.Mutex
+	missing []string
+}
+
+// answer reads what a selector selects, node by node.
+func (q *queryable) answer(ctx context.Context, h *storage.SelectHints, matchers []*labels.Matcher) ([]*oneSeries, annotations.Annotations, error) {
+	now := q.config.Clock().UnixMilli()
+	s := &selection{queryable: q, hints: h, now: now, lease: memory.Of(q.ctx)}
+	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
+	s.pieces = pieces(h, now-q.config.RawRetention.Milliseconds(), q.reader.HasRollups())
+	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := s.virtual(ctx, nodes)
+	asked, err := s.nodes(ctx, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers := make([][]*oneSeries, len(asked))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(rangesAtOnce)
+	if s.isInstant() {
+		g.SetLimit(statesAtOnce)
+	}
+	for i := range asked {
+		if gctx.Err() != nil {
+			break
+		}
+		g.Go(func() (err error) {
+			answers[i], err = s.node(gctx, &asked[i])
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	list = append(list, slices.Concat(answers...)...)
+	return list, s.warnings(), ctx.Err()
+}
+
+// warnings says what the answer was made of if not of samples, and what it lacks.
+func (s *selection) warnings() annotations.Annotations {
+	var list annotations.Annotations
+	for i := range s.pieces {
+		if err := s.pieces[i].resolution(); err != nil {
+			list.Add(err)
+		}
+	}
+	slices.Sort(s.missing)
+	for i, text := range s.missing {
+		if i == maxMissing {
+			list.Add(fmt.Errorf("and %d more things are missing", len(s.missing)-i))
+			break
+		}
+		list.Add(fmt.Errorf("the answer is not whole: %s", text))
+	}
+	return list
+}
+
+// maxMissing bounds the warnings about what is missing.
+const maxMissing = 10
+
+// lacks notes what is missing.
+func (s *selection) lacks(list []string) {
+	if len(list) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range list {
+		if !slices.Contains(s.missing, text) {
+			s.missing = append(s.missing, text)
+		}
+	}
+}
+
+// isInstant reports whether only the newest value at one instant is asked for.
+func (s *selection) isInstant() bool {
+	return s.hints.Range == 0 && s.hints.End-s.hints.Start < s.lookback
+}
+
+// nodes returns those of the account's nodes that are to be asked.
+func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
+	var list []Node
+	known := map[uuid.UUID]bool{}
+	for i := range all {
+		if s.plan.at(&all[i], all[i].ID.String()) {
+			list = append(list, all[i])
+			known[all[i].ID] = true
+		}
+	}
+	if s.index == nil {
+		return list, nil
+	}
+	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read, Owns: s.who.Owns})
+	if err != nil {
+		return list, nil // it is being loaded, or the selectors are too many for it: all nodes are asked
+	}
+	has := map[uuid.UUID]bool{}
+	for _, id := range found.Nodes() {
+		has[id] = true
+	}
+	if err := found.Err(); err != nil {
+		return nil, err
+	}
+	count, _ := found.Count()
+	if err := s.tooMany(int64(count)); err != nil {
+		return nil, err
+	}
+	for i := range all { // who was elsewhere then
+		if has[all[i].ID] && !known[all[i].ID] {
+			list = append(list, all[i])
+		}
+	}
+	if found.Missing == 0 && len(list) > manyNodes {
+		list = slices.DeleteFunc(list, func(n Node) bool { return !has[n.ID] })
+	}
+	return list, nil
+}
+
+// tooMany refuses a selector that selects more series than a query may.
+func (s *selection) tooMany(n int64) error {
+	if s.config.MaxSeries > 0 && n > s.config.MaxSeries {
+		return &LimitError{Limit: "max_series", Value: s.config.MaxSeries, Needed: n,
+			Remedy: "narrow the selector, for instance with cluster=, keyspace= or table="}
+	}
+	return nil
+}
+
+// node reads what is selected of one node.
+func (s *selection) node(ctx context.Context, n *Node) ([]*oneSeries, error) {
+	ctx, end := s.reader.Scope(ctx, s.who.Account)
+	defer end()
+	c := collector{selection: s, node: n, byLabels: map[uint64][]*oneSeries{}}
+	if s.isInstant() {
+		done, err := c.newest(ctx)
+		if done || err != nil {
+			return c.list, err
+		}
+	}
+	for i := range s.pieces {
+		if err := c.piece(ctx, &s.pieces[i]); err != nil {
+			return nil, err
+		}
+	}
+	return c.list, nil
+}
+
+// collector gathers one node's series.
+type collector struct {
+	*selection
+	node     *Node
+	list     []*oneSeries
+	byLabels map[uint64][]*oneSeries
+	bounds   map[*frame.Bounds][]float64
+}
+
+// newest answers from a node's newest state if that is what the instant sees: if no newer one can be
+// meant, and the node is not silent.
+func (c *collector) newest(ctx context.Context) (done bool, err error) {
+	at := c.hints.End
+	if at < c.now-c.lookback {
+		return false, nil
+	}
+	state, err := c.reader.Latest(ctx, c.who.Account, c.node)
+	if err != nil {
+		return false, err
+	}
+	c.lacks(state.Missing)
+	if state.Window == nil || len(state.Times) == 0 {
+		return true, nil
+	}
+	t := state.Times[len(state.Times)-1]
+	if t > at {
+		return false, nil // the instant lies before it
+	}
+	if t < c.hints.Start || t+missedIntervals*max(state.Node.Interval, c.node.Interval) <= at {
+		return true, nil // nothing lives on
+	}
+	for _, m := range c.plan.read {
+		list, err := state.LatestContext(ctx, m...)
+		if err != nil {
+			return false, err
+		}
+		for i := range list {
+			if err := c.add(&list[i], nil, nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// piece reads one piece of the time range.
+func (c *collector) piece(ctx context.Context, p *piece) error {
+	if !p.raw() {
+		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to, c.plan.read)
+		if err != nil {
+			return err
+		}
+		c.lacks(missing)
+		for i := range list {
+			if err := c.addRolled(&list[i], p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	values, err := c.reader.Range(ctx, c.who.Account, c.node, p.from, p.to, c.plan.read)
+	if err != nil {
+		return err
+	}
+	c.lacks(values.Missing)
+	silent := lapsesOf(values.Instants, c.node.Interval, p.to)
+	for i := range values.Series {
+		if err := c.add(&values.Series[i], values.Instants, silent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a series of an answer takes, in bytes, beside its values.
+const (
+	seriesCost = 400
+	sampleCost = 16
+	filledCost = 10
+	histCost   = 72
+)
+
+// add takes the views of a stored series that are asked for.
+func (c *collector) add(s *window.Series, instants []int64, silent []lapse) error {
+	if s.Metric.Kind == frame.String {
+		var failed error
+		c.plan.texts(s, func(l labels.Labels, at []int64) {
+			if failed == nil {
+				failed = c.put(l, part{samples: ones(at), ends: endsOf(at, instants, silent)}, int64(len(at))*8)
+			}
+		})
+		return failed
+	}
+	ends := endsOf(s.At, instants, silent)
+	cost := int64(len(s.At)) * sampleCost
+	for i := range s.Histograms {
+		cost += histCost + filledCost*int64(len(s.Histograms[i].Filled))
+	}
+	var failed error
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+		if failed != nil {
+			return
+		}
+		of := part{ends: ends}
+		switch {
+		case v.suffix == suffixSum:
+			of.samples = sums{s}
+		case v.suffix == suffixCount:
+			of.samples = bucketCounts{s, uint16(len(s.Metric.Bounds.Upper))}
+		case v.suffix == suffixBucket:
+			of.samples = bucketCounts{s, uint16(v.bucket)}
+		case s.Metric.Kind.IsHistogram():
+			of.samples = histograms{s, c.upper(s.Metric.Bounds)}
+		default:
+			of.samples = floats{s}
+		}
+		failed = c.put(l, of, cost)
+		cost = 0 // the views share the values
+	})
+	return failed
+}
+
+// addRolled takes the views of a series of rollups that are asked for.
+func (c *collector) addRolled(s *rollup.Series, p *piece) error {
+	var failed error
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+		if failed != nil {
+			return
+		}
+		of := rolled(s, v, c.hints, p.to)
+		cost := int64(of.len()) * sampleCost
+		for _, h := range of.samples.(*points).native {
+			cost += histCost + 16*int64(len(h.PositiveBuckets))
+		}
+		failed = c.put(l, of, cost)
+	})
+	return failed
+}
+
+func (c *collector) upper(b *frame.Bounds) []float64 {
+	if list := c.bounds[b]; list != nil {
+		return list
+	}
+	if c.bounds == nil {
+		c.bounds = map[*frame.Bounds][]float64{}
+	}
+	list := upperBounds(b)
+	c.bounds[b] = list
+	return list
+}
+
+// put adds a part to the series with the labels. Its memory is the query's until that ends.
+func (c *collector) put(l labels.Labels, of part, cost int64) error {
+	if of.len() == 0 {
+		return nil
+	}
+	if err := c.lease.Take(cost + seriesCost); err != nil {
+		return err
+	}
+	hash := l.Hash()
+	for _, known := range c.byLabels[hash] {
+		if labels.Equal(known.labels, l) {
+			known.parts = append(known.parts, of)
+			slices.SortStableFunc(known.parts, func(a, b part) int { return int(a.at(0) - b.at(0)) })
+			return nil
+		}
+	}
+	one := &oneSeries{labels: l, parts: []part{of}}
+	c.byLabels[hash] = append(c.byLabels[hash], one)
+	c.list = append(c.list, one)
+	return c.tooMany(c.series.Add(1))
+}
+
+// LabelNames implements storage.LabelQuerier.
+func (q *querier) LabelNames(ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	return q.Engine.LabelNames(ctx, q.who, q.catalogue(matchers))
+}
+
+// LabelValues implements storage.LabelQuerier.
+func (q *querier) LabelValues(ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+	return q.Engine.LabelValues(ctx, q.who, name, q.catalogue(matchers))
+}
+
+func (q *querier) catalogue(matchers []*labels.Matcher) Catalogue {
+	c := Catalogue{From: time.UnixMilli(q.from), To: time.UnixMilli(q.to)}
+	if len(matchers) > 0 {
+		c.Selectors = [][]*labels.Matcher{matchers}
+	}
+	return c
+}

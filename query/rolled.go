@@ -1,0 +1,263 @@
+package query
+
+import (
+	"math"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+)
+
+// points are samples that were computed. The values are floats, or histograms if there are any.
+type points struct {
+	times  []int64
+	values []float64
+	native []*histogram.FloatHistogram
+}
+
+func (p *points) len() int          { return len(p.times) }
+func (p *points) at(i int) int64    { return p.times[i] }
+func (p *points) isHistogram() bool { return len(p.native) > 0 }
+func (p *points) float(i int) float64 {
+	return p.values[i]
+}
+func (p *points) histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+	p.native[i].CopyTo(into)
+	return into
+}
+
+// view says as what a series' values are shown.
+type view struct {
+	suffix string // of the classic name; empty: the series itself
+	bucket int    // with _bucket: the last bucket that counts
+}
+
+// rolled makes samples of a series' rollups, so that functions find in them what they would find in
+// the samples that the rollups sum up: a period's last value at its last millisecond, and with it
+// every increase, also where a counter began anew. The functions max_over_time, min_over_time,
+// sum_over_time and avg_over_time are given a period's own maximum, minimum, sum and mean.
+//
+// A range window shorter than two periods sees some samples of each: increases are then spread
+// evenly over their period.
+func rolled(s *rollup.Series, v view, h *storage.SelectHints, until int64) part {
+	m := s.Metric
+	r := roller{series: s, hints: h, until: until, spacing: s.Level.Millis}
+	if h.Range > 0 && h.Range < 2*s.Level.Millis {
+		r.spacing = max(h.Range/2, 1000)
+	}
+	switch {
+	case !m.Kind.IsHistogram() && m.Kind != frame.Counter:
+		r.gauge()
+	case !m.Kind.IsHistogram():
+		r.counter(func(p *rollup.Point) (first, last, increase float64) {
+			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent), frame.Scale(p.Increase, m.Exponent)
+		})
+	case v.suffix == suffixSum:
+		r.counter(func(p *rollup.Point) (first, last, increase float64) {
+			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent), frame.Scale(p.Increase, m.Exponent)
+		})
+	case v.suffix != "":
+		upTo := m.Buckets()
+		if v.suffix == suffixBucket {
+			upTo = v.bucket + 1
+		}
+		r.counter(func(p *rollup.Point) (first, last, increase float64) {
+			return total(p.FirstCounts[:upTo]), total(p.LastCounts[:upTo]), total(p.Increases[:upTo])
+		})
+	default:
+		r.histogram(upperBounds(m.Bounds))
+	}
+	return part{samples: &r.out, ends: r.ends}
+}
+
+func total(counts []int64) (sum float64) {
+	for _, n := range counts {
+		sum += float64(n)
+	}
+	return sum
+}
+
+// roller is one rolled.
+type roller struct {
+	series  *rollup.Series
+	hints   *storage.SelectHints
+	until   int64 // no sample is later
+	spacing int64 // of samples within a period
+	out     points
+	ends    []int64
+}
+
+// each visits the periods with the instants at which each has samples; the last is that of its last
+// value. before is the period before it in the series, or nil.
+func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
+	level := r.series.Level.Millis
+	var times []int64
+	for i := range r.series.Points {
+		p := &r.series.Points[i]
+		var before *rollup.Point
+		if i > 0 {
+			before = &r.series.Points[i-1]
+			if p.Start > before.Start+level {
+				r.ends = append(r.ends, before.Start+2*level-1)
+			}
+		}
+		last := min(p.Start+level-1, r.until)
+		times = times[:0]
+		for at := p.Start + 1; r.spacing < level && at < last-2; at += r.spacing {
+			times = append(times, at)
+		}
+		visit(before, p, append(times, last))
+	}
+	if n := len(r.series.Points); n > 0 {
+		if end := r.series.Points[n-1].Start + 2*level - 1; end <= r.until {
+			r.ends = append(r.ends, end)
+		}
+	}
+}
+
+func (r *roller) add(at int64, v float64) {
+	if n := len(r.out.times); n > 0 && r.out.times[n-1] >= at {
+		return
+	}
+	r.out.times, r.out.values = append(r.out.times, at), append(r.out.values, v)
+}
+
+func (r *roller) gauge() {
+	m := r.series.Metric
+	of := func(v int64, double float64) float64 {
+		if m.Kind == frame.GaugeDouble {
+			return double
+		}
+		return frame.Scale(v, m.Exponent)
+	}
+	r.each(func(_, p *rollup.Point, times []int64) {
+		v := of(p.Last, p.LastDouble)
+		sum := p.SumDouble
+		if m.Kind == frame.Gauge {
+			sum = p.Sum.Float64() * math.Pow10(m.Exponent)
+		}
+		if r.hints.Range > 0 {
+			switch r.hints.Func {
+			case "max_over_time":
+				v = of(p.Max, p.MaxDouble)
+			case "min_over_time":
+				v = of(p.Min, p.MinDouble)
+			case "avg_over_time":
+				v = sum / float64(p.Count)
+			case "sum_over_time":
+				v, times = sum, times[len(times)-1:]
+			}
+		}
+		for _, at := range times {
+			r.add(at, v)
+		}
+	})
+}
+
+// counter spreads increases. Where a counter began anew within a period, it rises to where the
+// increase demands it, falls to nothing and has its last value, so that all of the increase is seen.
+func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
+	r.each(func(before, p *rollup.Point, times []int64) {
+		first, last, increase := of(p)
+		from := first
+		if before != nil {
+			_, from, _ = of(before)
+		} else if start := p.Start; start < times[len(times)-1] {
+			r.add(start, from)
+		}
+		top := from + increase
+		anew := math.Abs(top-last) > 1e-9*math.Abs(last)
+		if anew {
+			top -= last
+		}
+		end := times[len(times)-1]
+		for _, at := range times[:len(times)-1] {
+			r.add(at, from+(top-from)*float64(at-p.Start)/float64(r.series.Level.Millis))
+		}
+		if anew {
+			r.add(end-2, top)
+			r.add(end-1, 0)
+		}
+		r.add(end, last)
+	})
+}
+
+// histogram does for native histograms what counter and gauge do for numbers.
+func (r *roller) histogram(bounds []float64) {
+	m := r.series.Metric
+	add := func(at int64, counts []float64, sum float64) {
+		if n := len(r.out.times); n > 0 && r.out.times[n-1] >= at {
+			return
+		}
+		if !m.HasSum {
+			sum = math.NaN()
+		}
+		r.out.times = append(r.out.times, at)
+		r.out.native = append(r.out.native, nativeDense(m, bounds, counts, sum))
+	}
+	if m.Kind == frame.GaugeHistogram {
+		r.each(func(_, p *rollup.Point, times []int64) {
+			counts, sum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
+			if f := r.hints.Func; r.hints.Range > 0 && (f == "sum_over_time" || f == "avg_over_time") {
+				counts, sum = asFloats(p.Increases), frame.Scale(p.Increase, m.Exponent)
+				if f == "avg_over_time" {
+					for i := range counts {
+						counts[i] /= float64(p.Count)
+					}
+					sum /= float64(p.Count)
+				} else {
+					times = times[len(times)-1:]
+				}
+			}
+			for _, at := range times {
+				add(at, counts, sum)
+			}
+		})
+		return
+	}
+	r.each(func(before, p *rollup.Point, times []int64) {
+		from, fromSum := asFloats(p.FirstCounts), frame.Scale(p.First, m.Exponent)
+		if before != nil {
+			from, fromSum = asFloats(before.LastCounts), frame.Scale(before.Last, m.Exponent)
+		} else if p.Start < times[len(times)-1] {
+			add(p.Start, from, fromSum)
+		}
+		top, topSum := asFloats(p.Increases), fromSum+frame.Scale(p.Increase, m.Exponent)
+		anew := false
+		for b := range top {
+			top[b] += from[b]
+			anew = anew || top[b] != float64(p.LastCounts[b])
+		}
+		last, lastSum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
+		if anew {
+			for b := range top {
+				top[b] -= last[b]
+			}
+			topSum -= lastSum
+		}
+		end := times[len(times)-1]
+		for _, at := range times[:len(times)-1] {
+			share := float64(at-p.Start) / float64(r.series.Level.Millis)
+			part := make([]float64, len(top))
+			for b := range part {
+				part[b] = from[b] + (top[b]-from[b])*share
+			}
+			add(at, part, fromSum+(topSum-fromSum)*share)
+		}
+		if anew {
+			add(end-2, top, topSum)
+			add(end-1, make([]float64, len(top)), 0)
+		}
+		add(end, last, lastSum)
+	})
+}
+
+func asFloats(counts []int64) []float64 {
+	list := make([]float64, len(counts))
+	for i, n := range counts {
+		list[i] = float64(n)
+	}
+	return list
+}

@@ -1,0 +1,193 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
+// Some series are of no frame: what Ringwatch itself knows of a node.
+const (
+	metricUp   = "up"
+	metricSeen = "ringwatch_node_last_seen_timestamp_seconds"
+	metricInfo = "ringwatch_node_info"
+)
+
+// virtualMetrics describes them.
+var virtualMetrics = []struct{ name, unit, help string }{
+	{metricUp, "", "Whether frames of the node come: 1 while they do or are late, 0 when nothing came for a minute."},
+	{metricSeen, "seconds", "When the node was last heard of, in seconds since 1970."},
+	{metricInfo, "", "What a node says of itself, as labels; the value is 1."},
+}
+
+// nodeLabels returns a node's labels with a metric's name and more.
+func nodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	for _, l := range append([]labels.Label{{Name: labels.MetricName, Value: name}, {Name: "cluster", Value: n.Cluster}, {Name: "datacenter", Value: n.Datacenter},
+		{Name: "rack", Value: n.Rack}, {Name: "node", Value: n.ID.String()}}, more...) {
+		b.Set(l.Name, l.Value)
+	}
+	return b.Labels()
+}
+
+// infoLabels returns a node's facts as labels.
+func infoLabels(n *Node) labels.Labels {
+	var facts []labels.Label
+	for _, f := range n.Facts {
+		facts = append(facts, labels.Label{Name: labelName(f.Name), Value: f.Value})
+	}
+	return nodeLabels(n, metricInfo, facts...)
+}
+
+// labelName makes a label's name of a fact's.
+func labelName(fact string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, fact)
+}
+
+// virtualSeries returns the label sets of those of nodes' own series that any of the plans asks for;
+// of all, if there are no plans.
+func (e *Engine) virtualSeries(ctx context.Context, who account.Principal, plans []*plan) []labels.Labels {
+	nodes, err := e.reader.Nodes(ctx, who, e.config.NodesTTL)
+	if err != nil {
+		return nil
+	}
+	var list []labels.Labels
+	for i := range nodes {
+		for _, l := range []labels.Labels{nodeLabels(&nodes[i], metricUp), nodeLabels(&nodes[i], metricSeen), infoLabels(&nodes[i])} {
+			if len(plans) == 0 || slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
+
+// beat is how often nodes' own series have a sample, in ms, in a range: they change seldom, and no
+// query looks back less.
+const beat = 60_000
+
+// virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
+// minute old; and what frames say for earlier ones, see collector.presence.
+func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
+	wanted := map[string]bool{}
+	for _, m := range virtualMetrics {
+		wanted[m.name] = s.plan.named(m.name)
+	}
+	if !wanted[metricUp] && !wanted[metricSeen] && !wanted[metricInfo] {
+		return nil
+	}
+	var chosen []Node
+	for i := range nodes {
+		if s.plan.at(&nodes[i], nodes[i].ID.String()) {
+			chosen = append(chosen, nodes[i])
+		}
+	}
+	seen, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
+	s.lacks(missing)
+	if err != nil {
+		s.lacks([]string{"when nodes were last heard of: the store does not answer just now"})
+		return nil
+	}
+	times := s.beats()
+	var list []*oneSeries
+	take := func(l labels.Labels, of points) {
+		if len(of.times) > 0 && s.plan.means(l) {
+			list = append(list, &oneSeries{labels: l, parts: []part{{samples: &of}}})
+		}
+	}
+	for i := range chosen {
+		n := &chosen[i]
+		at := seen[n.ID]
+		if at == 0 {
+			continue
+		}
+		if wanted[metricInfo] {
+			take(infoLabels(n), points{times: times, values: fill(times, func(int64) float64 { return 1 })})
+		}
+		if !wanted[metricUp] && !wanted[metricSeen] {
+			continue
+		}
+		heard := s.heard(ctx, n, at)
+		var of points
+		for _, t := range times {
+			j, found := slices.BinarySearch(heard, t)
+			if !found {
+				j--
+			}
+			if j >= 0 {
+				of.times = append(of.times, t)
+				of.values = append(of.values, float64(heard[j])/1000)
+			}
+		}
+		if wanted[metricSeen] {
+			take(nodeLabels(n, metricSeen), of)
+		}
+		if wanted[metricUp] {
+			up := points{times: of.times}
+			for j, t := range of.times {
+				v := 1.0
+				if StateOf(t-int64(of.values[j]*1000), n.Interval) == StateDown {
+					v = 0
+				}
+				up.values = append(up.values, v)
+			}
+			take(nodeLabels(n, metricUp), up)
+		}
+	}
+	return list
+}
+
+func fill(times []int64, of func(int64) float64) []float64 {
+	list := make([]float64, len(times))
+	for i, t := range times {
+		list[i] = of(t)
+	}
+	return list
+}
+
+// beats are the instants at which nodes' own series have samples: the end, and every minute, or every
+// step if that is longer.
+func (s *selection) beats() []int64 {
+	every := int64(beat)
+	if s.hints.Range == 0 {
+		every = max(every, s.hints.Step)
+	}
+	end := min(s.hints.End, s.now)
+	var list []int64
+	for t := s.hints.Start + (end-s.hints.Start)%every; t <= end; t += every {
+		if s.hints.Step == 0 && s.hints.Range == 0 && t < end {
+			continue
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// heard returns instants, ascending, at which a node was heard of: its frames' within the time that
+// is asked for, if that is not only now, and the last one of all.
+func (s *selection) heard(ctx context.Context, n *Node, last int64) []int64 {
+	if s.isInstant() && s.hints.End >= last {
+		return []int64{last}
+	}
+	none := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")
+	values, err := s.reader.Range(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End, [][]*labels.Matcher{{none}})
+	if err != nil {
+		s.lacks([]string{"when a node was heard of: " + err.Error()})
+		return []int64{last}
+	}
+	s.lacks(values.Missing)
+	list := values.Instants
+	if len(list) == 0 || last > list[len(list)-1] {
+		list = append(slices.Clone(list), last)
+	}
+	return list
+}
