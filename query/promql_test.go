@@ -28,7 +28,7 @@ func newWindows(t testing.TB, frames querytest.Frames) *windows {
 	t.Helper()
 	s := &windows{of: map[uuid.UUID][]*window.Window{}}
 	for id, list := range frames {
-		node := query.Node{Account: "test", Cluster: querytest.Cluster, ID: id, Interval: 3_600_000}
+		node := query.Node{Account: "test", Cluster: memoryCluster, ID: id, Interval: 3_600_000}
 		s.nodes = append(s.nodes, node)
 		byWindow := map[int64][][]byte{}
 		for _, b := range list {
@@ -68,6 +68,8 @@ func (s *windows) Read(_ context.Context, _ string, node uuid.UUID, from, to int
 	return v, nil
 }
 
+const memoryCluster = "promqltest"
+
 // shift is when Prometheus's tests begin here.
 const shift = 1_767_225_600_000
 
@@ -77,7 +79,7 @@ func TestPrometheusTestsInMemory(t *testing.T) {
 	aside := map[string]int{}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
-		return querytest.New(t, shift, func(frames querytest.Frames) (storage.Queryable, error) {
+		return querytest.New(t, shift, memoryCluster, func(frames querytest.Frames) (storage.Queryable, error) {
 			return queryableOf(t, newWindows(t, frames))
 		}, func(series, reason string) { aside[reason]++ })
 	})

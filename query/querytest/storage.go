@@ -27,9 +27,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Cluster is the cluster of all nodes of a Storage.
-const Cluster = "promqltest"
-
 // Frames are frames by node, in order of time.
 type Frames map[uuid.UUID][][]byte
 
@@ -40,9 +37,10 @@ type Sink func(Frames) (storage.Queryable, error)
 // is no news of another. Values that frames do not have (exponential histograms, NaN, parts of
 // observations) are kept aside in Prometheus's own storage, and aside is told whose they are.
 type Storage struct {
-	sink  Sink
-	shift int64 // is added to a test's times, which begin in 1970
-	aside func(series, reason string)
+	sink    Sink
+	shift   int64 // is added to a test's times, which begin in 1970
+	cluster string
+	aside   func(series, reason string)
 
 	mu      sync.Mutex
 	series  map[string]*given
@@ -66,10 +64,10 @@ type sample struct {
 	h     *histogram.FloatHistogram
 }
 
-// New returns an empty storage. shift, in ms, is added to all times and must be a window's begin.
+// New returns an empty storage, whose nodes are in the cluster. shift, in ms, is added to all times and must be a window's begin.
 // aside is told of series that frames cannot hold.
-func New(t testing.TB, shift int64, sink Sink, aside func(series, reason string)) *Storage {
-	return &Storage{sink: sink, shift: shift, aside: aside, series: map[string]*given{}, other: teststorage.New(t, func(o *tsdb.Options) {
+func New(t testing.TB, shift int64, cluster string, sink Sink, aside func(series, reason string)) *Storage {
+	return &Storage{sink: sink, shift: shift, cluster: cluster, aside: aside, series: map[string]*given{}, other: teststorage.New(t, func(o *tsdb.Options) {
 		o.EnableSTStorage, o.FloatChunkEncoding, o.EnableHistogramSTEncoding = true, chunkenc.EncXOR2, true
 	})}
 }
@@ -101,7 +99,7 @@ func (a appender) Append(_ storage.SeriesRef, l labels.Labels, st, t int64, v fl
 	key := l.String()
 	g := a.series[key]
 	if g == nil {
-		sum := sha256.Sum256([]byte(key))
+		sum := sha256.Sum256([]byte(a.cluster + key))
 		g = &given{labels: l, node: uuid.UUID(sum[:16])}
 		a.series[key] = g
 	}
@@ -133,7 +131,7 @@ func (s *Storage) Querier(from, to int64) (storage.Querier, error) {
 		for _, key := range sortedKeys(s.series) {
 			g := s.series[key]
 			slices.SortStableFunc(g.samples, func(a, b sample) int { return int(a.t - b.t) })
-			list, reason := g.frames(s.shift)
+			list, reason := g.frames(s.shift, s.cluster)
 			if reason == "" {
 				frames[g.node] = list
 				continue
@@ -195,7 +193,7 @@ func stored(name string) string {
 }
 
 // frames returns a series' samples as key frames, or why that cannot be.
-func (g *given) frames(shift int64) ([][]byte, string) {
+func (g *given) frames(shift int64, cluster string) ([][]byte, string) {
 	name := g.labels.Get(labels.MetricName)
 	if name == "" {
 		return nil, "a series without a name"
@@ -211,7 +209,7 @@ func (g *given) frames(shift int64) ([][]byte, string) {
 	var list [][]byte
 	for i, s := range g.samples {
 		f := frame.Frame{
-			Header: frame.Header{Node: g.node, Cluster: Cluster, Started: 1, Sequence: uint64(i), At: s.t + shift, Interval: 3_600_000, Compression: frame.Zstd},
+			Header: frame.Header{Node: g.node, Cluster: cluster, Started: 1, Sequence: uint64(i), At: s.t + shift, Interval: 3_600_000, Compression: frame.Zstd},
 		}
 		of := t
 		of.Metrics = slices.Clone(t.Metrics)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// quickPromQL are those of Prometheus's files of tests that write few windows; make test-full runs
+// all of them.
+var quickPromQL = []string{
+	"collision", "fill-modifier", "limit", "name_label_dropping", "native_histograms",
+	"operators", "range_queries", "staleness", "trig_functions",
+}
+
+// TestPrometheusTests runs Prometheus's own tests of PromQL on the whole line: what they load is
+// written as frames, goes through Kafka and the role store, and is read back as users' queries are.
+// What frames cannot hold is kept aside, in Prometheus's own storage, and logged with its reason.
+func TestPrometheusTests(t *testing.T) {
+	l := startPromQL(t)
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	reasons := map[string][]string{}
+	promqltest.RunBuiltinTestsWithStorage(someFiles{t}, engine, func(t testing.TB) storage.Storage {
+		l.runs.Add(1)
+		cluster := fmt.Sprintf("run-%d", l.runs.Load())
+		sent := map[uuid.UUID]int{}
+		return querytest.New(t, l.shift, cluster, func(frames querytest.Frames) (storage.Queryable, error) {
+			return l.send(t, cluster, frames, sent)
+		}, func(series, reason string) { reasons[reason] = append(reasons[reason], series) })
+	})
+	for reason, list := range reasons {
+		t.Logf("%d series kept aside for %s: %s", len(list), reason, strings.Join(list[:min(len(list), 5)], " "))
+	}
+}
+
+// someFiles leaves out the files that make test has no time for.
+type someFiles struct{ *testing.T }
+
+func (s someFiles) Run(name string, f func(*testing.T)) bool {
+	file := strings.TrimSuffix(filepath.Base(name), ".test")
+	if os.Getenv("RINGWATCH_TEST_FULL") == "" && !slices.Contains(quickPromQL, file) {
+		return true
+	}
+	return s.T.Run(file, f)
+}
+
+// promqlLine is Kafka, a role store and a reader of what that writes.
+type promqlLine struct {
+	shift    int64
+	runs     atomic.Int64
+	producer *stream.Producer
+	db       *store.Store
+	engine   *query.Engine
+	reader   *query.Reader
+	who      account.Principal
+}
+
+func startPromQL(t *testing.T) *promqlLine {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keyspace = "promql"
+	dir := t.TempDir()
+	c := stream.DefaultConfig()
+	c.Brokers, c.Topic, c.Partitions = []string{engines.SharedKafka(t).Addr()}, keyspace, 4
+	cassandra := engines.SharedCassandra(t).Addr()
+	address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
+	config := filepath.Join(dir, "ringwatch.yaml")
+	text := fmt.Sprintf(`
+accounts: [{name: test, keys: [{name: all, sha256: %s, scopes: [read]}]}]
+kafka: {brokers: [%q], topic: %s, partitions: %d}
+cassandra: {hosts: [%q], keyspace: %s, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
+redis: {addresses: [%q]}
+store: {listen: %q}
+`, account.Hash(account.NewKey()), c.Brokers[0], c.Topic, c.Partitions, cassandra, keyspace, engines.SharedRedis(t).Addr(), address)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self, Args: []string{"store", "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(dir, "store.log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if b, err := os.ReadFile(p.LogFile()); t.Failed() && err == nil {
+			t.Logf("the end of the store's log:\n%s", b[max(0, len(b)-4<<10):])
+		}
+	})
+	eventually(t, "role store", func(ctx context.Context) error { return ready(ctx, "http://"+address) })
+	// Half a year ago: every window is closed as soon as it was written, and is read from raw.
+	l := &promqlLine{shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()), who: querytest.Principal(t, "test")}
+	if l.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.producer.Close)
+	sc := store.DefaultConfig()
+	sc.Hosts, sc.Keyspace, sc.Timeout = []string{cassandra}, keyspace, 30*time.Second
+	const day = 24 * time.Hour
+	sc.RawTTL, sc.FiveMinutesTTL, sc.HourTTL = 365*day, 400*day, 500*day
+	if l.db, err = store.New(sc, store.NewMetrics(prometheus.NewRegistry())); err == nil {
+		err = l.db.Connect(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.db.Close)
+	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: apiStore{l.db}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	qc := query.DefaultConfig()
+	qc.RawRetention, qc.NodesTTL, qc.MaxPerAccount = sc.RawTTL, time.Millisecond, qc.MaxConcurrent
+	if l.engine, err = query.NewEngine(qc, l.reader, nil, parser, nil, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// send publishes the frames that were not sent before, and waits until all can be read.
+func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames, sent map[uuid.UUID]int) (storage.Queryable, error) {
+	for id, list := range frames {
+		for _, b := range list[sent[id]:] {
+			if err := l.producer.Publish(t.Context(), "test", cluster, b); err != nil {
+				return nil, err
+			}
+		}
+		sent[id] = len(list)
+	}
+	none := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")
+	deadline := time.Now().Add(5 * time.Minute)
+	for id, want := range sent {
+		for {
+			_, report, err := l.db.Read(t.Context(), "test", id, l.shift, time.Now().UnixMilli(), none)
+			if err == nil && len(report.Instants) == want {
+				break
+			}
+			if time.Now().After(deadline) {
+				return nil, fmt.Errorf("of the %d frames of node %s %d can be read, %v", want, id, len(report.Instants), err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	for {
+		nodes, err := l.db.Nodes(t.Context(), "test")
+		listed := 0
+		for i := range nodes {
+			if sent[nodes[i].ID] > 0 {
+				listed++
+			}
+		}
+		if err == nil && listed == len(sent) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("of %d nodes %d are listed, %v", len(sent), listed, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	q, _, end, err := l.engine.Queryable(t.Context(), l.who, 0)
+	if err != nil {
+		return nil, err
+	}
+	end() // nothing is bounded here, and queries are one after the other
+	return inCluster{q, cluster}, nil
+}
+
+// inCluster asks for one cluster only: each run has its own.
+type inCluster struct {
+	storage.Queryable
+	cluster string
+}
+
+func (c inCluster) Querier(from, to int64) (storage.Querier, error) {
+	q, err := c.Queryable.Querier(from, to)
+	return inClusterQuerier{q, c.cluster}, err
+}
+
+type inClusterQuerier struct {
+	storage.Querier
+	cluster string
+}
+
+func (c inClusterQuerier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	return c.Querier.Select(ctx, sorted, hints, append(slices.Clone(matchers), labels.MustNewMatcher(labels.MatchEqual, "cluster", c.cluster))...)
+}
