@@ -116,7 +116,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.log.Info("api listens", "address", server.Addr())
-	return append(parts, loader.Run, func(ctx context.Context) error {
+	return append(parts, loader.Run, p.young(db, reader, index), func(ctx context.Context) error {
 		defer redis.Close()
 		defer engine.Close()
 		return server.Run(ctx)

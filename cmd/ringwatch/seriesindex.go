@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // seriesParts makes the index of series and what fills it from the store.
@@ -41,4 +44,79 @@ func seriesSource(db *store.Store) series.Source {
 		WrittenFor: store.WrittenFor,
 		Read:       db.ReadDictionaries,
 	}
+}
+
+// The index learns of a node when its first window is closed, some minutes after its first frame.
+// Until then its newest state says what series it has: who has just installed Ringwatch opens a
+// label browser at once.
+const (
+	youngEvery = 10 * time.Second
+	maxYoung   = 64 // nodes that are looked at each time
+)
+
+// young is a part that puts nodes into the index of which that knows nothing yet.
+func (p *process) young(db *store.Store, reader *query.Reader, index *series.Index) part {
+	return func(ctx context.Context) error {
+		for every := time.NewTicker(youngEvery); ; {
+			for _, a := range p.config.Accounts {
+				if err := addYoung(ctx, a.Name, db, reader, index); err != nil && ctx.Err() == nil {
+					p.log.Debug("young nodes are left for later", "account", a.Name, "error", err)
+				}
+			}
+			select {
+			case <-ctx.Done():
+				every.Stop()
+				return nil
+			case <-every.C:
+			}
+		}
+	}
+}
+
+func addYoung(ctx context.Context, account string, db *store.Store, reader *query.Reader, index *series.Index) error {
+	nodes, err := apiStore{db}.Nodes(ctx, account)
+	if err != nil {
+		return err
+	}
+	now := clock().UnixMilli()
+	found, err := index.Select(account, series.Query{Context: ctx, From: now, To: now})
+	if err != nil {
+		return err // it is being loaded, or there are no nodes
+	}
+	known := map[uuid.UUID]bool{}
+	for _, id := range found.Nodes() {
+		known[id] = true
+	}
+	looked := 0
+	for i := range nodes {
+		if known[nodes[i].ID] || looked == maxYoung {
+			continue
+		}
+		looked++
+		if err := addNewest(ctx, account, &nodes[i], reader, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addNewest puts what a node's newest state has into the index.
+func addNewest(ctx context.Context, account string, n *query.Node, reader *query.Reader, index *series.Index) error {
+	ctx, end := reader.Scope(ctx, account)
+	defer end()
+	state, err := reader.Latest(ctx, account, n)
+	if err != nil || state.Window == nil {
+		return err
+	}
+	var ids []window.DictionaryID
+	dictionaries := map[window.Hash]*window.Dictionary{}
+	for _, d := range state.Columns(window.Report{}).Dictionaries {
+		if dictionaries[d.Hash], err = window.DecodeDictionary(d.Blob); err != nil {
+			return err
+		}
+		day := state.Start - state.Start%(24*60*60_000)
+		ids = append(ids, window.DictionaryID{Node: n.ID, Day: day, Key: d.Key, Hash: d.Hash})
+	}
+	index.Add(account, n.ID, ids, dictionaries)
+	return nil
 }
