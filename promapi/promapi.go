@@ -204,6 +204,7 @@ func asError(ctx context.Context, err error) error {
 		samples  promql.ErrTooManySamples
 		text     parser.ParseErrors
 		pattern  *selector.LimitError
+		wrong    *query.ExpressionError
 	)
 	of := func(status int, reason, message string, retry int) error {
 		return &front.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry, Cause: err}
@@ -211,7 +212,9 @@ func asError(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &text), errors.As(err, &pattern):
+	case errors.As(err, &wrong) && wrong.Evaluated:
+		return of(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
+	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
 	case errors.As(err, &limit) && limit.Limit == "max_steps":
 		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value, limit)
