@@ -43,6 +43,8 @@ type fixture struct {
 	writer  *recent.Writer
 	metrics *prometheus.Registry
 	now     atomic.Int64 // ms
+	// added returns the server's endpoints of other packages; nil: there are none.
+	added   func(*query.Reader) []front.Route
 	nodes   []*frametest.Node
 	history []map[int64][][]frametest.Entity // by node, by time
 }
@@ -101,6 +103,9 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	deps.Admit = account.NewDoor(registry.Authenticate).Admit
 	store.Recent, store.Miss, store.Metrics = reader, recent.ErrMiss, f.metrics
 	deps.Reader, deps.RecentReady = apitest.MustReader(t, c, store), reader.Ping
+	if f.added != nil {
+		deps.Routes = f.added(deps.Reader)
+	}
 	if deps.Work == nil {
 		deps.Work = f.work
 	}

@@ -25,7 +25,11 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/promapi"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
@@ -52,6 +56,7 @@ type seriesFixture struct {
 
 func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture {
 	f := &seriesFixture{fixture: &fixture{T: t, metrics: prometheus.NewRegistry()}, node: engines.MustCassandra(t)}
+	f.added = f.prometheus
 	f.config = store.DefaultConfig()
 	f.config.Hosts, f.config.Now, f.config.Log = []string{f.node.Addr()}, f.clock, slog.New(slog.DiscardHandler)
 	f.config.Timeout = time.Minute // a crowded machine is no outage
@@ -79,6 +84,24 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f
+}
+
+// prometheus returns the endpoints of package promapi.
+func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
+	selectors, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := query.DefaultConfig()
+	c.Clock = f.clock
+	e, err := query.NewEngine(c, r, &f.index, selectors, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = e.Close() })
+	return promapi.New(promapi.Deps{
+		Engine: e, Reader: r, MaxRequestBytes: 1 << 20, Clock: f.clock,
+	}).Routes()
 }
 
 func (f *seriesFixture) source() series.Source {

@@ -204,6 +204,7 @@ func asError(ctx context.Context, err error) error {
 		samples  promql.ErrTooManySamples
 		text     parser.ParseErrors
 		pattern  *selector.LimitError
+		wrong    *query.ExpressionError
 	)
 	of := func(status int, reason, message string, retry int) error {
 		return &front.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry, Cause: err}
@@ -211,7 +212,9 @@ func asError(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &text), errors.As(err, &pattern):
+	case errors.As(err, &wrong) && wrong.Evaluated:
+		return of(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
+	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
 	case errors.As(err, &limit) && limit.Limit == "max_steps":
 		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value, limit)
@@ -243,29 +246,33 @@ func asError(ctx context.Context, err error) error {
 
 // instant reads a time: seconds since 1970, or RFC 3339.
 func instant(text string) (time.Time, error) {
+	outside := fmt.Errorf("cannot parse %q to a valid timestamp: it lies outside of the times there are", text)
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
 		if math.IsNaN(s) || math.Abs(s) > maxSeconds {
-			return time.Time{}, fmt.Errorf("cannot parse %q to a valid timestamp: it lies outside of the times there are", text)
+			return time.Time{}, outside
 		}
 		whole, part := math.Modf(s)
 		return time.Unix(int64(whole), int64(math.Round(part*1000))*int64(time.Millisecond)).UTC(), nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		if s := t.Unix(); s > maxSeconds || s < -maxSeconds {
+			return time.Time{}, outside
+		}
 		return t, nil
 	}
 	return time.Time{}, fmt.Errorf("cannot parse %q to a valid timestamp", text)
 }
 
-// maxSeconds bounds times: the year 9999.
-const maxSeconds = 253_402_300_799
+// maxSeconds bounds times, to the years 1684 to 2255: Prometheus's engine counts nanoseconds.
+const maxSeconds = 9_000_000_000
 
-// clampedMin and clampedMax are what Prometheus's clients send for "since ever" and "for ever".
+// ever are what Prometheus's clients send for "since ever" and "for ever".
 var ever = map[string]time.Time{
 	"-9223372036854775.808": time.Unix(0, 0), "9223372036854775.807": time.Unix(maxSeconds, 0),
 	"-292273086-05-16T16:47:06Z": time.Unix(0, 0), "292277025-08-18T07:12:54.999999999Z": time.Unix(maxSeconds, 0),
 }
 
-// times reads a time parameter; without it the default.
+// time reads a time parameter; without it the default.
 func (a *API) time(values url.Values, name string, without time.Time) (time.Time, error) {
 	text := values.Get(name)
 	if text == "" {

@@ -91,7 +91,11 @@ func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.Select
 	}
 	q.mu.Unlock()
 	return &seriesSet{read: func() ([]*oneSeries, annotations.Annotations, error) {
-		s.once.Do(func() { s.list, s.warnings, s.err = q.answer(ctx, &h, matchers) })
+		s.once.Do(func() {
+			if s.list, s.warnings, s.err = q.answer(ctx, &h, matchers); s.err != nil {
+				s.err = sourceError{s.err}
+			}
+		})
 		if sorted && s.err == nil {
 			s.list = slices.SortedFunc(slices.Values(s.list), func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
 		}

@@ -162,8 +162,9 @@ func (s *selection) beats() []int64 {
 		every = max(every, s.hints.Step)
 	}
 	end := min(s.hints.End, s.now)
+	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds()) // nobody knows before that
 	var list []int64
-	for t := s.hints.Start + (end-s.hints.Start)%every; t <= end; t += every {
+	for t := start + (end-start)%every; t <= end; t += every {
 		if s.hints.Step == 0 && s.hints.Range == 0 && t < end {
 			continue
 		}
