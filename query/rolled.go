@@ -45,7 +45,10 @@ func rolled(s *rollup.Series, v view, h *storage.SelectHints, until int64) part 
 	m := s.Metric
 	r := roller{series: s, hints: h, until: until, spacing: s.Level.Millis}
 	if h.Range > 0 && h.Range < 2*s.Level.Millis {
-		r.spacing = max(h.Range/2, 1000)
+		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer before
+		// its first sample than samples are apart, and would see less than there was.
+		n := (2*s.Level.Millis + h.Range - 1) / h.Range
+		r.spacing = max(s.Level.Millis/n, 1000)
 	}
 	switch {
 	case !m.Kind.IsHistogram() && m.Kind != frame.Counter:
@@ -105,7 +108,7 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 		}
 		last := min(p.Start+level-1, r.until)
 		times = times[:0]
-		for at := p.Start + 1; r.spacing < level && at < last-2; at += r.spacing {
+		for at := p.Start + r.spacing; at < last-2; at += r.spacing {
 			times = append(times, at)
 		}
 		visit(before, p, append(times, last))

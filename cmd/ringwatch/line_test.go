@@ -47,6 +47,7 @@ func TestWholeLine(t *testing.T) {
 	})
 	t.Run("ValuesAreCassandras", w.testValues)
 	t.Run("RowsAreLookedUp", w.testLookup)
+	t.Run("Dashboards", w.testDashboards)
 	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
 	t.Run("DroppedTableIsGone", w.testDropped)
