@@ -75,6 +75,7 @@ type Peer struct {
 	Name, Version string
 	URL           string
 	Form          Form
+	Samples       int64 // that were sent
 
 	dir     string
 	process *engines.Process
@@ -212,6 +213,9 @@ func (p *Peer) send(ctx context.Context) error {
 	b, err := (&prompb.WriteRequest{Timeseries: p.pending}).Marshal()
 	if err != nil {
 		return err
+	}
+	for i := range p.pending {
+		p.Samples += int64(len(p.pending[i].Samples) + len(p.pending[i].Histograms))
 	}
 	p.pending = p.pending[:0]
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/api/v1/write", bytes.NewReader(s2.EncodeSnappy(nil, b)))
