@@ -58,7 +58,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -99,3 +99,6 @@ bench-ring: ## lookups of 50 keys on three nodes: a query per key, IN, grouped, 
 
 bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
 	@go run ./bench/api $(ARGS)
+
+bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, and of 10,000 nodes, 90 minutes, the first time 10 more; ARGS='-nodes 2 -hours 0.5 -trend-days 0.1 -fleet 100' for a look
+	@go run ./bench/query $(ARGS)

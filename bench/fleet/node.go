@@ -23,8 +23,10 @@ import (
 type Node struct {
 	shape *Shape
 	ID    uuid.UUID // its own
-	name  string    // cluster
 	rack  string
+
+	// Cluster is the name that its frames say: fleet0 is that of the first fifty nodes. It may be set before the first frame.
+	Cluster string
 
 	Random *rand.Rand // its own noise, to be drawn from for what the caller varies
 	level  float64
@@ -54,7 +56,7 @@ func NewNode(s *Shape, seed uint64, i int) *Node {
 		n.ID[b] = byte(n.Random.Uint32())
 	}
 	n.ID[6], n.ID[8] = n.ID[6]&0x0f|0x40, n.ID[8]&0x3f|0x80
-	n.name, n.rack = fmt.Sprintf("fleet%d", i/nodesPerCluster), fmt.Sprintf("rack%d", i%3+1)
+	n.Cluster, n.rack = fmt.Sprintf("fleet%d", i/nodesPerCluster), fmt.Sprintf("rack%d", i%3+1)
 	n.level = 0.5 + n.Random.Float64()
 	n.phase = n.Random.IntN(2 * s.ticks)
 	for _, t := range s.types {
@@ -198,7 +200,7 @@ func (n *Node) poisson(mean float64) int64 {
 
 // Frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
 func (n *Node) Frame(at int64) ([]byte, error) {
-	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.name, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: n.shape.Interval}}
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: n.shape.Interval}}
 	if n.keyed == nil || n.keyed.Window() != f.Window() {
 		n.key = nil
 	} else {

@@ -163,13 +163,7 @@ func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, 
 	if d.Type == "table" && tables > 0 && tables < len(t.rows) {
 		t.thin(tables)
 	}
-	for _, tracks := range t.cells {
-		for i := range tracks {
-			if tracks[i].present != nil {
-				s.Series++
-			}
-		}
-	}
+	s.count(&t)
 	return t
 }
 
@@ -203,6 +197,37 @@ func (t *shapeType) thin(n int) {
 			tracks = append(tracks, t.cells[m][r])
 		}
 		t.cells[m] = tracks
+	}
+}
+
+// Only keeps the metrics that want picks.
+func (s *Shape) Only(want func(metric string) bool) {
+	var types []shapeType
+	s.Series = 0
+	for _, t := range s.types {
+		kept := t
+		kept.Metrics, kept.cells = nil, nil
+		for m := range t.Metrics {
+			if want(t.Metrics[m].Name) {
+				kept.Metrics, kept.cells = append(kept.Metrics, t.Metrics[m]), append(kept.cells, t.cells[m])
+			}
+		}
+		if len(kept.Metrics) > 0 {
+			types = append(types, kept)
+			s.count(&kept)
+		}
+	}
+	s.types = types
+}
+
+// count adds a type's series.
+func (s *Shape) count(t *shapeType) {
+	for _, tracks := range t.cells {
+		for i := range tracks {
+			if tracks[i].present != nil {
+				s.Series++
+			}
+		}
 	}
 }
 

@@ -107,3 +107,13 @@ func Collections(file string, after int) (g GC, lines int, err error) {
 	}
 	return g, lines, nil
 }
+
+// Resident returns the bytes of memory that a process has.
+func Resident(pid int) (int64, error) {
+	var pages, resident int64
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &pages, &resident)
+	}
+	return resident * int64(os.Getpagesize()), err
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/bench/peers"
 )
 
 // row is what was found of one side.
@@ -52,21 +53,21 @@ type measured struct {
 
 // measure loads all sides and reads them by turns: with big SSTables the generations and the peers, with bti the generations.
 func (f *findings) measure(ctx context.Context, dir string) error {
-	var generations, peers []string
+	var generations, others []string
 	for _, name := range strings.Split(f.sides, ",") {
-		if peerModules[name] == "" {
+		if peers.Modules[name] == "" {
 			generations = append(generations, name)
 		} else {
-			peers = append(peers, name)
+			others = append(others, name)
 		}
 	}
 	var sides []measured
-	for _, name := range peers {
+	for _, name := range others {
 		p, m, err := f.peer(ctx, name, dir)
 		if err != nil {
 			return err
 		}
-		defer p.stop()
+		defer p.Stop()
 		sides = append(sides, m)
 		defer func() { f.rows = append(f.rows, m.row) }() // the table begins with ours
 	}
@@ -125,17 +126,18 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 
 // peer loads one of the peers, which goes on running.
 func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured, error) {
-	p, err := startPeer(ctx, name, dir, progress)
+	started, err := peers.Start(ctx, name, dir, progress)
 	if err != nil {
 		return nil, measured{}, err
 	}
+	p := &peer{started}
 	m := measured{p, &row{name: name}}
-	f.versions = append(f.versions, name+" "+p.version)
+	f.versions = append(f.versions, name+" "+p.Version)
 	if err = f.load(ctx, p, m.row); err == nil {
-		m.row.data, m.row.index, err = p.disk()
+		m.row.data, m.row.index, err = p.Disk()
 	}
 	if err != nil {
-		p.stop()
+		p.Stop()
 		return nil, measured{}, err
 	}
 	f.say(m.row)
@@ -175,7 +177,7 @@ func (f *findings) result() *bench.Result {
 	ratio("v2_over_v1", "v2 big", "v1 big")
 	ratio("v3_over_v2", "v3 big", "v2 big")
 	v3, best := f.find("v3 big"), (*row)(nil)
-	for name := range peerModules {
+	for name := range peers.Modules {
 		if p := f.find(name); p != nil && (best == nil || p.bytes() < best.bytes()) {
 			best = p
 		}

@@ -90,7 +90,7 @@ func (g *generation) settle(ctx context.Context, d *dataset) error {
 
 // disk finds what the raw layer takes, with its dictionaries and lists of nodes and buckets. What lives for an hour and what rollups take are apart.
 func (g *generation) disk(ctx context.Context, r *row) error {
-	if err := settled(ctx, g.cassandra, g.keyspace); err != nil {
+	if err := node.Settled(ctx, g.cassandra, g.keyspace); err != nil {
 		return err
 	}
 	fresh := func(table string) bool { return table == "fresh" }

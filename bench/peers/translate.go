@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"math"
@@ -17,7 +17,7 @@ import (
 // translate gives a series to a peer in a form that suits it. VictoriaMetrics, and Prometheus as the smaller of its two ways: a histogram is a counter for each
 // bucket that was used by the window's end, not cumulative over buckets (as VictoriaMetrics's own histograms are), and a sum. Prometheus's native histograms with our bounds are one
 // series, and every chunk repeats the bounds. Texts are left out: no peer has them.
-func (p *peer) translate(s *window.Series) []prompb.TimeSeries {
+func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	if s.Metric.Kind == frame.String {
 		return nil
 	}
@@ -34,7 +34,10 @@ func (p *peer) translate(s *window.Series) []prompb.TimeSeries {
 		}
 		return []prompb.TimeSeries{ts}
 	}
-	if p.native {
+	if p.Form == Classic {
+		return classic(s)
+	}
+	if p.Form == Native {
 		bounds := upper(s.Metric.Bounds)
 		for i, at := range s.At {
 			ts.Histograms = append(ts.Histograms, prompb.FromIntHistogram(at, native(s.Metric, &s.Histograms[i], bounds)))

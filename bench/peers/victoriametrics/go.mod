@@ -1,4 +1,4 @@
-module github.com/ringwatch/ringwatch/bench/store/peers/victoriametrics
+module github.com/ringwatch/ringwatch/bench/peers/victoriametrics
 
 go 1.26
 

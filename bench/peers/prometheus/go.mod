@@ -1,4 +1,4 @@
-module github.com/ringwatch/ringwatch/bench/store/peers/prometheus
+module github.com/ringwatch/ringwatch/bench/peers/prometheus
 
 go 1.26.0
 

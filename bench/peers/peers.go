@@ -1,0 +1,243 @@
+// Package peers runs the time series databases that Ringwatch is measured beside, a Prometheus and a VictoriaMetrics of known versions, and writes to them what
+// a fleet's windows hold, in a form that suits each.
+package peers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/prometheus/prometheus/prompb"
+
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Modules are the peers by name; their versions are those of small modules of their own below bench/peers, built into the engines' cache.
+var Modules = map[string]string{
+	"prometheus":        "github.com/prometheus/prometheus/cmd/prometheus",
+	"prometheus-native": "github.com/prometheus/prometheus/cmd/prometheus", // the same with histograms as native ones
+	"victoriametrics":   "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
+}
+
+// build returns a peer's program, building it the first time: VictoriaMetrics in half a minute, Prometheus in five. The version is its module's.
+func build(ctx context.Context, name string, progress func(string, ...any)) (program, version string, err error) {
+	pkg := Modules[name]
+	name, _, _ = strings.Cut(name, "-")
+	dir := filepath.Join("bench", "peers", name)
+	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Version}}", pkg)
+	list.Dir = dir
+	out, err := list.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w; run make from the repository's root", dir, err)
+	}
+	version = strings.TrimSpace(string(out))
+	cache, err := engines.CacheDir()
+	if err != nil {
+		return "", "", err
+	}
+	program = filepath.Join(cache, "peers", name+"-"+version)
+	if _, err := os.Stat(program); err == nil {
+		return program, version, nil
+	}
+	progress("building %s %s, once for all later runs", name, version)
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", program+".new", pkg)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+	}
+	return program, version, os.Rename(program+".new", program)
+}
+
+// Form is how a peer keeps histograms.
+type Form int
+
+const (
+	// Sparse is a counter for each bucket that was used, not cumulative over buckets, and a sum: the smallest form that holds all.
+	Sparse Form = iota
+	// Native is Prometheus's native histograms with our bounds.
+	Native
+	// Classic is what a Prometheus that scrapes Ringwatch keeps: _bucket with le, _sum and _count. Histograms that have counted nothing are left out.
+	Classic
+)
+
+// Peer is a running Prometheus or VictoriaMetrics.
+type Peer struct {
+	Name, Version string
+	URL           string
+	Form          Form
+	Samples       int64 // that were sent
+
+	dir     string
+	process *engines.Process
+	start   func(context.Context) error
+	disk    func() (data, index int64, err error)
+	flush   func(ctx context.Context, p *Peer, from, to int64) error
+	pending []prompb.TimeSeries
+}
+
+// Start starts a peer on a free port, with its data below dir. It builds the program if no earlier run has.
+func Start(ctx context.Context, name, dir string, progress func(string, ...any)) (*Peer, error) {
+	program, version, err := build(ctx, name, progress)
+	if err != nil {
+		return nil, err
+	}
+	port, err := engines.FreePort("127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	p := &Peer{Name: name, Version: version, dir: filepath.Join(dir, name), URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return nil, err
+	}
+	var args []string
+	data := filepath.Join(p.dir, "data")
+	switch name {
+	case "prometheus", "prometheus-native":
+		p.flush = flushPrometheus
+		if name == "prometheus-native" {
+			p.Form = Native
+		}
+		p.disk = func() (int64, int64, error) { return blockBytes(data) }
+		config := filepath.Join(p.dir, "prometheus.yml")
+		if err := os.WriteFile(config, []byte("global: {}\n"), 0o600); err != nil {
+			return nil, err
+		}
+		args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=5y", "--web.enable-remote-write-receiver",
+			fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port)}
+	case "victoriametrics":
+		p.flush = flushVictoria
+		p.disk = func() (int64, int64, error) { return victoriaBytes(data) }
+		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000"}
+	}
+	p.start = func(ctx context.Context) (err error) {
+		if p.process, err = engines.StartProcess(engines.ProcessConfig{Name: name, Path: program, Args: args, Log: filepath.Join(p.dir, name+".log")}); err != nil {
+			return err
+		}
+		return p.wait(ctx)
+	}
+	return p, p.start(ctx)
+}
+
+// wait waits until the peer answers.
+func (p *Peer) wait(ctx context.Context) error {
+	ready, cancel := context.WithTimeout(ctx, engines.StartTimeout)
+	defer cancel()
+	err := line.Until(ready, p.Name, func(ctx context.Context) error {
+		if !p.process.Running() {
+			cancel()
+		}
+		_, err := p.Get(ctx, map[bool]string{false: "/-/ready", true: "/health"}[p.Name == "victoriametrics"], nil)
+		return err
+	})
+	if err != nil {
+		p.process.Kill()
+		words, _ := engines.LastWords(p.process.LogFile())
+		return fmt.Errorf("%w; its log ends with %q", err, words)
+	}
+	return nil
+}
+
+// Get asks with GET, or with a form with POST.
+func (p *Peer) Get(ctx context.Context, path string, form url.Values) ([]byte, error) {
+	var body io.Reader
+	method := http.MethodGet
+	if form != nil {
+		method, body = http.MethodPost, strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, p.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return p.do(req)
+}
+
+func (p *Peer) do(req *http.Request) ([]byte, error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s answered %s: %.300s", p.Name, resp.Status, b)
+	}
+	return b, err
+}
+
+// samplesPerWrite is how many samples a remote-write request carries, as Prometheus's own sender does by the thousand.
+const samplesPerWrite = 5000
+
+// Pid is that of its process.
+func (p *Peer) Pid() int { return p.process.Pid() }
+
+// Write sends series, a request for some thousand samples.
+func (p *Peer) Write(ctx context.Context, list []window.Series) error {
+	n := 0
+	for i := range list {
+		for _, ts := range p.translate(&list[i]) {
+			p.pending = append(p.pending, ts)
+			if n += len(ts.Samples) + len(ts.Histograms); n >= samplesPerWrite {
+				if err := p.send(ctx); err != nil {
+					return err
+				}
+				n = 0
+			}
+		}
+	}
+	return p.send(ctx)
+}
+
+// Send sends what is no series of a window.
+func (p *Peer) Send(ctx context.Context, list ...prompb.TimeSeries) error {
+	p.pending = append(p.pending, list...)
+	return p.send(ctx)
+}
+
+func (p *Peer) send(ctx context.Context) error {
+	if len(p.pending) == 0 {
+		return nil
+	}
+	b, err := (&prompb.WriteRequest{Timeseries: p.pending}).Marshal()
+	if err != nil {
+		return err
+	}
+	for i := range p.pending {
+		p.Samples += int64(len(p.pending[i].Samples) + len(p.pending[i].Histograms))
+	}
+	p.pending = p.pending[:0]
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/api/v1/write", bytes.NewReader(s2.EncodeSnappy(nil, b)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Encoding", "snappy")
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0")
+	_, err = p.do(req)
+	return err
+}
+
+// Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may be started anew for it.
+func (p *Peer) Settle(ctx context.Context, from, to int64) error { return p.flush(ctx, p, from, to) }
+
+// Disk returns the bytes of samples and of indexes.
+func (p *Peer) Disk() (data, index int64, err error) { return p.disk() }
+
+// Stop ends it at once.
+func (p *Peer) Stop() {
+	if p.process != nil {
+		p.process.Kill()
+	}
+}

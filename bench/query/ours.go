@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// The accounts of the three parts.
+const (
+	shortAccount = "short"
+	trendAccount = "trend"
+	fleetAccount = "fleet"
+)
+
+// ours is Ringwatch: real engines, what the roles store and recent do, and an API process for each part.
+type ours struct {
+	dir, binary string
+	cassandra   *engines.Cassandra
+	redis       *engines.Redis
+	store       *store.Store
+	recent      *recent.Writer
+	now         atomic.Int64 // the clock of what is written, ms; 0: the machine's
+	key         map[string]string
+	api         *engines.Process
+	address     string
+	samples     int64 // a histogram is one
+
+	handling sync.Mutex // of recent, which is given frames one call at a time
+}
+
+// handle puts a frame into Redis.
+func (r *ours) handle(ctx context.Context, account, cluster string, b []byte) error {
+	r.handling.Lock()
+	defer r.handling.Unlock()
+	return r.recent.Handle(ctx, []recent.Record{{Account: account, Cluster: cluster, Value: b}})
+}
+
+func (r *ours) clock() time.Time {
+	if at := r.now.Load(); at > 0 {
+		return time.UnixMilli(at)
+	}
+	return time.Now()
+}
+
+func startOurs(ctx context.Context, binary, dir string) (*ours, error) {
+	r := &ours{dir: dir, binary: binary, key: map[string]string{}}
+	for _, name := range []string{shortAccount, trendAccount, fleetAccount} {
+		r.key[name] = account.NewKey()
+	}
+	if err := r.start(ctx); err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *ours) start(ctx context.Context) (err error) {
+	r.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
+		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
+		Progress: func(t string) { progress("%s", t) }})
+	if err != nil {
+		return err
+	}
+	if r.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(r.dir, "redis")}); err != nil {
+		return err
+	}
+	c := store.DefaultConfig()
+	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, 30*time.Second, r.clock, slog.New(slog.DiscardHandler)
+	if r.store, err = store.New(c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
+		return err
+	}
+	if err := r.store.Connect(ctx); err != nil {
+		return err
+	}
+	if err := r.store.Apply(ctx); err != nil {
+		return err
+	}
+	rc := recent.DefaultConfig()
+	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0, time.Minute, r.clock
+	r.recent, err = recent.NewWriter(rc, nil, prometheus.NewRegistry())
+	return err
+}
+
+func (r *ours) stop() {
+	if r.api != nil {
+		r.api.Kill()
+	}
+	if r.recent != nil {
+		r.recent.Close()
+	}
+	if r.store != nil {
+		r.store.Close()
+	}
+	if r.redis != nil {
+		r.redis.Kill()
+	}
+	if r.cassandra != nil {
+		r.cassandra.Kill()
+	}
+}
+
+// startAPI starts an API process, in place of the last part's, and waits until its index of series is loaded.
+func (r *ours) startAPI(ctx context.Context) error {
+	if r.api != nil {
+		if err := r.api.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	port, err := engines.FreePort("127.0.0.1")
+	if err != nil {
+		return err
+	}
+	r.address = fmt.Sprintf("127.0.0.1:%d", port)
+	accounts := ""
+	for name, key := range r.key {
+		accounts += fmt.Sprintf("  - {name: %s, clusters: [\"*\"], keys: [{name: reader, sha256: %s, scopes: [read]}]}\n", name, account.Hash(key))
+	}
+	text := fmt.Sprintf(`accounts:
+%scassandra: {hosts: [%q]}
+redis: {addresses: [%q]}
+api: {listen: %q}
+limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
+`, accounts, r.cassandra.Addr(), r.redis.Addr(), r.address)
+	file := filepath.Join(r.dir, "api.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Log: filepath.Join(r.dir, "api.log")}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	told := time.Now()
+	return line.Until(ctx, "the API", func(ctx context.Context) error {
+		if !r.api.Running() {
+			cancel()
+			b, _ := os.ReadFile(r.api.LogFile())
+			return fmt.Errorf("it ended: %s", b)
+		}
+		state, err := r.ready(ctx)
+		if err == nil && state != "ok" {
+			err = fmt.Errorf("its series: %s", state)
+		}
+		if err != nil && time.Since(told) > 2*time.Second {
+			told = time.Now()
+			progress("the API is not ready: %v", err)
+		}
+		return err
+	})
+}
+
+// ready returns the API's word on its index.
+func (r *ours) ready(ctx context.Context) (string, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+"/-/ready", nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("/-/ready answered %s: %s, %w", answer.Status, b, err)
+	}
+	var state struct{ Series string }
+	return state.Series, json.Unmarshal(b, &state)
+}
+
+// side is what an account's questions are asked of.
+func (r *ours) side(name string) *side {
+	return &side{Name: "ringwatch", url: "http://" + r.address, key: r.key[name], pids: func() []process {
+		return []process{{"API", r.api.Pid()}, {"Cassandra", r.cassandra.Pid()}, {"Redis", r.redis.Pid()}}
+	}}
+}
+
+// settle brings what was written to disk, as hours would.
+func (r *ours) settle(ctx context.Context) error {
+	if err := node.Tool(ctx, r.cassandra, "flush", store.DefaultConfig().Keyspace); err != nil {
+		return err
+	}
+	return node.Settled(ctx, r.cassandra, store.DefaultConfig().Keyspace)
+}
+
+// closersAtOnce is how many windows are written at once.
+const closersAtOnce = 4
+
+// write stores a window of all nodes as the role store does: frame by frame, then closed, with its rollups. With newest the frames go to Redis as well.
+func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) error {
+	r.now.Store(b.start + frame.WindowMillis + 20_000)
+	defer r.now.Store(0)
+	var g errgroup.Group
+	g.SetLimit(closersAtOnce)
+	for i := range b.nodes {
+		g.Go(func() error {
+			n := &b.nodes[i]
+			for _, f := range n.frames {
+				if err := r.store.WriteFrame(ctx, name, f); err != nil {
+					return err
+				}
+			}
+			return r.close(ctx, name, n.node.ID, b.start)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		for _, s := range n.series {
+			r.samples += int64(len(s.At))
+		}
+		if !newest {
+			continue
+		}
+		for j, f := range n.frames {
+			r.now.Store(n.window.Times[j]) // each comes when it was made
+			if err := r.handle(ctx, name, n.node.Cluster, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close closes a window, and what of its rollups ends with it.
+func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
+	if err := r.store.CloseWindow(ctx, name, node, start); err != nil {
+		return err
+	}
+	end := start + frame.WindowMillis
+	for _, level := range rollup.Levels[1:] {
+		if end%level.Millis == 0 {
+			if err := r.store.RollUp(ctx, name, node, level, end-level.Millis); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
