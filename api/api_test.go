@@ -262,6 +262,8 @@ func TestBadInput(t *testing.T) {
 		{"a bad matcher", acmeKey, path, "metrics=up{", 400, "bad_matcher", "metrics"},
 		{"an expression", acmeKey, path, "metrics=rate(up[1m])", 400, "bad_matcher", "metrics"},
 		{"an empty selector", acmeKey, path, "metrics=", 400, "bad_matcher", "metrics"},
+		{"a selector of everything", acmeKey, path, "metrics=%7B%7D", 400, "bad_matcher", "metrics"},
+		{"everything by name", acmeKey, path, "period=5m&metrics={__name__=~%22.*%22}", 400, "bad_matcher", "metrics"},
 		{"a bad regular expression", acmeKey, path, `metrics={__name__=~"("}`, 400, "bad_matcher", "metrics"},
 		{"an unknown format", acmeKey, path, "format=xml", 400, "bad_format", "format"},
 		{"a bad from", acmeKey, path, "from=yesterday&metrics=" + metric, 400, "bad_time", "from"},

@@ -104,10 +104,16 @@ func (s *Server) selectors(ctx context.Context, field string, list []string) ([]
 		if err != nil {
 			return nil, bad("bad_matcher", field, "%.200q is no series selector: %v", text, err)
 		}
+		if !slices.ContainsFunc(matchers, narrows) {
+			return nil, bad("bad_matcher", field, "%.200q selects everything: name a metric or a label, or leave %s out where everything is meant", text, field)
+		}
 		all = append(all, matchers)
 	}
 	return all, nil
 }
+
+// narrows reports whether a matcher may leave something out.
+func narrows(m *labels.Matcher) bool { return m.Type != labels.MatchRegexp || m.Value != ".*" }
 
 // maxTime bounds times in ms, as the frame format does.
 const maxTime = 1<<48 - 1
