@@ -167,8 +167,13 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		from := first
 		if before != nil {
 			_, from, _ = of(before)
-		} else if start := p.Start; start < times[len(times)-1] {
-			r.add(start, from)
+		} else {
+			if increase <= last { // it did not begin anew, and the increase is since the sample before the period
+				from = last - increase
+			}
+			if start := p.Start; start < times[len(times)-1] {
+				r.add(start, from)
+			}
 		}
 		top := from + increase
 		anew := math.Abs(top-last) > 1e-9*math.Abs(last)
@@ -224,8 +229,16 @@ func (r *roller) histogram(bounds []float64) {
 		from, fromSum := asFloats(p.FirstCounts), frame.Scale(p.First, m.Exponent)
 		if before != nil {
 			from, fromSum = asFloats(before.LastCounts), frame.Scale(before.Last, m.Exponent)
-		} else if p.Start < times[len(times)-1] {
-			add(p.Start, from, fromSum)
+		} else {
+			if !beganAnewWithin(p) { // and the increase is since the sample before the period
+				for b := range from {
+					from[b] = float64(p.LastCounts[b] - p.Increases[b])
+				}
+				fromSum = frame.Scale(p.Last-p.Increase, m.Exponent)
+			}
+			if p.Start < times[len(times)-1] {
+				add(p.Start, from, fromSum)
+			}
 		}
 		top, topSum := asFloats(p.Increases), fromSum+frame.Scale(p.Increase, m.Exponent)
 		anew := false
@@ -255,6 +268,16 @@ func (r *roller) histogram(bounds []float64) {
 		}
 		add(end, last, lastSum)
 	})
+}
+
+// beganAnewWithin reports whether a histogram counted more within a period than it had counted at its end.
+func beganAnewWithin(p *rollup.Point) bool {
+	for b, n := range p.Increases {
+		if n > p.LastCounts[b] {
+			return true
+		}
+	}
+	return false
 }
 
 func asFloats(counts []int64) []float64 {

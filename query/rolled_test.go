@@ -39,3 +39,55 @@ func TestRolledSamplesAreEven(t *testing.T) {
 		}
 	}
 }
+
+// TestRolledBeginsWithinALife holds that the first period of an answer shows its own increase, which
+// began with the sample before the period, and not all that was counted before.
+func TestRolledBeginsWithinALife(t *testing.T) {
+	level := rollup.FiveMinutes
+	ask := &storage.SelectHints{Range: level.Millis}
+	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level, Points: []rollup.Point{
+		{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
+		{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600},
+	}}
+	rises(t, "a counter", rolled(&s, view{}, ask, 3*level.Millis), 1000, 1200)
+	s.Points[0] = rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700}
+	s.Points[1] = rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600}
+	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis), 5000, 1300)
+
+	bounds := &frame.Bounds{Upper: []int64{1}}
+	s.Metric = &window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true}
+	s.Points = []rollup.Point{
+		{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30, FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20}, Increases: []int64{50, 10}},
+		{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10, FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}},
+	}
+	of := rolled(&s, view{}, ask, 3*level.Millis).samples.(*points)
+	if h := of.native[0]; h.Count != 110 || h.Sum != 50 {
+		t.Errorf("the histogram begins with %v", h)
+	}
+	for i := range of.len() - 1 {
+		if of.native[i+1].Count < of.native[i].Count {
+			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
+		}
+	}
+	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis), 110, 65)
+	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis), 50, 40)
+}
+
+// rises checks with what value samples begin and how much they rise in all, as rate() counts it.
+func rises(t *testing.T, what string, of part, first, want float64) {
+	t.Helper()
+	if of.float(0) != first {
+		t.Errorf("%s begins with %g, want %g", what, of.float(0), first)
+	}
+	sum := 0.0
+	for i := range of.len() - 1 {
+		if d := of.float(i+1) - of.float(i); d >= 0 {
+			sum += d
+		} else {
+			sum += of.float(i + 1)
+		}
+	}
+	if sum != want {
+		t.Errorf("%s rises by %g, want %g", what, sum, want)
+	}
+}
