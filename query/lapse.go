@@ -14,13 +14,14 @@ type lapse struct{ last, ended int64 }
 
 // lapsesOf returns where a node fell silent within its instants (ms, ascending), and after the last
 // of them if that is long enough before to. A frame that comes later than usual is no silence, so
-// the distance before it counts as well as the interval, in ms.
-func lapsesOf(instants []int64, interval, to int64) []lapse {
+// the distance before it counts as well as the interval, in ms. Instants were read from from on: none
+// was between it and the first one.
+func lapsesOf(instants []int64, interval, from, to int64) []lapse {
 	var list []lapse
 	for i, at := range instants {
-		usual := interval
+		usual := max(interval, at-from)
 		if i > 0 {
-			usual = max(usual, at-instants[i-1])
+			usual = max(interval, at-instants[i-1])
 		}
 		next := to
 		if i+1 < len(instants) {
@@ -32,6 +33,11 @@ func lapsesOf(instants []int64, interval, to int64) []lapse {
 	}
 	return list
 }
+
+// lead returns how long before a time range, in ms, a node's instants are read, so that its silences
+// are the same whatever the range is: the distance before any frame in it is then known, or is so long
+// that the frame counts for the whole lookback, in ms.
+func lead(lookback int64) int64 { return lookback/missedIntervals + 1 }
 
 // endsOf returns when a series that has values at some of a node's instants was found to be there no
 // more: at the next frame, which lacks it, or when the node fell silent.

@@ -292,8 +292,11 @@ func (c *collector) newest(ctx context.Context) (done bool, err error) {
 	if t > at {
 		return false, nil // the instant lies before it
 	}
-	if t < c.hints.Start || t+missedIntervals*max(state.Node.Interval, c.node.Interval) <= at {
+	if t < c.hints.Start {
 		return true, nil // nothing lives on
+	}
+	if t+missedIntervals*max(state.Node.Interval, c.node.Interval) <= at {
+		return false, nil // it may be silent: that depends on the frame before, too
 	}
 	for _, m := range c.plan.read {
 		list, err := state.LatestContext(ctx, m...)
@@ -324,12 +327,16 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 		}
 		return nil
 	}
-	values, err := c.reader.Range(ctx, c.who.Account, c.node, p.from, p.to, c.plan.read)
+	from := p.from
+	if c.hints.Range == 0 { // range windows do not see ends
+		from -= lead(max(c.lookback, c.config.Lookback.Milliseconds()))
+	}
+	values, err := c.reader.Range(ctx, c.who.Account, c.node, from, p.to, c.plan.read)
 	if err != nil {
 		return err
 	}
 	c.lacks(values.Missing)
-	silent := lapsesOf(values.Instants, c.node.Interval, p.to)
+	silent := lapsesOf(values.Instants, c.node.Interval, from, p.to)
 	for i := range values.Series {
 		if err := c.add(&values.Series[i], values.Instants, silent); err != nil {
 			return err
