@@ -56,7 +56,7 @@ var shortQuestions = []question{
 	{group: day, title: "throughput by cluster, 24 h at 1 min", promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 24 * time.Hour, step: time.Minute},
 	{group: rolled, title: "throughput by cluster, 24 h at 5 min", promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 24 * time.Hour, step: 5 * time.Minute, near: 0.3},
 	{group: rolled, title: "heap by cluster, 24 h at 5 min", promql: `avg by (cluster) (` + heap + `)`, span: 24 * time.Hour, step: 5 * time.Minute, near: 0.3},
-	{group: meta, title: "values of table in a cluster", path: "/api/v1/label/table/values", promql: writes + `{cluster="$cluster"}`},
+	{group: meta, title: "values of table in a cluster", path: "/api/v1/label/table/values", promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
 	{group: meta, title: "names of metrics", path: "/api/v1/label/__name__/values", near: 1},
 	{group: meta, title: "series of a metric in a cluster", path: "/api/v1/series", promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
 	{group: meta, title: "metadata", path: "/api/v1/metadata", alone: true},

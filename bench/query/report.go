@@ -106,9 +106,9 @@ func (a *answer) counts() bool { return a.Verdict == "same" || a.Verdict == "clo
 // compare takes another comparison; the worst one counts.
 func (a *answer) compare(q *question, ours, theirs values) {
 	d := compare(ours, theirs)
-	near := q.near
-	if near == 0 && a.Side == "victoriametrics" {
-		near = 0.1 // its rate() takes the sample before the window and extrapolates nothing
+	near := max(q.near, exact)
+	if a.Side == "victoriametrics" {
+		near = max(near, 0.1) // its rate() takes the sample before the window and extrapolates nothing
 	}
 	verdict := "differs"
 	switch {
@@ -116,7 +116,7 @@ func (a *answer) compare(q *question, ours, theirs values) {
 		verdict = "same"
 	case q.path != "" && d.Points > 0 && d.Missing == 0: // ours has native histograms beside
 		verdict = "close"
-	case near > 0 && q.path == "" && d.close(near):
+	case q.path == "" && d.close(near):
 		verdict = "close"
 	}
 	order := []string{"", "same", "close", "differs"}
@@ -289,7 +289,7 @@ func (f *report) result() *bench.Result {
 		"A sample of theirs is one of a series, of ours a histogram is one. All sides hold the same up to the same instant when answers are compared; a peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
 		"Medians over %d rounds of %g s, sides by turns, after one that is not counted; nodes and clusters change from request to request. over_best_peer: the median of the questions' ratios of medians to the faster peer. All share the cores. "+
 		"The fleet's frames were made once and say that their interval is 10 minutes. %s.",
-		f.nodes, clusters, f.tables, f.hours, f.trendNodes, f.trendDays, f.rounds, f.seconds, strings.Join(f.versions, ", "))
+		f.nodes, clustersOf(f.nodes), f.tables, f.hours, f.trendNodes, f.trendDays, f.rounds, f.seconds, strings.Join(f.versions, ", "))
 	return r
 }
 
