@@ -121,7 +121,8 @@ func Start(ctx context.Context, name, dir string, progress func(string, ...any))
 	case "victoriametrics":
 		p.flush = flushVictoria
 		p.disk = func() (int64, int64, error) { return victoriaBytes(data) }
-		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000"}
+		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000",
+			"-search.latencyOffset=0s"} // else it gives the value before for what is younger
 	}
 	p.start = func(ctx context.Context) (err error) {
 		if p.process, err = engines.StartProcess(engines.ProcessConfig{Name: name, Path: program, Args: args, Log: filepath.Join(p.dir, name+".log")}); err != nil {

@@ -50,6 +50,7 @@ var shortQuestions = []question{
 	{group: short, title: "top 10 tables by writes, now", promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`},
 	{group: short, title: "top 10 tables by writes, 1 h at 1 min", promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`, span: time.Hour, step: time.Minute},
 	{group: short, title: "nodes that are down, now", promql: `sum by (cluster) (up == bool 0)`},
+	{group: short, title: "nodes that are up, 6 h at 1 min", promql: `sum by (cluster) (up)`, span: 6 * time.Hour, step: time.Minute},
 	{group: short, title: "age of the nodes, now", promql: `time() - ringwatch_node_last_seen_timestamp_seconds`},
 	{group: short, title: "throughput by cluster, 6 h at 1 min", promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 6 * time.Hour, step: time.Minute},
 	{group: short, title: "pending compactions by node, 6 h at 1 min", promql: `max by (cluster, node) (` + pending + `)`, span: 6 * time.Hour, step: time.Minute},
