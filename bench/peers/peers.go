@@ -4,17 +4,21 @@ package peers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -117,7 +121,8 @@ func Start(ctx context.Context, name, dir string, progress func(string, ...any))
 	case "victoriametrics":
 		p.flush = flushVictoria
 		p.disk = func() (int64, int64, error) { return victoriaBytes(data) }
-		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000"}
+		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000",
+			"-search.latencyOffset=0s"} // else it gives the value before for what is younger
 	}
 	p.start = func(ctx context.Context) (err error) {
 		if p.process, err = engines.StartProcess(engines.ProcessConfig{Name: name, Path: program, Args: args, Log: filepath.Join(p.dir, name+".log")}); err != nil {
@@ -183,11 +188,18 @@ const samplesPerWrite = 5000
 // Pid is that of its process.
 func (p *Peer) Pid() int { return p.process.Pid() }
 
-// Write sends series, a request for some thousand samples.
-func (p *Peer) Write(ctx context.Context, list []window.Series) error {
+// Write sends series, a request for some thousand samples. At those of the instants at which a series is there no more it ends, as one ends that a Prometheus scrapes; nil: it is not looked after.
+func (p *Peer) Write(ctx context.Context, list []window.Series, instants []int64) error {
 	n := 0
 	for i := range list {
+		ended := ends(list[i].At, instants)
 		for _, ts := range p.translate(&list[i]) {
+			if len(ended) > 0 && len(ts.Samples) > 0 {
+				for _, at := range ended {
+					ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: at, Value: math.Float64frombits(value.StaleNaN)})
+				}
+				slices.SortFunc(ts.Samples, func(a, b prompb.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+			}
 			p.pending = append(p.pending, ts)
 			if n += len(ts.Samples) + len(ts.Histograms); n >= samplesPerWrite {
 				if err := p.send(ctx); err != nil {
@@ -198,6 +210,19 @@ func (p *Peer) Write(ctx context.Context, list []window.Series) error {
 		}
 	}
 	return p.send(ctx)
+}
+
+// ends returns the instants after one of at that are not in at; both ascend.
+func ends(at, instants []int64) (list []int64) {
+	there := false
+	for _, t := range instants {
+		_, found := slices.BinarySearch(at, t)
+		if there && !found {
+			list = append(list, t)
+		}
+		there = found
+	}
+	return list
 }
 
 // Send sends what is no series of a window.

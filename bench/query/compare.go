@@ -15,7 +15,9 @@ type difference struct {
 	Series, OtherSeries int     // of each
 	Points              int     // that both have
 	Missing, More       int     // points that only the other has, or only this one
+	Nothing             int     // points that only this one has and that say nothing: zeros of histograms that counted nothing, which peers were not given, and NaN
 	Median, Most        float64 // of the values' distance as a share of the larger
+	Apart               int     // points whose values differ
 	example             string
 }
 
@@ -26,6 +28,10 @@ func compare(a, b values) difference {
 	for labels, points := range a {
 		for at, v := range points {
 			w, found := b[labels][at]
+			if !found && (v == 0 || math.IsNaN(v)) {
+				d.Nothing++
+				continue
+			}
 			if !found {
 				d.More++
 				d.example = fmt.Sprintf("only ours: {%s} %v at %v", labels, v, at)
@@ -37,6 +43,9 @@ func compare(a, b values) difference {
 			}
 			if math.IsNaN(far) {
 				far = 1
+			}
+			if far > exact {
+				d.Apart++
 			}
 			if apart = append(apart, far); far > max(d.Most, exact) {
 				d.Most = far
@@ -68,6 +77,6 @@ func (d *difference) close(near float64) bool {
 }
 
 func (d *difference) String() string {
-	return fmt.Sprintf("%d and %d series, %d points in both, %d only here, %d only there, apart %.2g in the median, %.2g at most; %s",
-		d.Series, d.OtherSeries, d.Points, d.More, d.Missing, d.Median, d.Most, d.example)
+	return fmt.Sprintf("%d and %d series, %d points in both, %d only here (and %d that say nothing), %d only there, %d apart, %.2g in the median, %.2g at most; %s",
+		d.Series, d.OtherSeries, d.Points, d.More, d.Nothing, d.Missing, d.Apart, d.Median, d.Most, d.example)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
@@ -66,12 +65,8 @@ func (l *live) tick(ctx context.Context) error {
 		return err
 	}
 	for ; now >= l.open+frame.WindowMillis+grace; l.open += frame.WindowMillis {
-		var g errgroup.Group
-		g.SetLimit(closersAtOnce)
-		for _, n := range l.nodes {
-			g.Go(func() error { return l.ours.close(ctx, l.account, n.ID, l.open) })
-		}
-		if err := g.Wait(); err != nil {
+		err := inParallel(ctx, len(l.nodes), func(ctx context.Context, i int) error { return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open) })
+		if err != nil {
 			return fmt.Errorf("closing: %w", err)
 		}
 	}
@@ -110,7 +105,7 @@ func (l *live) one(ctx context.Context, i int) error {
 	l.newest[i] = w
 	list := w.Latest()
 	for _, p := range l.others {
-		if err := p.Write(ctx, list); err != nil {
+		if err := p.Write(ctx, list, nil); err != nil {
 			return err
 		}
 		if err := p.Send(ctx, heard(w, []int64{h.At}, 1)...); err != nil {

@@ -87,7 +87,8 @@ func (r *ours) start(ctx context.Context) (err error) {
 		return err
 	}
 	c := store.DefaultConfig()
-	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, 30*time.Second, r.clock, slog.New(slog.DiscardHandler)
+	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, grace*time.Millisecond/2, r.clock, slog.New(slog.DiscardHandler)
+	// With a longer timeout frames count as late before their window ends.
 	if r.store, err = store.New(c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
@@ -205,27 +206,40 @@ func (r *ours) settle(ctx context.Context) error {
 	return node.Settled(ctx, r.cassandra, store.DefaultConfig().Keyspace)
 }
 
-// closersAtOnce is how many windows are written at once.
-const closersAtOnce = 4
+// atOnce is how many nodes are written at once.
+const atOnce = 4
+
+// inParallel does something for each of n, some at once.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
+}
 
 // write stores a window of all nodes as the role store does: frame by frame, then closed, with its rollups. With newest the frames go to Redis as well.
 func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) error {
-	r.now.Store(b.start + frame.WindowMillis + 20_000)
 	defer r.now.Store(0)
-	var g errgroup.Group
-	g.SetLimit(closersAtOnce)
-	for i := range b.nodes {
-		g.Go(func() error {
-			n := &b.nodes[i]
-			for _, f := range n.frames {
-				if err := r.store.WriteFrame(ctx, name, f); err != nil {
-					return err
-				}
+	r.now.Store(b.start + frame.WindowMillis - 1) // in time: late frames are read in two places
+	err := inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error {
+		for _, f := range b.nodes[i].frames {
+			if err := r.store.WriteFrame(ctx, name, f); err != nil {
+				return err
 			}
-			return r.close(ctx, name, n.node.ID, b.start)
-		})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if err := g.Wait(); err != nil {
+	r.now.Store(b.start + frame.WindowMillis + grace)
+	err = inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error { return r.close(ctx, name, b.nodes[i].node.ID, b.start) })
+	if err != nil {
 		return err
 	}
 	for i := range b.nodes {

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
@@ -106,7 +105,7 @@ func (f *report) short(ctx context.Context, r *ours, dir string) error {
 	if err := l.tick(ctx); err != nil {
 		return err
 	}
-	if f.nodes >= clusters {
+	if f.nodes >= 4 {
 		l.silent = f.nodes - 1
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -159,7 +158,7 @@ func (f *report) short(ctx context.Context, r *ours, dir string) error {
 // variables are the fleet's: clusters, nodes but for a silent one, and its busiest table of users.
 func (p *player) variables() *variables {
 	v := &variables{}
-	for _, n := range p.nodes[:max(1, len(p.nodes)-1)] {
+	for _, n := range p.nodes[:max(2, len(p.nodes)-1)] {
 		if v.nodes = append(v.nodes, n.ID.String()); !slices.Contains(v.clusters, n.Cluster) {
 			v.clusters = append(v.clusters, n.Cluster)
 		}
@@ -256,7 +255,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	progress("a fleet of %d nodes of %d series", f.fleet, shape.Series)
 	frames, names := make([][]byte, f.fleet), make([]string, f.fleet)
 	v := &variables{}
-	told := time.Now()
+	tell := ticker("the store has %d of %d nodes", f.fleet)
 	// The store learns of nodes and series from key frames.
 	err = inParallel(ctx, f.fleet, func(ctx context.Context, i int) error {
 		n := fleet.NewNode(shape, f.seed, i)
@@ -265,12 +264,8 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 			return err
 		}
 		frames[i], names[i] = b, n.Cluster
+		tell()
 		return r.store.WriteFrame(ctx, fleetAccount, b)
-	}, func(done int) {
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			progress("the store has %d of %d nodes", done, f.fleet)
-		}
 	})
 	if err != nil {
 		return err
@@ -285,6 +280,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 		return err
 	}
 	progress("the index of series is loaded; writing %d frames of now into Redis", f.fleet)
+	tell = ticker("Redis has %d of %d nodes", f.fleet)
 	err = inParallel(ctx, f.fleet, func(ctx context.Context, i int) error {
 		k, err := frame.Decode(frames[i], nil)
 		if err != nil {
@@ -295,12 +291,8 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 		if err != nil {
 			return err
 		}
+		tell()
 		return r.handle(ctx, fleetAccount, names[i], b)
-	}, func(done int) {
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			progress("Redis has %d of %d nodes", done, f.fleet)
-		}
 	})
 	if err != nil {
 		return err
@@ -315,16 +307,16 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	return f.note(part, sides)
 }
 
-// inParallel does something for each of n, some at once, and tells how many are done.
-func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error, tell func(done int)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(closersAtOnce)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
+// ticker returns what is called for each that is done, and now and then says how many are.
+func ticker(format string, of int) func() {
+	var mu sync.Mutex
+	told, done := time.Now(), 0
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; time.Since(told) > 5*time.Second {
+			told = time.Now()
+			progress(format, done, of)
 		}
-		g.Go(func() error { return do(ctx, i) })
-		tell(i)
 	}
-	return g.Wait()
 }

@@ -25,8 +25,8 @@ type player struct {
 	busiest [2]string
 }
 
-// clusters is how many a fleet that is compared has.
-const clusters = 4
+// clustersOf is in how many clusters a fleet that is compared is: in each is an idle node and a busy one.
+func clustersOf(nodes int) int { return max(1, min(4, nodes/2)) }
 
 // newPlayer makes every second node idle, the others busy.
 func newPlayer(account string, idle, busy *fleet.Shape, nodes int, start int64, seed uint64) *player {
@@ -37,7 +37,7 @@ func newPlayer(account string, idle, busy *fleet.Shape, nodes int, start int64, 
 			shape = busy
 		}
 		n := fleet.NewNode(shape, seed, i)
-		n.Cluster = fmt.Sprintf("%s%d", account, i*clusters/max(nodes, clusters))
+		n.Cluster = fmt.Sprintf("%s%d", account, i*clustersOf(nodes)/nodes)
 		p.nodes = append(p.nodes, n)
 		p.next = append(p.next, start+int64(n.Random.IntN(int(p.every)-1000)))
 	}
@@ -135,7 +135,7 @@ func (p *player) some(ctx context.Context, r *ours, others []*peers.Peer, until 
 		add(func(b *batch) error {
 			for i := range b.nodes {
 				n := &b.nodes[i]
-				if err := other.Write(ctx, n.series); err != nil {
+				if err := other.Write(ctx, n.series, n.window.Times); err != nil {
 					return err
 				}
 				if err := other.Send(ctx, heard(n.window, n.window.Times, 1)...); err != nil {

@@ -25,6 +25,7 @@ type answer struct {
 	Verdict               string      // beside Ringwatch's: "same", "close", "differs", why it failed; "" of Ringwatch or if nobody compares
 	Difference            *difference `json:",omitempty"`
 	Warnings              []string    `json:",omitempty"`
+	Failures              []string    `json:",omitempty"` // of timing: there are no times then
 	Timed                 []timed     // by number of clients
 	Bytes                 int64       // of an answer
 }
@@ -106,9 +107,9 @@ func (a *answer) counts() bool { return a.Verdict == "same" || a.Verdict == "clo
 // compare takes another comparison; the worst one counts.
 func (a *answer) compare(q *question, ours, theirs values) {
 	d := compare(ours, theirs)
-	near := q.near
-	if near == 0 && a.Side == "victoriametrics" {
-		near = 0.1 // its rate() takes the sample before the window and extrapolates nothing
+	near := max(q.near, exact)
+	if a.Side == "victoriametrics" {
+		near = max(near, 0.1) // its rate() takes the sample before the window and extrapolates nothing
 	}
 	verdict := "differs"
 	switch {
@@ -116,7 +117,7 @@ func (a *answer) compare(q *question, ours, theirs values) {
 		verdict = "same"
 	case q.path != "" && d.Points > 0 && d.Missing == 0: // ours has native histograms beside
 		verdict = "close"
-	case near > 0 && q.path == "" && d.close(near):
+	case q.path == "" && d.close(near):
 		verdict = "close"
 	}
 	order := []string{"", "same", "close", "differs"}
@@ -154,10 +155,11 @@ func (f *report) ask(ctx context.Context, name string, sides []*side, questions 
 func (f *report) time(ctx context.Context, sides []*side, q *question, list []*answer, v *variables, now func() time.Time) error {
 	for _, clients := range clientCounts {
 		took, cpu := make([][]float64, len(sides)), make([]time.Duration, len(sides))
+		gaveUp := make([]bool, len(sides))
 		for round := range f.rounds + 1 { // the first is not counted
 			for n := range sides {
 				n = (n + round) % len(sides)
-				if sides[n].peer && q.alone || list[n].failed() {
+				if sides[n].peer && q.alone || list[n].failed() || gaveUp[n] {
 					continue
 				}
 				spent := time.Duration(f.seconds * float64(time.Second))
@@ -169,8 +171,9 @@ func (f *report) time(ctx context.Context, sides []*side, q *question, list []*a
 					return ctx.Err()
 				}
 				if t.failed != nil {
-					list[n].Verdict = "failed: " + t.failed.Error()
 					progress("  %s: %s, %d clients: %v", sides[n].Name, q.title, clients, t.failed)
+					list[n].Failures = append(list[n].Failures, fmt.Sprintf("%d clients: %v", clients, t.failed))
+					took[n], gaveUp[n] = nil, true
 					continue
 				}
 				if round > 0 {
@@ -245,6 +248,16 @@ func (f *report) ratios(group string, clients int) (list []float64) {
 	return list
 }
 
+// failures are how many questions Ringwatch did not answer, or not so many clients at once.
+func (f *report) failures() (n int) {
+	for _, a := range f.Answers {
+		if a.Side == "ringwatch" && (a.failed() || len(a.Failures) > 0) {
+			n++
+		}
+	}
+	return n
+}
+
 // own is the median over a group's questions of Ringwatch's medians, ms.
 func (f *report) own(group string, clients int) float64 {
 	var list []float64
@@ -263,6 +276,7 @@ func (f *report) result() *bench.Result {
 	}
 	r.Add("fleet_instant_ms", f.own(ofFleet, 1))
 	r.Add("metadata_ms", f.own(fleetMeta, 1))
+	r.Add("failed", f.failures())
 	for _, of := range []struct{ key, group string }{{"short", short}, {"day", day}, {"rollup", rolled}, {"meta", meta}} {
 		for _, clients := range clientCounts {
 			list := f.ratios(of.group, clients)
@@ -289,7 +303,7 @@ func (f *report) result() *bench.Result {
 		"A sample of theirs is one of a series, of ours a histogram is one. All sides hold the same up to the same instant when answers are compared; a peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
 		"Medians over %d rounds of %g s, sides by turns, after one that is not counted; nodes and clusters change from request to request. over_best_peer: the median of the questions' ratios of medians to the faster peer. All share the cores. "+
 		"The fleet's frames were made once and say that their interval is 10 minutes. %s.",
-		f.nodes, clusters, f.tables, f.hours, f.trendNodes, f.trendDays, f.rounds, f.seconds, strings.Join(f.versions, ", "))
+		f.nodes, clustersOf(f.nodes), f.tables, f.hours, f.trendNodes, f.trendDays, f.rounds, f.seconds, strings.Join(f.versions, ", "))
 	return r
 }
 
@@ -322,18 +336,25 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 			if a == nil || len(a.Timed) == 0 {
 				fmt.Fprint(out, "\t| \t| \t| ")
 			} else {
-				one, eight := a.at(1), a.at(8)
-				fmt.Fprintf(out, "\t| %.1f / %.1f", one.P50, one.P99)
-				if eight == nil {
-					fmt.Fprint(out, "\t| ")
-				} else {
-					fmt.Fprintf(out, "\t| %.1f / %.1f", eight.P50, eight.P99)
+				for _, clients := range clientCounts {
+					if t := a.at(clients); t != nil {
+						fmt.Fprintf(out, "\t| %.1f / %.1f", t.P50, t.P99)
+					} else {
+						fmt.Fprint(out, "\t| ")
+					}
 				}
-				fmt.Fprintf(out, "\t| %.1f", one.CPU)
+				fmt.Fprintf(out, "\t| %.1f", a.Timed[0].CPU)
 			}
-			if a != nil && a.Verdict != "" {
+			if a == nil {
+				continue
+			}
+			if a.Verdict != "" {
 				verdict, _, _ := strings.Cut(a.Verdict, ":")
 				verdicts = append(verdicts, name+" "+verdict)
+			}
+			for _, text := range a.Failures {
+				clients, _, _ := strings.Cut(text, ":")
+				verdicts = append(verdicts, name+" failed "+clients)
 			}
 		}
 		fmt.Fprintf(out, "\t| %s\t|\n", strings.Join(verdicts, ", "))

@@ -20,7 +20,7 @@ func (p *peer) name() string { return p.Name }
 func (p *peer) pid() int { return p.Pid() }
 
 func (p *peer) write(ctx context.Context, _ *dataset, _ int, w *window.Window) error {
-	return p.Write(ctx, w.Select(0, 1<<60))
+	return p.Write(ctx, w.Select(0, 1<<60), nil)
 }
 
 func (p *peer) settle(ctx context.Context, d *dataset) error { return p.Settle(ctx, d.start, d.end) }

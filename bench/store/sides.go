@@ -46,7 +46,7 @@ func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*g
 	config.Hosts = []string{c.Addr()}
 	config.Keyspace = g.keyspace
 	config.Generation = label
-	config.Timeout = 30 * time.Second
+	config.Timeout = 10 * time.Second // half the grace: with more, frames count as late before their window ends
 	config.Now = func() time.Time { return time.UnixMilli(g.now) }
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	db, err := store.New(config, nil)
@@ -65,12 +65,13 @@ func (g *generation) name() string { return g.label }
 func (g *generation) pid() int { return g.cassandra.Pid() }
 
 func (g *generation) write(ctx context.Context, d *dataset, node int, w *window.Window) error {
-	g.now = w.Start + frame.WindowMillis + 20_000
+	g.now = w.Start + frame.WindowMillis - 1 // in time: windows with late frames are read in two places
 	for _, b := range d.frames[node][w.Start] {
 		if err := g.db.WriteFrame(ctx, account, b); err != nil {
 			return err
 		}
 	}
+	g.now = w.Start + frame.WindowMillis + 20_000
 	if err := g.db.CloseWindow(ctx, account, d.nodes[node], w.Start); err != nil {
 		return err
 	}
