@@ -80,6 +80,25 @@ func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matche
 	return m
 }
 
+// onlyTexts reports whether all metrics that are asked for are known to be texts.
+func (p *plan) onlyTexts(known map[string]frame.Kind) bool {
+	found := false
+	for _, m := range p.names {
+		if m.Type == labels.MatchEqual {
+			kind, is := known[m.Value]
+			return is && kind == frame.String
+		}
+	}
+	for name, kind := range known {
+		if p.named(name) {
+			if found = true; kind != frame.String {
+				return false
+			}
+		}
+	}
+	return found
+}
+
 // named reports whether a metric of the name is asked for.
 func (p *plan) named(name string) bool {
 	return !slices.ContainsFunc(p.names, func(m *labels.Matcher) bool { return !m.Matches(name) })

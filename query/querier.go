@@ -124,7 +124,11 @@ func (q *queryable) answer(ctx context.Context, h *storage.SelectHints, matchers
 	now := q.config.Clock().UnixMilli()
 	s := &selection{queryable: q, hints: h, now: now, lease: memory.Of(q.ctx)}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
-	s.pieces = pieces(h, now-q.config.RawRetention.Milliseconds(), q.reader.HasRollups())
+	rawFrom := now - q.config.RawRetention.Milliseconds()
+	s.pieces = pieces(h, rawFrom, q.reader.HasRollups())
+	if s.plan.onlyTexts(q.kinds(q.who)) { // of which there are no rollups
+		s.pieces = pieces(h, rawFrom, false)
+	}
 	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
 		return nil, nil, err

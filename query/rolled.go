@@ -182,7 +182,7 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			r.add(at, from+(top-from)*float64(at-p.Start)/float64(r.series.Level.Millis))
+			r.add(at, from+(top-from)*float64(at-p.Start)/float64(times[len(times)-1]+1-p.Start))
 		}
 		if anew {
 			r.add(end-2, top)
@@ -255,7 +255,7 @@ func (r *roller) histogram(bounds []float64) {
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			share := float64(at-p.Start) / float64(r.series.Level.Millis)
+			share := float64(at-p.Start) / float64(times[len(times)-1]+1-p.Start)
 			part := make([]float64, len(top))
 			for b := range part {
 				part[b] = from[b] + (top[b]-from[b])*share
