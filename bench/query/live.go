@@ -21,7 +21,6 @@ type live struct {
 	ours   *ours
 	others []*peers.Peer
 	keys   map[uuid.UUID][]byte // of each node's window
-	newest []*window.Window     // by node
 	open   int64                // the earliest window that is not closed
 	silent int                  // the node that sends no more; -1: none
 	told   int64                // when the peers heard of that last
@@ -31,7 +30,7 @@ type live struct {
 const grace = 20_000
 
 func newLive(p *player, r *ours, others []*peers.Peer) *live {
-	l := &live{player: p, ours: r, others: others, keys: map[uuid.UUID][]byte{}, newest: make([]*window.Window, len(p.nodes)), open: p.at, silent: -1}
+	l := &live{player: p, ours: r, others: others, keys: map[uuid.UUID][]byte{}, open: p.at, silent: -1}
 	return l
 }
 
@@ -102,9 +101,15 @@ func (l *live) one(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	l.newest[i] = w
+	// Of this instant alone: what was a moment before may be gone.
 	list := w.Latest()
+	one := &window.Window{Node: w.Node, Start: w.Start, Times: []int64{h.At}}
+	g := l.goes(i, one, list)
+	l.newest[i] = w
 	for _, p := range l.others {
+		if err := p.Write(ctx, g.series, g.at); err != nil {
+			return err
+		}
 		if err := p.Write(ctx, list, nil); err != nil {
 			return err
 		}

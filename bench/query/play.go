@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/prompb"
@@ -23,6 +24,7 @@ type player struct {
 	start   int64 // of the first window
 	at      int64 // of the next window
 	busiest [2]string
+	newest  []*window.Window // of each node, for which series it had last
 }
 
 // clustersOf is in how many clusters a fleet that is compared is: in each is an idle node and a busy one.
@@ -30,7 +32,7 @@ func clustersOf(nodes int) int { return max(1, min(4, nodes/2)) }
 
 // newPlayer makes every second node idle, the others busy.
 func newPlayer(account string, idle, busy *fleet.Shape, nodes int, start int64, seed uint64) *player {
-	p := &player{account: account, every: busy.Interval, start: start, at: start}
+	p := &player{account: account, every: busy.Interval, start: start, at: start, newest: make([]*window.Window, nodes)}
 	for i := range nodes {
 		shape := idle
 		if i%2 == 1 {
@@ -55,6 +57,29 @@ type nodeWindow struct {
 	frames [][]byte
 	window *window.Window
 	series []window.Series
+	gone   gone
+}
+
+// gone are the series that a node had in the last instant of a window and has not in the next one, the first of another window.
+type gone struct {
+	series []window.Series
+	at     []int64 // both instants
+}
+
+// goes finds out what is gone with a node's newest window, whose series at its first instant are among list.
+func (p *player) goes(i int, w *window.Window, list []window.Series) (g gone) {
+	if before := p.newest[i]; before != nil {
+		there := map[uint64]bool{}
+		for j := range list {
+			if list[j].At[0] == w.Times[0] {
+				there[list[j].Labels.Hash()] = true
+			}
+		}
+		g.at = []int64{before.Times[len(before.Times)-1], w.Times[0]}
+		g.series = slices.DeleteFunc(before.Latest(), func(s window.Series) bool { return there[s.Labels.Hash()] })
+	}
+	p.newest[i] = w
+	return g
 }
 
 // window plays the next window.
@@ -78,6 +103,7 @@ func (p *player) window() (*batch, error) {
 				return fmt.Errorf("the generator's frames do not read back: %+v, %w", report, err)
 			}
 			w.window, w.series = built, built.Select(0, 1<<60)
+			w.gone = p.goes(i, built, w.series)
 			b.nodes[i] = w
 			return nil
 		})
@@ -135,6 +161,9 @@ func (p *player) some(ctx context.Context, r *ours, others []*peers.Peer, until 
 		add(func(b *batch) error {
 			for i := range b.nodes {
 				n := &b.nodes[i]
+				if err := other.Write(ctx, n.gone.series, n.gone.at); err != nil {
+					return err
+				}
 				if err := other.Write(ctx, n.series, n.window.Times); err != nil {
 					return err
 				}
