@@ -173,7 +173,18 @@ func use(ctx context.Context, f func()) {
 // shared.
 func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, error) {
 	return Once(ctx, r, account, "latest/"+account+"/"+n.ID.String(), func(ctx context.Context) (State, error) {
-		return r.readLatest(ctx, account, n)
+		return r.readLatest(ctx, account, n, nil)
+	})
+}
+
+// LatestOf is Latest of those metrics only that any of the selectors may select, which is read in a
+// fraction of the time.
+func (r *Reader) LatestOf(
+	ctx context.Context, account string, n *Node, selectors [][]*labels.Matcher,
+) (State, error) {
+	key := fmt.Sprintf("latest/%s/%s/%q", account, n.ID, selectors)
+	return Once(ctx, r, account, key, func(ctx context.Context) (State, error) {
+		return r.readLatest(ctx, account, n, Wanted(selectors...))
 	})
 }
 

@@ -99,6 +99,13 @@ func (p *plan) onlyTexts(known map[string]frame.Kind) bool {
 	return found
 }
 
+// onlyVirtual reports whether one of nodes' own series is asked for by its name.
+func (p *plan) onlyVirtual() bool {
+	return slices.ContainsFunc(p.names, func(m *labels.Matcher) bool {
+		return m.Type == labels.MatchEqual && slices.ContainsFunc(virtualMetrics[:], func(v virtualMetric) bool { return v.name == m.Value })
+	})
+}
+
 // named reports whether a metric of the name is asked for.
 func (p *plan) named(name string) bool {
 	return !slices.ContainsFunc(p.names, func(m *labels.Matcher) bool { return !m.Matches(name) })

@@ -134,6 +134,9 @@ func (q *queryable) answer(ctx context.Context, h *storage.SelectHints, matchers
 		return nil, nil, err
 	}
 	list := s.virtual(ctx, nodes)
+	if s.plan.onlyVirtual() {
+		return list, s.warnings(), ctx.Err()
+	}
 	asked, err := s.nodes(ctx, nodes)
 	if err != nil {
 		return nil, nil, err
@@ -284,7 +287,7 @@ func (c *collector) newest(ctx context.Context) (done bool, err error) {
 	if at < c.now-c.lookback {
 		return false, nil
 	}
-	state, err := c.reader.Latest(ctx, c.who.Account, c.node)
+	state, err := c.reader.LatestOf(ctx, c.who.Account, c.node, c.plan.read)
 	if err != nil {
 		return false, err
 	}

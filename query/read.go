@@ -42,7 +42,9 @@ type State struct {
 
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an
 // old one.
-func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (State, error) {
+func (r *Reader) readLatest(
+	ctx context.Context, accountName string, n *Node, want func(metric string) bool,
+) (State, error) {
 	var recent *window.Window
 	var seen int64
 	if r.sources.Recent != nil {
@@ -51,7 +53,7 @@ func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (S
 		seen = at
 		if err != nil {
 			r.fall(err)
-		} else if recent, err = newest(ctx, accountName, n, frames); memory.Refused(err) {
+		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) {
 			return State{}, err
 		} else if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
@@ -76,7 +78,7 @@ func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (S
 	if len(frames) == 0 {
 		return State{recent, seen, len(missing) == 0, missing}, nil
 	}
-	stored, err := newest(ctx, accountName, n, frames)
+	stored, err := newest(ctx, accountName, n, frames, want)
 	if recent != nil && (err != nil || seen >= storedSeen) {
 		r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
 		return State{recent, seen, len(missing) == 0, missing}, nil
@@ -94,14 +96,17 @@ func (r *Reader) readLatest(ctx context.Context, accountName string, n *Node) (S
 func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
 
 // newest makes a window of one state, of which every frame must be readable.
-func newest(ctx context.Context, accountName string, n *Node, frames [][]byte) (*window.Window, error) {
+// want names the metrics that it is to have; nil: all.
+func newest(
+	ctx context.Context, accountName string, n *Node, frames [][]byte, want func(metric string) bool,
+) (*window.Window, error) {
 	lease := memory.Of(ctx)
 	for _, b := range frames {
 		if err := lease.Take(int64(len(b))); err != nil {
 			return nil, err
 		}
 	}
-	w, report, err := window.BuildWithin(lease, Node{Account: accountName, ID: n.ID}, frames)
+	w, report, err := window.BuildWanted(lease, Node{Account: accountName, ID: n.ID}, frames, want)
 	if err != nil {
 		return nil, err
 	}
@@ -172,10 +177,11 @@ func (r *Reader) recentRange(
 		}
 		byWindow[h.Window()] = append(byWindow[h.Window()], b)
 	}
+	want := Wanted(selectors...)
 	var parts [][]window.Series
 	var instants []int64
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
-		w, err := newest(ctx, accountName, n, byWindow[start])
+		w, err := newest(ctx, accountName, n, byWindow[start], want)
 		if memory.Refused(err) {
 			return Values{}, false, err
 		}
@@ -247,4 +253,36 @@ func Union(
 		}
 	}
 	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...), nil
+}
+
+// Wanted returns what tells whether any of the selectors may select a metric of a name; nil if they
+// may select all.
+func Wanted(selectors ...[]*labels.Matcher) func(metric string) bool {
+	var names [][]*labels.Matcher
+	for _, matchers := range selectors {
+		var list []*labels.Matcher
+		for _, m := range matchers {
+			if m.Name == labels.MetricName {
+				list = append(list, m)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		names = append(names, list)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	known := map[string]bool{} // regular expressions are matched once a name
+	return func(metric string) bool {
+		is, found := known[metric]
+		if !found {
+			is = slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
+				return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(metric) })
+			})
+			known[metric] = is
+		}
+		return is
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
 )
@@ -17,8 +18,10 @@ const (
 	metricInfo = "ringwatch_node_info"
 )
 
+type virtualMetric struct{ name, unit, help string }
+
 // virtualMetrics describes them.
-var virtualMetrics = []struct{ name, unit, help string }{
+var virtualMetrics = []virtualMetric{
 	{metricUp, "", "Whether frames of the node come: 1 while they do or are late, 0 when nothing came for a minute."},
 	{metricSeen, "seconds", "When the node was last heard of, in seconds since 1970."},
 	{metricInfo, "", "What a node says of itself, as labels; the value is 1."},
@@ -104,10 +107,23 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 			list = append(list, &oneSeries{labels: l, parts: []part{{samples: &of}}})
 		}
 	}
+	heards := make([][]int64, len(chosen))
+	if wanted[metricUp] || wanted[metricSeen] {
+		var g errgroup.Group
+		g.SetLimit(rangesAtOnce)
+		for i := range chosen {
+			if at := seen[chosen[i].ID]; at > 0 {
+				g.Go(func() error {
+					heards[i] = s.heard(ctx, &chosen[i], at)
+					return nil
+				})
+			}
+		}
+		_ = g.Wait() // what fails is among what is missing
+	}
 	for i := range chosen {
 		n := &chosen[i]
-		at := seen[n.ID]
-		if at == 0 {
+		if seen[n.ID] == 0 {
 			continue
 		}
 		if wanted[metricInfo] {
@@ -116,7 +132,7 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 		if !wanted[metricUp] && !wanted[metricSeen] {
 			continue
 		}
-		heard := s.heard(ctx, n, at)
+		heard := heards[i]
 		var of points
 		for _, t := range times {
 			j, found := slices.BinarySearch(heard, t)

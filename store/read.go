@@ -188,6 +188,22 @@ func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, d
 	r.parts[start] = part
 }
 
+// wanted returns what tells whether a metric of a name is asked for; nil: all are.
+func (r *reader) wanted() func(metric string) bool {
+	var names []*labels.Matcher
+	for _, m := range r.matchers {
+		if m.Name == labels.MetricName {
+			names = append(names, m)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return func(metric string) bool {
+		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(metric) })
+	}
+}
+
 // kept takes a closed window.
 func (r *reader) kept(k Kept) {
 	if k.Window == nil { // its meta cannot be decoded; it may still be in fresh
@@ -226,7 +242,11 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := window.BuildWithin(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames)
+	want := r.wanted()
+	if closed { // what it has beside its columns is told by all that there is
+		want = nil
+	}
+	w, rep, err := window.BuildWanted(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames, want)
 	switch {
 	case errors.Is(err, frame.ErrMemory):
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -164,4 +165,37 @@ func TestBuildRefuses(t *testing.T) {
 	if _, rep, err := window.Build(window.Node{}, [][]byte{{1, 2, 3}}); err == nil || rep.Corrupt != 1 {
 		t.Errorf("no frame at all: %v %+v", err, rep)
 	}
+}
+
+// TestBuildWanted: a window of some metrics has of them what the window of all has, and nothing else.
+func TestBuildWanted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, sent := history(picker(t))
+		var frames [][]byte
+		for _, s := range sent {
+			frames = append(frames, s.Bytes)
+		}
+		whole, rep := mustBuildRapid(t, frames, nil)
+		names := map[string]bool{}
+		for _, s := range all(whole) {
+			names[s.Metric.Name] = rapid.Bool().Draw(t, s.Metric.Name)
+		}
+		some, someRep := mustBuildRapid(t, frames, func(metric string) bool { return names[metric] })
+		if rep != someRep || !slices.Equal(whole.Times, some.Times) {
+			t.Fatalf("%+v at %v, %+v at %v", rep, whole.Times, someRep, some.Times)
+		}
+		want, err := windowtest.Of(slices.DeleteFunc(all(whole), func(s window.Series) bool { return !names[s.Metric.Name] }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "some metrics", all(some), want)
+	})
+}
+
+func mustBuildRapid(t *rapid.T, frames [][]byte, want func(string) bool) (*window.Window, window.Report) {
+	w, rep, err := window.BuildWanted(nil, window.Node{Account: "acme"}, frames, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, rep
 }
