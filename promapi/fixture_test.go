@@ -77,7 +77,8 @@ func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 			if err := r.Handle(w, req, who); err != nil {
 				of, is := errors.AsType[*front.Error](err)
 				if !is { // as package api does
-					of = &front.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store is away"}
+					of = &front.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+						Message: "the store is away"}
 				}
 				r.Fail(w, req, of)
 			}
@@ -98,7 +99,10 @@ type reply struct {
 }
 
 // get asks with parameters in the URL, post with a form.
-func (f *fixture) get(path string, pairs ...string) reply { return f.ask(http.MethodGet, path, pairs) }
+func (f *fixture) get(path string, pairs ...string) reply {
+	return f.ask(http.MethodGet, path,
+		pairs)
+}
 func (f *fixture) post(path string, pairs ...string) reply {
 	return f.ask(http.MethodPost, path, pairs)
 }

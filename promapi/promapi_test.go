@@ -45,7 +45,10 @@ func TestFormatQuery(t *testing.T) {
 
 // TestRefusals: every mistake has Prometheus's form and a status of its own.
 func TestRefusals(t *testing.T) {
-	f := newFixture(t, func(c *query.Config) { c.MaxSteps, c.MaxSeries, c.MaxSamples = 100, 40, 2000 })
+	f := newFixture(t, func(c *query.Config) {
+		c.MaxSteps, c.MaxSeries, c.MaxSamples = 100, 40,
+			2000
+	})
 	for _, c := range []struct {
 		path, form string // pairs of the form, by spaces
 		status     int
@@ -54,31 +57,47 @@ func TestRefusals(t *testing.T) {
 		{"query", "", 400, "bad_data", `invalid parameter "query"`},
 		{"query", "query=sum(", 400, "bad_data", `invalid parameter "query": 1:5: parse error`},
 		{"query", `query=up{a=~"("}`, 400, "bad_data", "missing closing"},
-		{"query", `query=up{a=~"` + strings.Repeat("a{0,1000}", 1600) + `"}`, 400, "bad_data", "bytes of one regular expression"},
-		{"query", `query=label_replace(up,"a","b","c","` + strings.Repeat("a{0,1000}", 800) + `")`, 400, "bad_data", "instructions"},
-		{"query", "query=" + strings.Repeat("a{b=\"c\"}/", 2000) + "1", 400, "bad_data", "matchers in the selectors"},
+		{"query", `query=up{a=~"` + strings.Repeat("a{0,1000}", 1600) + `"}`, 400, "bad_data",
+			"bytes of one regular expression"},
+		{"query", `query=label_replace(up,"a","b","c","` + strings.Repeat("a{0,1000}", 800) + `")`,
+			400, "bad_data", "instructions"},
+		{"query", "query=" + strings.Repeat("a{b=\"c\"}/", 2000) + "1", 400, "bad_data",
+			"matchers in the selectors"},
 		{"query", "query=1" + strings.Repeat("+1", 30_000), 400, "bad_data", "words and signs"},
-		{"format_query", "query=" + strings.Repeat("abs(", 1000) + "a" + strings.Repeat(")", 1000), 400, "bad_data", "levels"},
-		{"query", "query=1" + strings.Repeat("\n", 70_000), 400, "bad_data", "bytes of an expression"},
+		{"format_query", "query=" + strings.Repeat("abs(", 1000) + "a" + strings.Repeat(")", 1000),
+			400, "bad_data", "levels"},
+		{"query", "query=1" + strings.Repeat("\n", 70_000), 400, "bad_data",
+			"bytes of an expression"},
 		{"query", "query=up time=NaN", 400, "bad_data", `invalid parameter "time"`},
-		{"query", "query=up time=9999-12-31T23:59:59Z", 400, "bad_data", "outside of the times there are"},
+		{"query", "query=up time=9999-12-31T23:59:59Z", 400, "bad_data",
+			"outside of the times there are"},
 		{"query", "query=up time=Inf", 400, "bad_data", `invalid parameter "time"`},
-		{"query", "query=up time=yesterday", 400, "bad_data", `cannot parse "yesterday" to a valid timestamp`},
+		{"query", "query=up time=yesterday", 400, "bad_data",
+			`cannot parse "yesterday" to a valid timestamp`},
 		{"query", "query=up timeout=-1s", 400, "bad_data", `invalid parameter "timeout"`},
-		{"query", "query=up lookback_delta=NaN", 400, "bad_data", `invalid parameter "lookback_delta"`},
+		{"query", "query=up lookback_delta=NaN", 400, "bad_data",
+			`invalid parameter "lookback_delta"`},
 		{"query", "query=up limit=-1", 400, "bad_data", "limit must be non-negative"},
-		{"query", "query=up limit=99999999999999999999", 400, "bad_data", `invalid parameter "limit"`},
+		{"query", "query=up limit=99999999999999999999", 400, "bad_data",
+			`invalid parameter "limit"`},
 		{"query", "query=node_load1*on(cluster)node_load1", 422, "execution", "many-to-many"},
 		{"query", `query={cluster="fleet"}`, 422, "execution", "max_series allows 40"},
-		{"query", `query=sum_over_time(node_load1[2m:1s])+sum_over_time(node_load1[2m:100ms])`, 422, "execution", "max_samples"},
+		{"query", `query=sum_over_time(node_load1[2m:1s])+sum_over_time(node_load1[2m:100ms])`, 422,
+			"execution", "max_samples"},
 		{"query_range", "query=up end=1 step=1", 400, "bad_data", `invalid parameter "start"`},
-		{"query_range", "query=up start=2 end=1 step=1", 400, "bad_data", "end timestamp must not be before start time"},
-		{"query_range", "query=up start=1 end=2 step=-1", 400, "bad_data", "zero or negative query resolution"},
-		{"query_range", "query=up start=1 end=2 step=0", 400, "bad_data", "zero or negative query resolution"},
-		{"query_range", "query=up start=1 end=2 step=x", 400, "bad_data", `invalid parameter "step"`},
+		{"query_range", "query=up start=2 end=1 step=1", 400, "bad_data",
+			"end timestamp must not be before start time"},
+		{"query_range", "query=up start=1 end=2 step=-1", 400, "bad_data",
+			"zero or negative query resolution"},
+		{"query_range", "query=up start=1 end=2 step=0", 400, "bad_data",
+			"zero or negative query resolution"},
+		{"query_range", "query=up start=1 end=2 step=x", 400, "bad_data",
+			`invalid parameter "step"`},
 		{"query_range", "query=up start=1 end=2 step=1e300", 400, "bad_data", "overflows"},
-		{"query_range", "query=up start=1451606400 end=1767225600 step=1ms", 400, "bad_data", "exceeded maximum resolution of 100 points"},
-		{"query_range", `query="a" start=1 end=2 step=1`, 400, "bad_data", "invalid expression type"},
+		{"query_range", "query=up start=1451606400 end=1767225600 step=1ms", 400, "bad_data",
+			"exceeded maximum resolution of 100 points"},
+		{"query_range", `query="a" start=1 end=2 step=1`, 400, "bad_data",
+			"invalid expression type"},
 		{"query_exemplars", "query=(", 400, "bad_data", `invalid parameter "query"`},
 		{"series", "", 400, "bad_data", "no match[] parameter provided"},
 		{"series", "match[]={}", 400, "bad_data", `invalid parameter "match[]"`},
@@ -91,8 +110,10 @@ func TestRefusals(t *testing.T) {
 		}
 		began := time.Now()
 		r := f.post("/api/v1/"+c.path, pairs...)
-		if r.code != c.status || r.Status != "error" || r.ErrorType != c.kind || !strings.Contains(r.Error, c.says) {
-			t.Errorf("%s %.200s: %d %s %s %.300s, want %d %s %q", c.path, c.form, r.code, r.Status, r.ErrorType, r.Error, c.status, c.kind, c.says)
+		if r.code != c.status || r.Status != "error" || r.ErrorType != c.kind ||
+			!strings.Contains(r.Error, c.says) {
+			t.Errorf("%s %.200s: %d %s %s %.300s, want %d %s %q", c.path, c.form, r.code, r.Status,
+				r.ErrorType, r.Error, c.status, c.kind, c.says)
 		}
 		if d := time.Since(began); d > 30*time.Second {
 			t.Errorf("%s %.200s took %s", c.path, c.form, d)
@@ -114,7 +135,8 @@ func form(text string) map[string]string {
 func TestStoreAwayIsNoMistakeOfTheExpression(t *testing.T) {
 	f := newFixture(t)
 	f.store.SetDown(true)
-	if r := f.get("/api/v1/query", "query", "node_load1"); r.code != 503 || r.ErrorType != "unavailable" {
+	if r := f.get("/api/v1/query", "query", "node_load1"); r.code != 503 ||
+		r.ErrorType != "unavailable" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -143,9 +165,11 @@ func TestLimitWarns(t *testing.T) {
 	for _, limit := range []string{"2", "3", "0", ""} {
 		for _, r := range []reply{
 			f.get("/api/v1/query", "query", "node_load1", "limit", limit),
-			f.post("/api/v1/query_range", "query", "node_load1", "start", at, "end", at, "step", "1", "limit", limit),
+			f.post("/api/v1/query_range", "query", "node_load1", "start", at, "end", at, "step",
+				"1", "limit", limit),
 		} {
-			n, warned := len(f.result(r).Result), strings.Join(r.Warnings, "") == "results truncated due to limit"
+			n, warned := len(f.result(r).Result), strings.Join(r.Warnings,
+				"") == "results truncated due to limit"
 			if limit == "2" && (n != 2 || !warned) || limit != "2" && (n != 3 || warned) {
 				t.Errorf("limit=%s: %d series, %q", limit, n, r.Warnings)
 			}
@@ -172,7 +196,8 @@ func TestLookbackDelta(t *testing.T) {
 	f := newFixture(t)
 	at := fmt.Sprint(f.now.Unix() + 4) // the next frame is due a second later
 	for lookback, want := range map[string]int{"": 3, "5s": 3, "4.5": 3, "3s": 0, "3.9": 0} {
-		got := f.result(f.get("/api/v1/query", "query", "node_load1", "time", at, "lookback_delta", lookback))
+		got := f.result(f.get("/api/v1/query", "query", "node_load1", "time", at, "lookback_delta",
+			lookback))
 		if len(got.Result) != want {
 			t.Errorf("lookback_delta=%s: %d series", lookback, len(got.Result))
 		}
@@ -187,7 +212,8 @@ func TestTimes(t *testing.T) {
 		"2026-01-01T01:00:00.25+01:00": "1767225600.25", "1.7672256e9": "1767225600",
 		"-9223372036854775.808": "0", "9223372036854775.807": "9000000000",
 	} {
-		f.want(f.get("/api/v1/query", "query", "1", "time", text), fmt.Sprintf(`{"resultType":"scalar","result":[%s,"1"]}`, want))
+		f.want(f.get("/api/v1/query", "query", "1", "time", text),
+			fmt.Sprintf(`{"resultType":"scalar","result":[%s,"1"]}`, want))
 	}
 }
 
@@ -219,7 +245,8 @@ func TestFederateIsClassic(t *testing.T) {
 			t.Errorf("%s is %v to PromQL", line, of.Result)
 		}
 	}
-	if perNode := len(query.ExposedBuckets(len(f.nodes[0].Bounds[0].Upper))) + 2; lines != 3*perNode {
+	if perNode := len(query.ExposedBuckets(len(f.nodes[0].Bounds[0].Upper))) +
+		2; lines != 3*perNode {
 		t.Errorf("%d lines where each node has %d", lines, perNode)
 	}
 	if text := f.text("/federate?match[]=node_load1&match[]={cluster=\"fleet\",__name__=\"node_load1\"}"); strings.Count(text, "\nnode_load1{") != 3 {

@@ -30,23 +30,28 @@ func (p *promLine) tenants(t *testing.T) {
 	for _, r := range promapi.New(promapi.Deps{}).Routes() {
 		method, path, _ := strings.Cut(r.Pattern, " ")
 		for _, c := range []struct{ label, value, secret string }{
-			{"cluster", acme.cluster, node}, {"node", node, acme.cluster}, {"datacenter", "dc1", acme.cluster},
+			{"cluster", acme.cluster, node}, {"node", node, acme.cluster}, {"datacenter", "dc1",
+				acme.cluster},
 			{"cluster", ".+", acme.cluster}, {"node", ".+", node},
 		} {
 			for _, label := range []string{"cluster", "node", "__name__"} {
 				matcher := fmt.Sprintf(`%s=~%q`, c.label, c.value)
 				values := url.Values{
-					"query":   {"{__name__=~\"up|node_load1|ringwatch_node_info\"," + matcher + "}"},
-					"match[]": {"{" + matcher + "}", "up{" + matcher + "}", "{__name__=\"node_load1\"," + matcher + "}"},
-					"time":    {fmt.Sprint(to / 1000)}, "start": {fmt.Sprint(from / 1000)}, "end": {fmt.Sprint(to / 1000)},
+					"query": {"{__name__=~\"up|node_load1|ringwatch_node_info\"," + matcher +
+						"}"},
+					"match[]": {"{" + matcher + "}", "up{" + matcher + "}",
+						"{__name__=\"node_load1\"," + matcher + "}"},
+					"time": {fmt.Sprint(to / 1000)}, "start": {fmt.Sprint(from / 1000)}, "end": {fmt.Sprint(to / 1000)},
 					"step": {"30"}, "stats": {"all"}, "state": {"any"},
 				}
 				ask := func(key string) (int, string) {
 					at, body, kind := strings.Replace(path, "{name}", label, 1), []byte(nil), ""
 					switch {
 					case path == "/api/v1/read":
-						re := &prompb.LabelMatcher{Type: prompb.LabelMatcher_RE, Name: c.label, Value: c.value}
-						body, kind = readRequest(t, from, to, label == "node", re, equals("__name__", "node_load1")), "application/x-protobuf"
+						re := &prompb.LabelMatcher{Type: prompb.LabelMatcher_RE, Name: c.label,
+							Value: c.value}
+						body, kind = readRequest(t, from, to, label == "node", re,
+							equals("__name__", "node_load1")), "application/x-protobuf"
 					case method == http.MethodGet:
 						at += "?" + values.Encode()
 					default:
@@ -61,21 +66,24 @@ func (p *promLine) tenants(t *testing.T) {
 					}
 					return status, text
 				}
-				if status, text := ask(zeta.key); status != http.StatusOK || strings.Contains(text, c.secret) {
+				status, text := ask(zeta.key)
+				if status != http.StatusOK || strings.Contains(text, c.secret) {
 					t.Errorf("%s %s of %s: %d %.500s", r.Pattern, label, matcher, status, text)
 				}
 				if _, text := ask(acme.key); strings.Contains(text, c.secret) {
 					shown[path] = true
 				}
 				for _, key := range []string{"", "rw_nobody000000000000000"} {
-					if status, text := ask(key); status != http.StatusUnauthorized || !strings.Contains(text, `"errorType":"unauthorized"`) {
+					if status, text := ask(key); status != http.StatusUnauthorized ||
+						!strings.Contains(text, `"errorType":"unauthorized"`) {
 						t.Fatalf("%s without a key: %d %s", r.Pattern, status, text)
 					}
 				}
 			}
 		}
 	}
-	for _, path := range []string{"query", "query_range", "series", "label/{name}/values", "targets", "read"} {
+	for _, path := range []string{"query", "query_range", "series", "label/{name}/values",
+		"targets", "read"} {
 		if !shown["/api/v1/"+path] {
 			t.Errorf("%s shows an account nothing of its own: this test is blind", path)
 		}
@@ -122,28 +130,42 @@ func (p *promLine) badInput(t *testing.T) {
 		{"query", url.Values{"query": {`up{a=~"["}`}}, "", 400, "missing closing"},
 		{"query", url.Values{"query": {"up"}, "time": {"NaN"}}, "", 400, "time"},
 		{"query", url.Values{"query": {"up"}, "time": {"+Inf"}}, "", 400, "time"},
-		{"query", url.Values{"query": {"up{" + many.String() + "}"}}, "", 400, "bytes of an expression"},
-		{"query", url.Values{"query": {"up{" + many.String()[:40_000] + "}"}}, "", 400, "matchers in the selectors of a request"},
+		{"query", url.Values{"query": {"up{" + many.String() + "}"}}, "", 400,
+			"bytes of an expression"},
+		{"query", url.Values{"query": {"up{" + many.String()[:40_000] + "}"}}, "", 400,
+			"matchers in the selectors of a request"},
 		{"query", url.Values{"query": {long}}, "", 400, "bytes of one regular expression"},
-		{"query", url.Values{"query": {strings.Replace(long[:7000], "}", "}", 1) + `"}`}}, "", 400, "instructions"},
+		{"query", url.Values{"query": {long[:7000] + `"}`}}, "", 400,
+			"instructions"},
 		{"query", url.Values{"query": {`{__name__=~".*"}`}}, "", 400, "non-empty matcher"},
-		{"query", url.Values{"query": {`{__name__=~".+_bucket"}`}}, "", 422, "max_series allows 120"},
-		{"query", url.Values{"query": {`count({__name__=~".+_bucket"})`}}, "", 422, "max_series allows 120"},
+		{"query", url.Values{"query": {`{__name__=~".+_bucket"}`}}, "", 422,
+			"max_series allows 120"},
+		{"query", url.Values{"query": {`count({__name__=~".+_bucket"})`}}, "", 422,
+			"max_series allows 120"},
 		{"query", url.Values{"query": {`count_over_time(up[290y])`}}, "", ok, ""},
 		{"query", url.Values{"query": {`count_over_time(node_load1[290y])`}}, "", ok, ""},
 		{"query", url.Values{"query": {"up"}, "time": {"-9000000000"}}, "", ok, `"result":[]`},
 		{"query", url.Values{"query": {"up"}, "time": {"9000000000"}}, "", ok, ""},
 		{"query", url.Values{"query": {"up"}, "limit": {"9223372036854775807"}}, "", ok, ""},
 		{"query", url.Values{"query": {"up * on (datacenter) up"}}, "", 422, "many-to-many"},
-		{"query", url.Values{"query": {`label_replace(up,"a","$1","b","` + strings.Repeat("(a|b{0,999})", 900) + `")`}}, "", 400, ""},
-		{"query_range", url.Values{"query": {"up"}, "start": {"1451606400"}, "end": {"1767225600"}, "step": {"1ms"}}, "", 400, "exceeded maximum resolution"},
-		{"query_range", url.Values{"query": {"up"}, "start": {"-9000000000"}, "end": {"9000000000"}, "step": {"2000000"}}, "", ok, ""},
-		{"query_range", url.Values{"query": {"node_load1"}, "start": {"-9000000000"}, "end": {"9000000000"}, "step": {"2000000"}}, "", ok, ""},
-		{"query_range", url.Values{"query": {"up"}, "start": {"5"}, "end": {"4"}, "step": {"1"}}, "", 400, "end timestamp must not be before start"},
-		{"query_range", url.Values{"query": {"up"}, "start": {"5"}, "end": {"6"}, "step": {"-1s"}}, "", 400, "step"},
-		{"query_range", url.Values{"query": {"up"}, "start": {"NaN"}, "end": {"6"}, "step": {"1"}}, "", 400, "start"},
-		{"query_range", url.Values{"query": {"up"}, "start": {"1"}, "end": {"Inf"}, "step": {"1"}}, "", 400, "end"},
-		{"query_range", url.Values{"query": {"up"}, "start": {"1"}, "end": {"2"}, "step": {"NaN"}}, "", 400, "step"},
+		{"query", url.Values{"query": {`label_replace(up,"a","$1","b","` +
+			strings.Repeat("(a|b{0,999})", 900) + `")`}}, "", 400, ""},
+		{"query_range", url.Values{"query": {"up"}, "start": {"1451606400"}, "end": {"1767225600"},
+			"step": {"1ms"}}, "", 400, "exceeded maximum resolution"},
+		{"query_range", url.Values{"query": {"up"}, "start": {"-9000000000"}, "end": {"9000000000"},
+			"step": {"2000000"}}, "", ok, ""},
+		{"query_range", url.Values{"query": {"node_load1"}, "start": {"-9000000000"},
+			"end": {"9000000000"}, "step": {"2000000"}}, "", ok, ""},
+		{"query_range", url.Values{"query": {"up"}, "start": {"5"}, "end": {"4"}, "step": {"1"}},
+			"", 400, "end timestamp must not be before start"},
+		{"query_range", url.Values{"query": {"up"}, "start": {"5"}, "end": {"6"}, "step": {"-1s"}},
+			"", 400, "step"},
+		{"query_range", url.Values{"query": {"up"}, "start": {"NaN"}, "end": {"6"}, "step": {"1"}},
+			"", 400, "start"},
+		{"query_range", url.Values{"query": {"up"}, "start": {"1"}, "end": {"Inf"}, "step": {"1"}},
+			"", 400, "end"},
+		{"query_range", url.Values{"query": {"up"}, "start": {"1"}, "end": {"2"}, "step": {"NaN"}},
+			"", 400, "step"},
 		{"series", url.Values{"match[]": {"{}"}}, "", 400, "non-empty matcher"},
 		{"series", url.Values{"match[]": {`{__name__=~".*"}`}}, "", 400, "non-empty matcher"},
 		{"series", url.Values{"match[]": {"up{" + many.String() + "}"}}, "", 400, "matchers"},
@@ -154,17 +176,29 @@ func (p *promLine) badInput(t *testing.T) {
 		{"labels", url.Values{"end": {"NaN"}}, "", 400, "end"},
 		{"read", nil, "no snappy", 400, "snappy"},
 		{"read", nil, "", 400, "snappy"},
-		{"read", nil, string(snappy.Encode(nil, []byte("no protobuf"))), 400, "no remote read request"},
+		{"read", nil, string(snappy.Encode(nil, []byte("no protobuf"))), 400,
+			"no remote read request"},
 		{"read", nil, string(bomb[:min(len(bomb), 1<<20)]), 413, "unpacked"},
 		{"read", nil, string(binary.AppendUvarint(nil, math.MaxUint32)) + "x", 413, "unpacked"},
 		{"read", nil, strings.Repeat("x", 2<<20), 413, "bytes"},
 		{"read", nil, queries(tooMany...), 400, "queries"},
-		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base}), 400, "matchers match everything"},
-		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base, Matchers: []*prompb.LabelMatcher{{Type: 7, Name: "a", Value: "b"}}}), 400, "unknown type"},
-		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base, Matchers: []*prompb.LabelMatcher{{Type: prompb.LabelMatcher_RE, Name: "a", Value: strings.Repeat("a{0,1000}", 800)}}}), 400, "instructions"},
-		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MinInt64, EndTimestampMs: math.MaxInt64, Matchers: []*prompb.LabelMatcher{equals("__name__", "up")}}), ok, ""},
-		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MinInt64, EndTimestampMs: math.MaxInt64, Matchers: []*prompb.LabelMatcher{equals("__name__", "node_load1")}}), ok, ""},
-		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MaxInt64, EndTimestampMs: math.MinInt64, Matchers: []*prompb.LabelMatcher{equals("__name__", "node_load1")}}), ok, ""},
+		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base}), 400,
+			"matchers match everything"},
+		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base,
+			Matchers: []*prompb.LabelMatcher{{Type: 7, Name: "a",
+				Value: "b"}}}), 400, "unknown type"},
+		{"read", nil, queries(&prompb.Query{EndTimestampMs: p.base,
+			Matchers: []*prompb.LabelMatcher{{Type: prompb.LabelMatcher_RE, Name: "a",
+				Value: strings.Repeat("a{0,1000}", 800)}}}), 400, "instructions"},
+		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MinInt64,
+			EndTimestampMs: math.MaxInt64, Matchers: []*prompb.LabelMatcher{equals("__name__",
+				"up")}}), ok, ""},
+		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MinInt64,
+			EndTimestampMs: math.MaxInt64, Matchers: []*prompb.LabelMatcher{equals("__name__",
+				"node_load1")}}), ok, ""},
+		{"read", nil, queries(&prompb.Query{StartTimestampMs: math.MaxInt64,
+			EndTimestampMs: math.MinInt64, Matchers: []*prompb.LabelMatcher{equals("__name__",
+				"node_load1")}}), ok, ""},
 	} {
 		body, kind := []byte(c.body), "application/x-protobuf"
 		if c.values != nil {
@@ -178,7 +212,8 @@ func (p *promLine) badInput(t *testing.T) {
 		if d := time.Since(began); d > 3*time.Second {
 			t.Logf("%s took %s", what, d)
 		}
-		if err != nil || status != c.status || status == ok && c.path == "query" && !strings.Contains(text, c.says) {
+		if err != nil || status != c.status || status == ok && c.path == "query" &&
+			!strings.Contains(text, c.says) {
 			t.Errorf("%s: %d %v %.300s, want %d %q", what, status, err, text, c.status, c.says)
 			continue
 		}
@@ -186,7 +221,9 @@ func (p *promLine) badInput(t *testing.T) {
 			continue
 		}
 		var e struct{ Status, ErrorType, Error string }
-		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Status != "error" || e.ErrorType == "" || !strings.Contains(e.Error, c.says) || !strings.Contains(e.Error, " ") {
+		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Status != "error" ||
+			e.ErrorType == "" || !strings.Contains(e.Error, c.says) || !strings.Contains(e.Error,
+			" ") {
 			t.Errorf("%s: %d %.300s, want a sentence with %q", what, status, text, c.says)
 		}
 	}
@@ -212,7 +249,8 @@ func (p *promLine) hangUp(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, text, err := p.do(ctx, p.fleets[0].key, http.MethodPost, "/api/v1/query", []byte("query="+url.QueryEscape(slow)), formBody)
+		_, text, err := p.do(ctx, p.fleets[0].key, http.MethodPost, "/api/v1/query",
+			[]byte("query="+url.QueryEscape(slow)), formBody)
 		if err == nil {
 			err = fmt.Errorf("it was answered: %.300s", text)
 		}
@@ -221,7 +259,8 @@ func (p *promLine) hangUp(t *testing.T) {
 	running := func(want float64) func(context.Context) error {
 		return func(ctx context.Context) error {
 			m, err := metricsOf(ctx, p.api+"/metrics")
-			if n, there := m["ringwatch_query_prometheus_engine_queries"]; err == nil && (!there || n != want) {
+			if n, there := m["ringwatch_query_prometheus_engine_queries"]; err == nil && (!there ||
+				n != want) {
 				err = fmt.Errorf("%v queries run", n)
 			}
 			return err

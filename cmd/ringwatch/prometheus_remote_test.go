@@ -28,9 +28,11 @@ import (
 // readRequest packs a remote read of one metric.
 func readRequest(t *testing.T, from, to int64, chunks bool, list ...*prompb.LabelMatcher) []byte {
 	t.Helper()
-	asked := &prompb.ReadRequest{Queries: []*prompb.Query{{StartTimestampMs: from, EndTimestampMs: to, Matchers: list}}}
+	asked := &prompb.ReadRequest{Queries: []*prompb.Query{{StartTimestampMs: from,
+		EndTimestampMs: to, Matchers: list}}}
 	if chunks {
-		asked.AcceptedResponseTypes = append(asked.AcceptedResponseTypes, prompb.ReadRequest_STREAMED_XOR_CHUNKS)
+		asked.AcceptedResponseTypes = append(asked.AcceptedResponseTypes,
+			prompb.ReadRequest_STREAMED_XOR_CHUNKS)
 	}
 	b, err := asked.Marshal()
 	if err != nil {
@@ -47,7 +49,8 @@ func equals(name, value string) *prompb.LabelMatcher {
 // are none.
 func (p *promLine) read(t *testing.T, key string, body []byte) map[string]map[int64]float64 {
 	t.Helper()
-	status, text, err := p.do(t.Context(), key, http.MethodPost, "/api/v1/read", body, "application/x-protobuf")
+	status, text, err := p.do(t.Context(), key, http.MethodPost, "/api/v1/read", body,
+		"application/x-protobuf")
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s %v", status, text, err)
 	}
@@ -132,7 +135,8 @@ func (p *promLine) remoteReadByHand(t *testing.T) {
 			continue
 		}
 		for series, values := range samples {
-			i := slices.IndexFunc(f.nodes, func(n *frametest.Node) bool { return strings.Contains(series, n.ID.String()) })
+			i := slices.IndexFunc(f.nodes,
+				func(n *frametest.Node) bool { return strings.Contains(series, n.ID.String()) })
 			if i < 0 || len(values) != 61 {
 				t.Fatalf("%s has %d values", series, len(values))
 			}
@@ -168,7 +172,8 @@ scrape_configs:
 `, p.api, f.key, f.key, api))
 	process, err := engines.StartProcess(engines.ProcessConfig{
 		Name: "prometheus", Path: path, Log: filepath.Join(dir, "prometheus.log"),
-		Args: []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", strings.TrimPrefix(own, "http://")},
+		Args: []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
+			"--web.listen-address", strings.TrimPrefix(own, "http://")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +186,8 @@ scrape_configs:
 	})
 	other := &promLine{api: own}
 	ask := func(ctx context.Context, of *promLine, query string) (string, error) {
-		text, err := of.get(ctx, f.key, "/api/v1/query?"+url.Values{"query": {query}, "time": {fmt.Sprint(p.base/1000 - 120)}}.Encode())
+		text, err := of.get(ctx, f.key, "/api/v1/query?"+url.Values{"query": {query},
+			"time": {fmt.Sprint(p.base/1000 - 120)}}.Encode())
 		var data struct {
 			Result []struct {
 				Metric map[string]string
@@ -218,12 +224,15 @@ scrape_configs:
 	native, err := ask(t.Context(), other, "cassandra_table_read_latency_seconds")
 	t.Logf("of native histograms this Prometheus says %v %.300s", err, native)
 	eventually(t, "scrapes of /federate", func(ctx context.Context) error {
-		text, err := other.get(ctx, "", "/api/v1/query?query="+url.QueryEscape(`node_load1{job="federate"}`))
+		text, err := other.get(ctx, "",
+			"/api/v1/query?query="+url.QueryEscape(`node_load1{job="federate"}`))
 		if err != nil {
 			return err
 		}
-		scraped, err := other.get(ctx, "", "/api/v1/query?query="+url.QueryEscape(`scrape_samples_scraped{job="federate"}>50 and up{job="federate"}==1`))
-		if err == nil && (!strings.Contains(scraped, `"value"`) || strings.Count(text, `"metric"`) != 3) {
+		scraped, err := other.get(ctx, "",
+			"/api/v1/query?query="+url.QueryEscape(`scrape_samples_scraped{job="federate"}>50 and up{job="federate"}==1`))
+		if err == nil && (!strings.Contains(scraped, `"value"`) || strings.Count(text,
+			`"metric"`) != 3) {
 			err = fmt.Errorf("%s %s", text, scraped)
 		}
 		return err
@@ -243,12 +252,16 @@ func (p *promLine) promtool(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"instant", "--time", at(0), server, "node_load1"}, `node="` + f.nodes[0].ID.String()},
-		{[]string{"range", "--start", at(600_000), "--end", at(0), "--step", "30s", server, "sum by (cluster) (node_load1)"}, `{cluster="acme-prod"}`},
-		{[]string{"series", "--match", "node_load1", "--start", at(600_000), "--end", at(0), server}, f.nodes[2].ID.String()},
+		{[]string{"instant", "--time", at(0), server, "node_load1"}, `node="` +
+			f.nodes[0].ID.String()},
+		{[]string{"range", "--start", at(600_000), "--end", at(0), "--step", "30s", server,
+			"sum by (cluster) (node_load1)"}, `{cluster="acme-prod"}`},
+		{[]string{"series", "--match", "node_load1", "--start", at(600_000), "--end", at(0),
+			server}, f.nodes[2].ID.String()},
 		{[]string{"labels", "--start", at(600_000), "--end", at(0), server, "table"}, "table_1"},
 	} {
-		out, err := exec.CommandContext(t.Context(), path, append([]string{"query"}, c.args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), path, append([]string{"query"},
+			c.args...)...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("promtool query %s: %v, no %q in %s", c.args[0], err, c.want, out)
 		}

@@ -91,11 +91,13 @@ series: {refresh: 1s}
 store: {listen: ""}
 recent: {listen: ""}
 `
-	config := configFile(t, fmt.Sprintf(settings, account.Hash(p.fleets[0].key), account.Hash(p.fleets[1].key),
+	config := configFile(t, fmt.Sprintf(settings, account.Hash(p.fleets[0].key),
+		account.Hash(p.fleets[1].key),
 		engines.SharedKafka(t).Addr(), engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(),
 		ports[0], ports[1]))
 	process, err := engines.StartProcess(engines.ProcessConfig{
-		Name: "ringwatch all", Path: self, Args: []string{"all", "--config", config, "--wait", "3m"},
+		Name: "ringwatch all", Path: self, Args: []string{"all", "--config", config, "--wait",
+			"3m"},
 		Env: []string{asRingwatch}, Log: filepath.Join(t.TempDir(), "all.log"),
 	})
 	if err != nil {
@@ -130,8 +132,9 @@ recent: {listen: ""}
 			return err
 		})
 		eventually(t, "the past", func(ctx context.Context) error {
-			text, err := p.get(ctx, f.key, "/api/v1/query?"+url.Values{"query": {"count_over_time(node_load1[11m])"},
-				"time": {fmt.Sprint(p.base / 1000)}}.Encode())
+			text, err := p.get(ctx, f.key,
+				"/api/v1/query?"+url.Values{"query": {"count_over_time(node_load1[11m])"},
+					"time": {fmt.Sprint(p.base / 1000)}}.Encode())
 			if err == nil && strings.Count(text, `"66"`) != 3 {
 				err = fmt.Errorf("%s", text)
 			}
@@ -148,12 +151,16 @@ func (f *promFleet) send(t *testing.T, ingest string, at int64) {
 		n.Step()
 		f.load[at] = append(f.load[at], n.Entities[0][0].Cells[1].Double)
 		b := n.Frame(at)
-		eventually(t, "a frame to be taken", func(ctx context.Context) error { return f.post(ctx, ingest, b) })
+		eventually(t, "a frame to be taken", func(ctx context.Context) error {
+			return f.post(ctx,
+				ingest, b)
+		})
 	}
 }
 
 func (f *promFleet) post(ctx context.Context, ingest string, b []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, ingest+"/v1/frames", bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, ingest+"/v1/frames",
+		bytes.NewReader(b))
 	if err != nil {
 		return err
 	}
@@ -182,7 +189,8 @@ func (p *promLine) sendOn(t *testing.T) {
 			for _, f := range p.fleets {
 				for _, n := range f.nodes {
 					n.Step()
-					_ = f.post(ctx, p.ingest, n.Frame(time.Now().UnixMilli())) // one that is lost is one less
+					_ = f.post(ctx, p.ingest,
+						n.Frame(time.Now().UnixMilli())) // one that is lost is one less
 				}
 			}
 			select {
@@ -203,7 +211,8 @@ func (p *promLine) get(ctx context.Context, key, path string) (string, error) {
 	return text, err
 }
 
-func (p *promLine) do(ctx context.Context, key, method, path string, body []byte, kind string) (int, string, error) {
+func (p *promLine) do(ctx context.Context, key, method, path string, body []byte, kind string) (int,
+	string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.api+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -236,7 +245,8 @@ func (p *promLine) idle(ctx context.Context) error {
 	}
 	found := 0
 	for name, value := range m {
-		if name == "ringwatch_query_prometheus_engine_queries" || name == `ringwatch_memory_leased_bytes{budget="work"}` {
+		if name == "ringwatch_query_prometheus_engine_queries" ||
+			name == `ringwatch_memory_leased_bytes{budget="work"}` {
 			if found++; value != 0 {
 				return fmt.Errorf("%s is %v", name, value)
 			}
@@ -280,7 +290,8 @@ func (p *promLine) officialClient(t *testing.T) {
 			v[0].Metric["cluster"] != model.LabelValue(f.cluster) {
 			t.Errorf("%s is %v, want %v", one, value, f.load[p.base][i])
 		}
-		value, _, _, err = a.QueryRange(ctx, one, v1.Range{Start: from, End: to, Step: 10 * time.Second})
+		value, _, _, err = a.QueryRange(ctx, one, v1.Range{Start: from, End: to,
+			Step: 10 * time.Second})
 		must("QueryRange", err)
 		m, _ := value.(model.Matrix)
 		if len(m) != 1 || len(m[0].Values) != 61 {
@@ -300,7 +311,8 @@ func (p *promLine) officialClient(t *testing.T) {
 	}
 	value, _, _, err = a.Query(ctx, `cassandra_table_read_latency_seconds{table="table_0"}`, to)
 	must("a histogram", err)
-	if v, _ := value.(model.Vector); len(v) != 3 || v[0].Histogram == nil || v[0].Histogram.Count == 0 {
+	if v, _ := value.(model.Vector); len(v) != 3 || v[0].Histogram == nil ||
+		v[0].Histogram.Count == 0 {
 		t.Errorf("a histogram: %v", value)
 	}
 	series, _, _, err := a.Series(ctx, []string{"node_load1", "up"}, from, to)
@@ -310,7 +322,8 @@ func (p *promLine) officialClient(t *testing.T) {
 	}
 	names, _, _, err := a.LabelNames(ctx, nil, from, to)
 	must("LabelNames", err)
-	for _, want := range []model.LabelName{"__name__", "cluster", "datacenter", "keyspace", "node", "rack", "request", "table"} {
+	for _, want := range []model.LabelName{"__name__", "cluster", "datacenter", "keyspace", "node",
+		"rack", "request", "table"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("LabelNames: %q", names)
 		}
@@ -322,15 +335,18 @@ func (p *promLine) officialClient(t *testing.T) {
 	}
 	metadata, err := a.Metadata(ctx, "", "")
 	must("Metadata", err)
-	if m := metadata["cassandra_table_read_latency_seconds"]; len(m) != 1 || m[0].Type != "histogram" || m[0].Unit != "seconds" || m[0].Help == "" {
+	if m := metadata["cassandra_table_read_latency_seconds"]; len(m) != 1 ||
+		m[0].Type != "histogram" || m[0].Unit != "seconds" || m[0].Help == "" {
 		t.Errorf("Metadata: %v", metadata)
 	}
-	if m := metadata["cassandra_table_memtable_switches_total"]; len(m) != 1 || m[0].Type != "counter" {
+	if m := metadata["cassandra_table_memtable_switches_total"]; len(m) != 1 ||
+		m[0].Type != "counter" {
 		t.Errorf("Metadata: %v", m)
 	}
 	targets, err := a.Targets(ctx)
 	must("Targets", err)
-	if len(targets.Active) != 3 || targets.Active[0].Health != v1.HealthGood || time.Since(targets.Active[0].LastScrape) > time.Minute ||
+	if len(targets.Active) != 3 || targets.Active[0].Health != v1.HealthGood ||
+		time.Since(targets.Active[0].LastScrape) > time.Minute ||
 		targets.Active[0].Labels["cluster"] != model.LabelValue(f.cluster) {
 		t.Errorf("Targets: %+v", targets)
 	}
@@ -352,7 +368,8 @@ func (p *promLine) officialClient(t *testing.T) {
 	}
 	runtime, err := a.Runtimeinfo(ctx)
 	must("Runtimeinfo", err)
-	if since := time.Since(runtime.StartTime); since < 0 || since > time.Hour || runtime.GoroutineCount == 0 {
+	if since := time.Since(runtime.StartTime); since < 0 || since > time.Hour ||
+		runtime.GoroutineCount == 0 {
 		t.Errorf("Runtimeinfo: %+v", runtime)
 	}
 	_, err = a.Flags(ctx)
@@ -379,22 +396,28 @@ func (p *promLine) asGrafana(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for _, c := range []struct{ method, path, body, want string }{
 		{"GET", "/api/v1/status/buildinfo", "", `"version":"3.`},
-		{"POST", "/api/v1/query", fmt.Sprintf("query=1%%2B1&time=%d", end), fmt.Sprintf(`"result":[%d,"2"]`, end)},
+		{"POST", "/api/v1/query", fmt.Sprintf("query=1%%2B1&time=%d", end),
+			fmt.Sprintf(`"result":[%d,"2"]`, end)},
 		{"POST", "/api/v1/labels", span, `"keyspace"`},
 		{"GET", "/api/v1/labels?" + span, "", `"keyspace"`},
-		{"GET", "/api/v1/label/__name__/values?" + span, "", `"cassandra_table_read_latency_seconds_bucket"`},
+		{"GET", "/api/v1/label/__name__/values?" + span, "",
+			`"cassandra_table_read_latency_seconds_bucket"`},
 		{"GET", "/api/v1/metadata", "", `"node_load1":[{"type":"gauge"`},
 		{"GET", "/api/v1/metadata?limit=1000", "", `"node_load1":[{"type":"gauge"`},
 		{"POST", "/api/v1/series", span + "&match[]=node_load1", `"cluster":"acme-prod"`},
 		{"GET", "/api/v1/label/cluster/values?" + span + "&match[]=up", "", `"data":["acme-prod"]`},
-		{"GET", "/api/v1/label/table/values?" + span + `&match[]=%7Bkeyspace%3D~%22shop%7Cother%22%7D`, "", `"data":["table_0","table_1"]`},
+		{"GET", "/api/v1/label/table/values?" + span +
+			`&match[]=%7Bkeyspace%3D~%22shop%7Cother%22%7D`, "", `"data":["table_0","table_1"]`},
 		{"GET", "/api/v1/rules", "", `"groups":[]`},
-		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15, end/15*15) +
+		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15,
+			end/15*15) +
 			url.QueryEscape(`sum by (cluster) (rate(cassandra_table_read_latency_seconds_count{table=~"table_0"}[1m0s]))`), `"metric":{"cluster":"acme-prod"},"values":[[`},
-		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15, end/15*15) +
+		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15,
+			end/15*15) +
 			url.QueryEscape(`histogram_quantile(0.99, sum by (le) (rate(cassandra_table_read_latency_seconds_bucket[1m0s])))`), `"values":[[`},
 		{"POST", "/api/v1/query_exemplars", span + "&query=node_load1", `"data":[]`},
-		{"POST", "/api/v1/query", fmt.Sprintf("time=%d.123&query=topk(1%%2Cnode_load1)", end), `"resultType":"vector"`},
+		{"POST", "/api/v1/query", fmt.Sprintf("time=%d.123&query=topk(1%%2Cnode_load1)", end),
+			`"resultType":"vector"`},
 		{"GET", "/api/v1/format_query?query=a%2Fb", "", `"data":"a / b"`},
 	} {
 		kind := ""
@@ -402,8 +425,10 @@ func (p *promLine) asGrafana(t *testing.T) {
 			kind = form
 		}
 		status, text, err := p.do(t.Context(), f.key, c.method, c.path, []byte(c.body), kind)
-		if err != nil || status != http.StatusOK || !strings.Contains(text, c.want) || !strings.HasPrefix(text, `{"status":"success"`) {
-			t.Errorf("%s %s %s: %d %v, no %q in %.700s", c.method, c.path, c.body, status, err, c.want, text)
+		if err != nil || status != http.StatusOK || !strings.Contains(text, c.want) ||
+			!strings.HasPrefix(text, `{"status":"success"`) {
+			t.Errorf("%s %s %s: %d %v, no %q in %.700s", c.method, c.path, c.body, status, err,
+				c.want, text)
 		}
 	}
 	text, err := p.get(t.Context(), f.key, "/api/v1/query_range?query=up&step=15&"+span)
