@@ -113,6 +113,9 @@ func takeLast(families map[string]*dto.MetricFamily, l labels.Labels, it chunken
 		f = &dto.MetricFamily{Name: &name, Type: &of}
 		families[name] = f
 	}
+	if (f.GetType() == dto.MetricType_HISTOGRAM) != (h != nil) {
+		return // a text cannot have both under one name
+	}
 	m := &dto.Metric{TimestampMs: &t}
 	l.Range(func(l labels.Label) {
 		if l.Name != labels.MetricName {

@@ -33,6 +33,8 @@ type Config struct {
 	MaxSeries int64 `yaml:"max_series"`
 	// MaxSteps bounds the points in time of a range query.
 	MaxSteps int64 `yaml:"max_steps"`
+	// MaxSubqueryPoints bounds the points of subqueries that a query looks at for each series.
+	MaxSubqueryPoints int64 `yaml:"max_subquery_points"`
 	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
 	// MaxWaiting how many more of an account may wait.
 	MaxConcurrent int `yaml:"max_concurrent"`
@@ -54,7 +56,7 @@ type Config struct {
 // DefaultConfig returns Prometheus's own limits, but for a fleet's width.
 func DefaultConfig() Config {
 	return Config{
-		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000,
+		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -66,7 +68,7 @@ func (c *Config) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value int64
-	}{{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)}, {"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps},
+	}{{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)}, {"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps}, {"max_subquery_points", c.MaxSubqueryPoints},
 		{"max_concurrent", int64(c.MaxConcurrent)}, {"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)}} {
 		if n.value < 1 {
 			wrong = append(wrong, fmt.Errorf("%s must be more than nothing", n.name))
@@ -247,7 +249,7 @@ func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 
 // Instant evaluates an expression at one instant.
 func (e *Engine) Instant(ctx context.Context, who account.Principal, expr string, at time.Time, o Options) (*Answer, error) {
-	return e.run(ctx, who, expr, o, 0, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+	return e.run(ctx, who, expr, o, 0, 0, 1, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
 		return e.promql.NewInstantQuery(ctx, q, opts, expr, at)
 	})
 }
@@ -258,15 +260,19 @@ func (e *Engine) Range(ctx context.Context, who account.Principal, expr string, 
 		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
 			Remedy: "use a wider step or less time"}
 	}
-	return e.run(ctx, who, expr, o, step, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+	return e.run(ctx, who, expr, o, step, to.Sub(from), float64(to.Sub(from)/step)+1, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
 		return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
 	})
 }
 
-func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o Options, step time.Duration,
+func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o Options, step, span time.Duration, steps float64,
 	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error)) (*Answer, error) {
-	if _, err := e.Parse(ctx, expr); err != nil {
+	tree, err := e.Parse(ctx, expr)
+	if err != nil {
 		return nil, &ExpressionError{Err: err}
+	}
+	if err := e.boundSubqueries(tree, span, steps); err != nil {
+		return nil, err
 	}
 	if o.Timeout <= 0 || o.Timeout > e.config.Timeout {
 		o.Timeout = e.config.Timeout

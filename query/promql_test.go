@@ -89,24 +89,30 @@ func TestPrometheusTestsInMemory(t *testing.T) {
 }
 
 func queryableOf(t testing.TB, s query.Store) (storage.Queryable, error) {
+	q, _, end, err := engineOf(t, s).Queryable(t.Context(), querytest.Principal(t, "test"), 0)
+	if err == nil {
+		t.Cleanup(end)
+	}
+	return q, err
+}
+
+// engineOf returns an engine that asks a store for samples of all times.
+func engineOf(t testing.TB, s query.Store) *query.Engine {
+	t.Helper()
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: s})
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	c := query.DefaultConfig()
 	c.Clock = func() time.Time { return time.UnixMilli(shift).Add(10 * 365 * 24 * time.Hour) }
 	c.RawRetention = 100 * 365 * 24 * time.Hour
 	p, err := selector.New(selector.DefaultConfig())
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	e, err := query.NewEngine(c, r, nil, p, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	q, _, end, err := e.Queryable(t.Context(), querytest.Principal(t, "test"), 0)
-	if err == nil {
-		t.Cleanup(end)
-	}
-	return q, err
+	return e
 }
