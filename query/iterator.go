@@ -28,7 +28,7 @@ type samples interface {
 // histogramSamples are samples whose values are native histograms.
 type histogramSamples interface {
 	samples
-	// histogram writes the value into a histogram that is not nil, and returns it.
+	// histogram writes the value into a histogram, or a new one if that is nil, and returns it.
 	histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram
 }
 

@@ -396,7 +396,7 @@ func (c *collector) addRolled(s *rollup.Series, p *piece) error {
 		if failed != nil {
 			return
 		}
-		of := rolled(s, v, c.hints, p.to)
+		of := rolled(s, v, c.hints, p.to, c.now)
 		cost := int64(of.len()) * sampleCost
 		for _, h := range of.samples.(*points).native {
 			cost += histCost + 16*int64(len(h.PositiveBuckets))
