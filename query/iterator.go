@@ -156,7 +156,11 @@ func (it *iterator) Seek(t int64) chunkenc.ValueType {
 		}
 		it.parts, it.next, it.ended = it.parts[1:], -1, 0
 	}
-	return it.Next()
+	kind := it.Next()
+	if kind != chunkenc.ValNone && it.t < t {
+		return it.Seek(t) // an end that was sought does not count, and the next part begins before it
+	}
+	return kind
 }
 
 // At implements chunkenc.Iterator.
