@@ -354,10 +354,12 @@ func TestQueueTurns(t *testing.T) {
 // TestQueueCancelled lets queries give up at the very moment of their turn: none keeps its slot.
 func TestQueueCancelled(t *testing.T) {
 	q := newQueue(2, 2, 1000)
+	all, end := context.WithTimeout(t.Context(), 10*time.Second) // with a slot lost, some would wait for ever
+	defer end()
 	var wg sync.WaitGroup
 	for i := range 2000 {
 		wg.Go(func() {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(all)
 			if i%3 > 0 {
 				go cancel()
 			}

@@ -50,7 +50,7 @@ func TestRollupsAreScrapes(t *testing.T) {
 	now := o.End() + 20*24*hour
 	for _, level := range []rollup.Level{rollup.FiveMinutes, rollup.Hour} {
 		b := newBoth(t, o.Scraped(level.Millis).TSDB(t), o.store, now, 24*time.Hour, true)
-		for _, expr := range []string{
+		for i, expr := range []string{
 			`node_load1`, `cassandra_table_live_disk_space_bytes`, `node_cpu_seconds_total`, `cassandra_table_reads_total{table="table_1"}`, `cassandra_table_read_latency_seconds`,
 			`cassandra_table_sstables_per_size`, `cassandra_table_read_latency_seconds_bucket`, `cassandra_table_read_latency_seconds_sum`, `cassandra_client_request_latency_seconds_count`,
 			`sum by (cluster) (cassandra_table_live_disk_space_bytes)`, `topk(2, cassandra_table_reads_total)`, `count(cassandra_table_reads_total)`, `absent(cassandra_table_reads_total{table="table_0"})`,
@@ -61,7 +61,7 @@ func TestRollupsAreScrapes(t *testing.T) {
 				at = at.Add(time.Duration(o.r.Int64N(hour)) * time.Millisecond)
 			}
 			s := span{at, at.Add(5 * time.Hour), time.Duration(level.Millis) * time.Millisecond}
-			b.lookback = s.step
+			b.lookback = s.step * time.Duration(1+2*(i%2)) // the longer one sees whether ends are right
 			if !b.same(expr, s) {
 				t.Errorf("%s %s: no resolution is named", expr, s)
 			}
@@ -75,6 +75,7 @@ func TestRollupsAreScrapes(t *testing.T) {
 		if level != rollup.FiveMinutes {
 			continue
 		}
+		b.lookback = 5 * time.Minute
 		for _, expr := range []string{
 			`last_over_time(cassandra_table_live_disk_space_bytes[1h])`, `first_over_time(node_load1[2h])`, `delta(node_load1[1h])`, `deriv(node_temperature_celsius[2h])`,
 			`present_over_time(cassandra_table_reads_total[1h])`, `last_over_time(cassandra_table_read_latency_seconds[1h])`, `predict_linear(node_load1[3h], 600)`,
