@@ -24,11 +24,13 @@ import (
 	"github.com/ringwatch/ringwatch/selector"
 )
 
-// seed returns the number that a random test begins with: RINGWATCH_SEED, or another one each time.
-// A failure prints it.
+var anySeed = rand.Uint64N(1 << 32)
+
+// seed returns the number that random tests begin with: RINGWATCH_SEED, or another one in each run. A
+// failure prints it.
 func seed(t *testing.T) uint64 {
 	t.Helper()
-	n := rand.Uint64N(1 << 32)
+	n := anySeed
 	if s := os.Getenv("RINGWATCH_SEED"); s != "" {
 		var err error
 		if n, err = strconv.ParseUint(s, 10, 64); err != nil {

@@ -28,7 +28,7 @@ type samples interface {
 // histogramSamples are samples whose values are native histograms.
 type histogramSamples interface {
 	samples
-	// histogram writes the value into a histogram that is not nil, and returns it.
+	// histogram writes the value into a histogram, or a new one if that is nil, and returns it.
 	histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram
 }
 
@@ -156,7 +156,11 @@ func (it *iterator) Seek(t int64) chunkenc.ValueType {
 		}
 		it.parts, it.next, it.ended = it.parts[1:], -1, 0
 	}
-	return it.Next()
+	kind := it.Next()
+	if kind != chunkenc.ValNone && it.t < t {
+		return it.Seek(t) // an end that was sought does not count, and the next part begins before it
+	}
+	return kind
 }
 
 // At implements chunkenc.Iterator.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/storage"
@@ -24,6 +25,9 @@ func (p *points) float(i int) float64 {
 	return p.values[i]
 }
 func (p *points) histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+	if into == nil {
+		return p.native[i].Copy()
+	}
 	p.native[i].CopyTo(into)
 	return into
 }
@@ -35,15 +39,16 @@ type view struct {
 }
 
 // rolled makes samples of a series' rollups, so that functions find in them what they would find in
-// the samples that the rollups sum up: a period's last value at its last millisecond, and with it
-// every increase, also where a counter began anew. The functions max_over_time, min_over_time,
-// sum_over_time and avg_over_time are given a period's own maximum, minimum, sum and mean.
+// the samples that the rollups sum up: a period's last value at its last millisecond, unless that is
+// after until. The functions rate and increase are given every increase, also where a counter began
+// anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's own maximum, minimum,
+// sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
 // evenly over their period.
-func rolled(s *rollup.Series, v view, h *storage.SelectHints, until int64) part {
+func rolled(s *rollup.Series, v view, h *storage.SelectHints, until, now int64) part {
 	m := s.Metric
-	r := roller{series: s, hints: h, until: until, spacing: s.Level.Millis}
+	r := roller{series: s, hints: h, until: until, now: now, spacing: s.Level.Millis}
 	if h.Range > 0 && h.Range < 2*s.Level.Millis {
 		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer before
 		// its first sample than samples are apart, and would see less than there was.
@@ -87,6 +92,7 @@ type roller struct {
 	series  *rollup.Series
 	hints   *storage.SelectHints
 	until   int64 // no sample is later
+	now     int64
 	spacing int64 // of samples within a period
 	out     points
 	ends    []int64
@@ -106,7 +112,10 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 				r.ends = append(r.ends, before.Start+2*level-1)
 			}
 		}
-		last := min(p.Start+level-1, r.until)
+		last := p.Start + level - 1
+		if last > r.now { // the period is not over, and its last value is from before now
+			last = min(r.now, r.until)
+		}
 		times = times[:0]
 		for at := p.Start + r.spacing; at < last-2; at += r.spacing {
 			times = append(times, at)
@@ -120,8 +129,14 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 	}
 }
 
+// takes reports whether there may be a sample at an instant.
+func (r *roller) takes(at int64) bool {
+	n := len(r.out.times)
+	return at <= r.until && (n == 0 || r.out.times[n-1] < at)
+}
+
 func (r *roller) add(at int64, v float64) {
-	if n := len(r.out.times); n > 0 && r.out.times[n-1] >= at {
+	if !r.takes(at) {
 		return
 	}
 	r.out.times, r.out.values = append(r.out.times, at), append(r.out.values, v)
@@ -159,36 +174,39 @@ func (r *roller) gauge() {
 	})
 }
 
-// counter spreads increases. Where a counter began anew within a period, it rises to where the
-// increase demands it, falls to nothing and has its last value, so that all of the increase is seen.
+// rises reports whether the samples are for a function that adds up increases. It is given a counter
+// that never begins anew: with all of the increases, and as many samples as there are periods, for
+// rate extrapolates by how far apart they are.
+func (r *roller) rises() bool {
+	return r.hints.Range > 0 && (r.hints.Func == "rate" || r.hints.Func == "increase")
+}
+
+// share returns which part of what has run of a period has passed at an instant. end is its last.
+func share(p *rollup.Point, at, end int64) float64 {
+	return float64(at-p.Start) / float64(end+1-p.Start)
+}
+
+// counter has a period's last value; or rises by its increase, from the first period's last value on.
 func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
+	var top float64
 	r.each(func(before, p *rollup.Point, times []int64) {
-		first, last, increase := of(p)
-		from := first
-		if before != nil {
-			_, from, _ = of(before)
-		} else {
-			if increase <= last { // it did not begin anew, and the increase is since the sample before the period
-				from = last - increase
+		from, last, increase := of(p)
+		switch {
+		case r.rises() && before == nil:
+			from, top = last-increase, last
+			r.add(p.Start, from)
+		case r.rises():
+			from, top = top, top+increase
+		default:
+			if top = last; before != nil {
+				_, from, _ = of(before)
 			}
-			if start := p.Start; start < times[len(times)-1] {
-				r.add(start, from)
-			}
-		}
-		top := from + increase
-		anew := math.Abs(top-last) > 1e-9*math.Abs(last)
-		if anew {
-			top -= last
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			r.add(at, from+(top-from)*float64(at-p.Start)/float64(times[len(times)-1]+1-p.Start))
+			r.add(at, from+(top-from)*share(p, at, end))
 		}
-		if anew {
-			r.add(end-2, top)
-			r.add(end-1, 0)
-		}
-		r.add(end, last)
+		r.add(end, top)
 	})
 }
 
@@ -196,7 +214,7 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 func (r *roller) histogram(bounds []float64) {
 	m := r.series.Metric
 	add := func(at int64, counts []float64, sum float64) {
-		if n := len(r.out.times); n > 0 && r.out.times[n-1] >= at {
+		if !r.takes(at) {
 			return
 		}
 		if !m.HasSum {
@@ -225,59 +243,41 @@ func (r *roller) histogram(bounds []float64) {
 		})
 		return
 	}
+	var top []float64
+	var topSum float64
 	r.each(func(before, p *rollup.Point, times []int64) {
 		from, fromSum := asFloats(p.FirstCounts), frame.Scale(p.First, m.Exponent)
-		if before != nil {
-			from, fromSum = asFloats(before.LastCounts), frame.Scale(before.Last, m.Exponent)
-		} else {
-			if !beganAnewWithin(p) { // and the increase is since the sample before the period
-				for b := range from {
-					from[b] = float64(p.LastCounts[b] - p.Increases[b])
-				}
-				fromSum = frame.Scale(p.Last-p.Increase, m.Exponent)
-			}
-			if p.Start < times[len(times)-1] {
-				add(p.Start, from, fromSum)
-			}
-		}
-		top, topSum := asFloats(p.Increases), fromSum+frame.Scale(p.Increase, m.Exponent)
-		anew := false
-		for b := range top {
-			top[b] += from[b]
-			anew = anew || top[b] != float64(p.LastCounts[b])
-		}
 		last, lastSum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
-		if anew {
-			for b := range top {
-				top[b] -= last[b]
+		increase := frame.Scale(p.Increase, m.Exponent)
+		switch {
+		case r.rises() && before == nil:
+			for b := range from {
+				from[b] = last[b] - float64(p.Increases[b])
 			}
-			topSum -= lastSum
+			fromSum, top, topSum = lastSum-increase, last, lastSum
+			add(p.Start, from, fromSum)
+		case r.rises():
+			from, fromSum = top, topSum
+			top, topSum = slices.Clone(top), topSum+increase
+			for b := range top {
+				top[b] += float64(p.Increases[b])
+			}
+		default:
+			if top, topSum = last, lastSum; before != nil {
+				from, fromSum = asFloats(before.LastCounts), frame.Scale(before.Last, m.Exponent)
+			}
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			share := float64(at-p.Start) / float64(times[len(times)-1]+1-p.Start)
+			share := share(p, at, end)
 			part := make([]float64, len(top))
 			for b := range part {
 				part[b] = from[b] + (top[b]-from[b])*share
 			}
 			add(at, part, fromSum+(topSum-fromSum)*share)
 		}
-		if anew {
-			add(end-2, top, topSum)
-			add(end-1, make([]float64, len(top)), 0)
-		}
-		add(end, last, lastSum)
+		add(end, top, topSum)
 	})
-}
-
-// beganAnewWithin reports whether a histogram counted more within a period than it had counted at its end.
-func beganAnewWithin(p *rollup.Point) bool {
-	for b, n := range p.Increases {
-		if n > p.LastCounts[b] {
-			return true
-		}
-	}
-	return false
 }
 
 func asFloats(counts []int64) []float64 {

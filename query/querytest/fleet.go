@@ -427,3 +427,91 @@ func (f *Fleet) Node(i int) uuid.UUID {
 	slices.SortFunc(list, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	return list[i%len(list)]
 }
+
+// Scraped returns the fleet as a Prometheus would have it that scrapes it at the last millisecond of
+// each period, where a series that had any sample in the period has its last one. It has no frames.
+func (f *Fleet) Scraped(level int64) *Fleet {
+	c := &Fleet{FleetConfig: f.FleetConfig}
+	for _, s := range f.Series {
+		of := &Truth{Labels: s.Labels}
+		for _, p := range s.Periods(level) {
+			if n := len(of.Samples); n > 0 && of.Samples[n-1].At < p.Start-1 {
+				of.stale(of.Samples[n-1].At + level)
+			}
+			last := p.Samples[len(p.Samples)-1]
+			of.Samples = append(of.Samples, TrueSample{p.Start + level - 1, last.Value, last.Hist})
+		}
+		of.stale(of.Samples[len(of.Samples)-1].At + level)
+		c.Series = append(c.Series, of)
+	}
+	return c
+}
+
+func (s *Truth) stale(at int64) {
+	of := TrueSample{At: at, Value: math.Float64frombits(value.StaleNaN)}
+	if s.Samples[len(s.Samples)-1].Hist != nil {
+		of.Hist = &histogram.FloatHistogram{Sum: of.Value}
+	}
+	s.Samples = append(s.Samples, of)
+}
+
+// Period is a period in which a series has samples.
+type Period struct {
+	Start   int64
+	Samples []TrueSample
+	// Increase is from the sample before the first one to the last one, over all beginnings anew; of
+	// a histogram it is by bucket.
+	Increase  float64
+	Increases []float64
+	// Anew is whether it began anew in the period.
+	Anew bool
+}
+
+// Periods returns the periods of a level in which a series has samples.
+func (s *Truth) Periods(level int64) []Period {
+	var list []Period
+	var before *TrueSample
+	for i := range s.Samples {
+		of := &s.Samples[i]
+		if value.IsStaleNaN(of.Value) || of.Hist != nil && value.IsStaleNaN(of.Hist.Sum) {
+			continue
+		}
+		start := of.At - of.At%level
+		if n := len(list); n == 0 || list[n-1].Start != start {
+			list = append(list, Period{Start: start})
+		}
+		p := &list[len(list)-1]
+		p.Samples = append(p.Samples, *of)
+		if before != nil {
+			p.increase(before, of)
+		}
+		before = of
+	}
+	return list
+}
+
+func (p *Period) increase(before, now *TrueSample) {
+	if now.Hist == nil {
+		if now.Value < before.Value {
+			p.Increase, p.Anew = p.Increase+now.Value, true
+			return
+		}
+		p.Increase += now.Value - before.Value
+		return
+	}
+	if p.Increases == nil {
+		p.Increases = make([]float64, len(now.Hist.PositiveBuckets))
+	}
+	anew := false
+	for b, n := range now.Hist.PositiveBuckets {
+		anew = anew || n < before.Hist.PositiveBuckets[b]
+	}
+	for b, n := range now.Hist.PositiveBuckets {
+		if !anew {
+			n -= before.Hist.PositiveBuckets[b]
+		}
+		p.Increases[b] += n
+		p.Increase += n
+	}
+	p.Anew = p.Anew || anew
+}
