@@ -47,9 +47,9 @@ func TestWholeLine(t *testing.T) {
 	})
 	t.Run("ValuesAreCassandras", w.testValues)
 	t.Run("RowsAreLookedUp", w.testLookup)
-	t.Run("Dashboards", w.testDashboards)
 	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
+	t.Run("Dashboards", w.testDashboards) // it writes more rows
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("YoungNodeWithoutCassandra", w.testYoung)
