@@ -334,11 +334,25 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	c.lacks(values.Missing)
 	silent := lapsesOf(values.Instants, c.node.Interval, from, p.to)
 	for i := range values.Series {
-		if err := c.add(&values.Series[i], values.Instants, silent); err != nil {
+		s := since(values.Series[i], p.from)
+		if err := c.add(&s, values.Instants, silent); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// since returns a series' values from an instant on, in ms.
+func since(s window.Series, from int64) window.Series {
+	n, _ := slices.BinarySearch(s.At, from)
+	if n == 0 {
+		return s
+	}
+	s.At = s.At[n:]
+	s.Ints, s.Doubles = s.Ints[min(n, len(s.Ints)):], s.Doubles[min(n, len(s.Doubles)):]
+	s.Histograms = s.Histograms[min(n, len(s.Histograms)):]
+	s.Strings = s.Strings[min(n, len(s.Strings)):]
+	return s
 }
 
 // What a series of an answer takes, in bytes, beside its values.
