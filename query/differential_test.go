@@ -26,8 +26,8 @@ import (
 
 var anySeed = rand.Uint64N(1 << 32)
 
-// seed returns the number that random tests begin with: RINGWATCH_SEED, or another one in each run. A
-// failure prints it.
+// seed returns the number that random tests begin with: RINGWATCH_SEED, or another one in each run.
+// A failure prints it.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	n := anySeed
@@ -64,7 +64,8 @@ type both struct {
 
 // newBoth returns both of a fleet. now is the instant of the clock, in ms. Without rollups samples
 // answer whatever the step is.
-func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now int64, retention time.Duration, rollups bool) *both {
+func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now int64,
+	retention time.Duration, rollups bool) *both {
 	t.Helper()
 	store.RawFrom = now - retention.Milliseconds()
 	clock := func() time.Time { return time.UnixMilli(now) }
@@ -72,7 +73,8 @@ func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now 
 	if rollups {
 		sources.Rollups = store.Rollups
 	}
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour, Timeout: time.Minute, Clock: clock}, sources)
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +84,16 @@ func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &both{T: t, who: querytest.Principal(t, querytest.Account), tsdb: tsdb, lookback: c.Lookback}
-	if b.ours, err = query.NewEngine(c, r, store.Index(), p, nil, slog.New(slog.DiscardHandler)); err != nil {
+	b := &both{T: t, who: querytest.Principal(t, querytest.Account), tsdb: tsdb,
+		lookback: c.Lookback}
+	if b.ours, err = query.NewEngine(c, r, store.Index(), p, nil,
+		slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	b.theirs = newPromQL()
 	t.Cleanup(func() {
-		t.Logf("%d questions, %d with an answer that is not empty, %d refused by both, %d answers that name a resolution", b.asked, b.full, b.refused, b.resolved)
+		t.Logf("%d questions, %d with an answer that is not empty, "+
+			"%d refused by both, %d answers that name a resolution", b.asked, b.full, b.refused, b.resolved)
 	})
 	return b
 }
@@ -164,7 +169,8 @@ func (b *both) askTheirs(expr string, s span) (*promql.Result, func()) {
 // maxWrong is how many differences are shown.
 const maxWrong = 15
 
-// same asks both and reports a difference. It returns whether Ringwatch's answer names a resolution.
+// same asks both and reports a difference. It returns whether Ringwatch's answer names a
+// resolution.
 func (b *both) same(expr string, s span) (resolution bool) {
 	b.Helper()
 	b.asked++
@@ -194,7 +200,8 @@ func (b *both) same(expr string, s span) (resolution bool) {
 	if rows(want.Value) > 0 {
 		b.full++
 	}
-	if d := querytest.Diff(got.Value, want.Value, b.tolerance, strings.HasPrefix(expr, "sort")); d != "" {
+	if d := querytest.Diff(got.Value, want.Value, b.tolerance,
+		strings.HasPrefix(expr, "sort")); d != "" {
 		say("%s", d)
 	}
 	gotWarnings, resolution := warningsOf(got.Warnings, expr)
@@ -221,12 +228,13 @@ func rows(v parser.Value) int {
 // origin is when the invented fleets begin: 2026-01-01, the begin of a day and so of every period.
 const origin = 1_767_225_600_000
 
-// TestDifferential asks Prometheus and Ringwatch the same of samples, and wants the same to the last
-// bit.
+// TestDifferential asks Prometheus and Ringwatch the same of samples, and wants the same to the
+// last bit.
 func TestDifferential(t *testing.T) {
 	n := seed(t)
-	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 2 * time.Hour, Interval: 20 * time.Second,
-		Jitter: 400 * time.Millisecond, Nodes: 6, Tables: 4, Classic: true})
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 2 * time.Hour,
+		Interval: 20 * time.Second,
+		Jitter:   400 * time.Millisecond, Nodes: 6, Tables: 4, Classic: true})
 	now := f.End() + time.Minute.Milliseconds()
 	tsdb, store := f.TSDB(t), querytest.NewMemory(t, f.Frames)
 	fine := newBoth(t, tsdb, store, now, 14*24*time.Hour, true)
@@ -243,13 +251,15 @@ func TestDifferential(t *testing.T) {
 				fine.Errorf("%s: samples answer, and a resolution is named", expr)
 			}
 		}
-		step := []time.Duration{time.Second, 7 * time.Second, 15 * time.Second, 20 * time.Second, time.Minute, 2*time.Minute + 13*time.Millisecond, 299 * time.Second}[e.IntN(7)]
+		step := []time.Duration{time.Second, 7 * time.Second, 15 * time.Second, 20 * time.Second,
+			time.Minute, 2*time.Minute + 13*time.Millisecond, 299 * time.Second}[e.IntN(7)]
 		from := time.UnixMilli(e.Time())
 		s := span{from, from.Add(time.Duration(e.IntN(80)) * step), step}
 		if fine.same(expr, s) {
 			fine.Errorf("%s %s: samples answer, and a resolution is named", expr, s)
 		}
-		step = []time.Duration{5 * time.Minute, 11 * time.Minute, time.Hour, 24 * time.Hour}[e.IntN(4)]
+		step = []time.Duration{5 * time.Minute, 11 * time.Minute, time.Hour,
+			24 * time.Hour}[e.IntN(4)]
 		s = span{from, from.Add(time.Duration(cmp.Or(e.IntN(20), 1)) * step), step}
 		wide.same(expr, s)
 	}

@@ -14,8 +14,8 @@ type lapse struct{ last, ended int64 }
 
 // lapsesOf returns where a node fell silent within its instants (ms, ascending), and after the last
 // of them if that is long enough before to. A frame that comes later than usual is no silence, so
-// the distance before it counts as well as the interval, in ms. Instants were read from from on: none
-// was between it and the first one.
+// the distance before it counts as well as the interval, in ms. Instants were read from from on:
+// none was between it and the first one.
 func lapsesOf(instants []int64, interval, from, to int64) []lapse {
 	var list []lapse
 	for i, at := range instants {
@@ -34,13 +34,13 @@ func lapsesOf(instants []int64, interval, from, to int64) []lapse {
 	return list
 }
 
-// lead returns how long before a time range, in ms, a node's instants are read, so that its silences
-// are the same whatever the range is: the distance before any frame in it is then known, or is so long
-// that the frame counts for the whole lookback, in ms.
+// lead returns how long before a time range, in ms, a node's instants are read, so that its
+// silences are the same whatever the range is: the distance before any frame in it is then known,
+// or is so long that the frame counts for the whole lookback, in ms.
 func lead(lookback int64) int64 { return lookback/missedIntervals + 1 }
 
-// endsOf returns when a series that has values at some of a node's instants was found to be there no
-// more: at the next frame, which lacks it, or when the node fell silent.
+// endsOf returns when a series that has values at some of a node's instants was found to be there
+// no more: at the next frame, which lacks it, or when the node fell silent.
 func endsOf(at, instants []int64, silent []lapse) []int64 {
 	if len(at) == 0 {
 		return nil

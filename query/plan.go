@@ -179,6 +179,7 @@ func (p *plan) texts(s *window.Series, visit func(l labels.Labels, at []int64)) 
 		}
 		times[text] = append(times[text], s.At[i])
 	}
+	slices.Sort(order) // the same whatever the time range begins with
 	b := labels.NewBuilder(s.Labels)
 	for _, text := range order {
 		b.Reset(s.Labels)

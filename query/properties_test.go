@@ -23,9 +23,9 @@ type entry struct {
 	stale bool
 }
 
-// drawParts makes a series' parts, and the plain list that an iterator over them has to give: parts in
-// their order, each with its samples and ends by time, nothing that is not later than what was before;
-// no end if the next part has a sample by then.
+// drawParts makes a series' parts, and the plain list that an iterator over them has to give: parts
+// in their order, each with its samples and ends by time, nothing that is not later than what was
+// before; no end if the next part has a sample by then.
 func drawParts(t *rapid.T) (parts []part, list []entry) {
 	begin := int64(0)
 	for p := range rapid.IntRange(0, 3).Draw(t, "parts") {
@@ -37,7 +37,8 @@ func drawParts(t *rapid.T) (parts []part, list []entry) {
 			if rapid.IntRange(0, 3).Draw(t, "end") == 0 {
 				ends = append(ends, at)
 			} else {
-				of.times, of.values = append(of.times, at), append(of.values, float64(p)+float64(at)/1000)
+				of.times, of.values = append(of.times, at), append(of.values,
+					float64(p)+float64(at)/1000)
 			}
 		}
 		begin = at
@@ -54,7 +55,8 @@ func drawParts(t *rapid.T) (parts []part, list []entry) {
 		}
 		slices.SortFunc(own, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 		for _, e := range own {
-			if e.stale && i+1 < len(parts) && parts[i+1].len() > 0 && parts[i+1].at(0) <= e.at || e.at <= last {
+			if e.stale && i+1 < len(parts) && parts[i+1].len() > 0 && parts[i+1].at(0) <= e.at ||
+				e.at <= last {
 				continue
 			}
 			list, last = append(list, e), e.at
@@ -94,15 +96,16 @@ func TestIteratorProperty(t *testing.T) {
 			}
 			gotAt, got := it.At()
 			want := list[at]
-			if kind != chunkenc.ValFloat || gotAt != want.at || it.AtT() != want.at || value.IsStaleNaN(got) != want.stale || !want.stale && got != want.v {
+			if kind != chunkenc.ValFloat || gotAt != want.at || it.AtT() != want.at ||
+				value.IsStaleNaN(got) != want.stale || !want.stale && got != want.v {
 				t.Fatalf("%s: %v, %d, %v, want %+v of %+v", what, kind, gotAt, got, want, list)
 			}
 		}
 	})
 }
 
-// TestEndsProperty compares endsOf with what the words say: of each instant without the series after
-// one with it, or when the node fell silent after it.
+// TestEndsProperty compares endsOf with what the words say: of each instant without the series
+// after one with it, or when the node fell silent after it.
 func TestEndsProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const interval = 10
@@ -114,7 +117,8 @@ func TestEndsProperty(t *testing.T) {
 			if rapid.IntRange(0, 2).Draw(t, "has") > 0 {
 				has = append(has, at)
 			}
-			at += int64(rapid.SampledFrom([]int{9, 10, 11, 20, 29, 30, 31, 60, 95}).Draw(t, "distance"))
+			at += int64(rapid.SampledFrom([]int{9, 10, 11, 20, 29, 30, 31, 60, 95}).Draw(t,
+				"distance"))
 		}
 		to := at + int64(rapid.IntRange(-5, 100).Draw(t, "to"))
 		var want []int64
@@ -134,7 +138,8 @@ func TestEndsProperty(t *testing.T) {
 			}
 			before = x
 		}
-		if got := endsOf(has, instants, lapsesOf(instants, interval, from, to)); !slices.Equal(got, want) {
+		if got := endsOf(has, instants, lapsesOf(instants, interval, from, to)); !slices.Equal(got,
+			want) {
 			t.Fatalf("ends %v, want %v of %v in %v to %d", got, want, has, instants, to)
 		}
 	})
@@ -215,7 +220,8 @@ func TestQueueProperty(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch action := rapid.IntRange(0, 3).Draw(t, "action"); {
 			case action < 2:
-				a := &asking{account: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "account"), result: make(chan func(), 1)}
+				a := &asking{account: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "account"),
+					result: make(chan func(), 1)}
 				a.ctx, a.cancel = context.WithCancel(context.Background())
 				q.mu.Lock()
 				before := q.known(a.account)
@@ -346,7 +352,8 @@ func TestQueueTurns(t *testing.T) {
 	}
 	first()
 	wg.Wait()
-	if want := []string{"much", "little", "other", "much", "much", "much", "much"}; !slices.Equal(order, want) {
+	if want := []string{"much", "little", "other", "much", "much", "much",
+		"much"}; !slices.Equal(order, want) {
 		t.Errorf("the turns were %v, want %v", order, want)
 	}
 }
@@ -354,7 +361,8 @@ func TestQueueTurns(t *testing.T) {
 // TestQueueCancelled lets queries give up at the very moment of their turn: none keeps its slot.
 func TestQueueCancelled(t *testing.T) {
 	q := newQueue(2, 2, 1000)
-	all, end := context.WithTimeout(t.Context(), 10*time.Second) // with a slot lost, some would wait for ever
+	// with a slot lost, some would wait for ever
+	all, end := context.WithTimeout(t.Context(), 10*time.Second)
 	defer end()
 	var wg sync.WaitGroup
 	for i := range 2000 {

@@ -10,15 +10,18 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Prometheus takes a histogram whose sum is NaN for one that has observed NaN. Its histogram_quantile
-// then counts what lies in the buckets after the one with the quantile, forgets which one that was, and
-// answers from the last (promql.HistogramQuantile, in 0.315 at least). Here NaN is the sum of a
-// histogram of which Cassandra keeps none, and all observations are in buckets. So all three functions are
-// given such histograms with another sum, which they do not use but for that.
+// Prometheus takes a histogram whose sum is NaN for one that has observed NaN. Its
+// histogram_quantile then counts what lies in the buckets after the one with the quantile, forgets
+// which one that was, and answers from the last (promql.HistogramQuantile, in 0.315 at least). Here
+// NaN is the sum of a histogram of which Cassandra keeps none, and all observations are in buckets.
+// So all three functions are given such histograms with another sum, which they do not use but for
+// that.
 func init() {
-	for name, vector := range map[string]int{"histogram_quantile": 1, "histogram_quantiles": 0, "histogram_fraction": 2} {
+	for name, vector := range map[string]int{"histogram_quantile": 1, "histogram_quantiles": 0,
+		"histogram_fraction": 2} {
 		of := promql.FunctionCalls[name]
-		promql.FunctionCalls[name] = func(vectors []promql.Vector, m promql.Matrix, args parser.Expressions,
+		promql.FunctionCalls[name] = func(vectors []promql.Vector, m promql.Matrix,
+			args parser.Expressions,
 			enh *promql.EvalNodeHelper) (promql.Vector, annotations.Annotations) {
 			if vector < len(vectors) {
 				vectors = slices.Clone(vectors)

@@ -39,10 +39,10 @@ type view struct {
 }
 
 // rolled makes samples of a series' rollups, so that functions find in them what they would find in
-// the samples that the rollups sum up: a period's last value at its last millisecond, unless that is
-// after until. The functions rate and increase are given every increase, also where a counter began
-// anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's own maximum, minimum,
-// sum and mean.
+// the samples that the rollups sum up: a period's last value at its last millisecond, unless that
+// is after until. The functions rate and increase are given every increase, also where a counter
+// began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's own maximum,
+// minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
 // evenly over their period.
@@ -60,11 +60,13 @@ func rolled(s *rollup.Series, v view, h *storage.SelectHints, until, now int64) 
 		r.gauge()
 	case !m.Kind.IsHistogram():
 		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent), frame.Scale(p.Increase, m.Exponent)
+			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent),
+				frame.Scale(p.Increase, m.Exponent)
 		})
 	case v.suffix == suffixSum:
 		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent), frame.Scale(p.Increase, m.Exponent)
+			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent),
+				frame.Scale(p.Increase, m.Exponent)
 		})
 	case v.suffix != "":
 		upTo := m.Buckets()
@@ -72,7 +74,8 @@ func rolled(s *rollup.Series, v view, h *storage.SelectHints, until, now int64) 
 			upTo = v.bucket + 1
 		}
 		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return total(p.FirstCounts[:upTo]), total(p.LastCounts[:upTo]), total(p.Increases[:upTo])
+			return total(p.FirstCounts[:upTo]), total(p.LastCounts[:upTo]),
+				total(p.Increases[:upTo])
 		})
 	default:
 		r.histogram(upperBounds(m.Bounds))
@@ -174,9 +177,9 @@ func (r *roller) gauge() {
 	})
 }
 
-// rises reports whether the samples are for a function that adds up increases. It is given a counter
-// that never begins anew: with all of the increases, and as many samples as there are periods, for
-// rate extrapolates by how far apart they are.
+// rises reports whether the samples are for a function that adds up increases. It is given a
+// counter that never begins anew: with all of the increases, and as many samples as there are
+// periods, for rate extrapolates by how far apart they are.
 func (r *roller) rises() bool {
 	return r.hints.Range > 0 && (r.hints.Func == "rate" || r.hints.Func == "increase")
 }
@@ -186,7 +189,7 @@ func share(p *rollup.Point, at, end int64) float64 {
 	return float64(at-p.Start) / float64(end+1-p.Start)
 }
 
-// counter has a period's last value; or rises by its increase, from the first period's last value on.
+// counter has a period's last value; or it rises by increases, from the first period's last value.
 func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
 	var top float64
 	r.each(func(before, p *rollup.Point, times []int64) {
@@ -226,7 +229,8 @@ func (r *roller) histogram(bounds []float64) {
 	if m.Kind == frame.GaugeHistogram {
 		r.each(func(_, p *rollup.Point, times []int64) {
 			counts, sum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
-			if f := r.hints.Func; r.hints.Range > 0 && (f == "sum_over_time" || f == "avg_over_time") {
+			if f := r.hints.Func; r.hints.Range > 0 &&
+				(f == "sum_over_time" || f == "avg_over_time") {
 				counts, sum = asFloats(p.Increases), frame.Scale(p.Increase, m.Exponent)
 				if f == "avg_over_time" {
 					for i := range counts {

@@ -34,7 +34,8 @@ func newOld(t *testing.T) *old {
 	if o := olds[n]; o != nil {
 		return &old{t, o.Fleet, o.store, querytest.NewExpressions(o.Fleet, n)}
 	}
-	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 30 * time.Hour, Interval: time.Minute, Nodes: 3, Tables: 3, Classic: true, Calm: true})
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 30 * time.Hour,
+		Interval: time.Minute, Nodes: 3, Tables: 3, Classic: true, Calm: true})
 	olds[n] = &old{t, f, querytest.NewMemory(t, f.Frames), querytest.NewExpressions(f, n)}
 	return olds[n]
 }
@@ -43,25 +44,33 @@ func newOld(t *testing.T) *old {
 func (o *old) aligned() int64 { return origin + (6+o.r.Int64N(22))*hour }
 
 // TestRollupsAreScrapes wants of rollups what Prometheus says that has scraped at the end of each
-// period, to the last bit, for everything that looks at last values. Hours are asked when one is over:
-// else shorter periods say more.
+// period, to the last bit, for everything that looks at last values. Hours are asked when one is
+// over: else shorter periods say more.
 func TestRollupsAreScrapes(t *testing.T) {
 	o := newOld(t)
 	now := o.End() + 20*24*hour
 	for _, level := range []rollup.Level{rollup.FiveMinutes, rollup.Hour} {
 		b := newBoth(t, o.Scraped(level.Millis).TSDB(t), o.store, now, 24*time.Hour, true)
 		for i, expr := range []string{
-			`node_load1`, `cassandra_table_live_disk_space_bytes`, `node_cpu_seconds_total`, `cassandra_table_reads_total{table="table_1"}`, `cassandra_table_read_latency_seconds`,
-			`cassandra_table_sstables_per_size`, `cassandra_table_read_latency_seconds_bucket`, `cassandra_table_read_latency_seconds_sum`, `cassandra_client_request_latency_seconds_count`,
-			`sum by (cluster) (cassandra_table_live_disk_space_bytes)`, `topk(2, cassandra_table_reads_total)`, `count(cassandra_table_reads_total)`, `absent(cassandra_table_reads_total{table="table_0"})`,
-			`histogram_quantile(0.9, cassandra_table_read_latency_seconds)`, `sum(cassandra_table_read_latency_seconds)`, `node_load1 offset 2h`, `timestamp(cassandra_table_reads_total)`,
+			`node_load1`, `cassandra_table_live_disk_space_bytes`, `node_cpu_seconds_total`,
+			`cassandra_table_reads_total{table="table_1"}`, `cassandra_table_read_latency_seconds`,
+			`cassandra_table_sstables_per_size`, `cassandra_table_read_latency_seconds_bucket`,
+			`cassandra_table_read_latency_seconds_sum`,
+			`cassandra_client_request_latency_seconds_count`,
+			`sum by (cluster) (cassandra_table_live_disk_space_bytes)`,
+			`topk(2, cassandra_table_reads_total)`, `count(cassandra_table_reads_total)`,
+			`absent(cassandra_table_reads_total{table="table_0"})`,
+			`histogram_quantile(0.9, cassandra_table_read_latency_seconds)`,
+			`sum(cassandra_table_read_latency_seconds)`, `node_load1 offset 2h`,
+			`timestamp(cassandra_table_reads_total)`,
 		} {
 			at := time.UnixMilli(o.aligned())
 			if level == rollup.FiveMinutes {
 				at = at.Add(time.Duration(o.r.Int64N(hour)) * time.Millisecond)
 			}
 			s := span{at, at.Add(5 * time.Hour), time.Duration(level.Millis) * time.Millisecond}
-			b.lookback = s.step * time.Duration(1+2*(i%2)) // the longer one sees whether ends are right
+			// the longer one sees whether ends are right
+			b.lookback = s.step * time.Duration(1+2*(i%2))
 			if !b.same(expr, s) {
 				t.Errorf("%s %s: no resolution is named", expr, s)
 			}
@@ -77,9 +86,15 @@ func TestRollupsAreScrapes(t *testing.T) {
 		}
 		b.lookback = 5 * time.Minute
 		for _, expr := range []string{
-			`last_over_time(cassandra_table_live_disk_space_bytes[1h])`, `first_over_time(node_load1[2h])`, `delta(node_load1[1h])`, `deriv(node_temperature_celsius[2h])`,
-			`present_over_time(cassandra_table_reads_total[1h])`, `last_over_time(cassandra_table_read_latency_seconds[1h])`, `predict_linear(node_load1[3h], 600)`,
-			`delta(cassandra_table_sstables_per_size[1h])`, `max_over_time(cassandra_table_reads_total[1h])`, `avg_over_time(node_cpu_seconds_total[1h])`,
+			`last_over_time(cassandra_table_live_disk_space_bytes[1h])`,
+			`first_over_time(node_load1[2h])`, `delta(node_load1[1h])`,
+			`deriv(node_temperature_celsius[2h])`,
+			`present_over_time(cassandra_table_reads_total[1h])`,
+			`last_over_time(cassandra_table_read_latency_seconds[1h])`,
+			`predict_linear(node_load1[3h], 600)`,
+			`delta(cassandra_table_sstables_per_size[1h])`,
+			`max_over_time(cassandra_table_reads_total[1h])`,
+			`avg_over_time(node_cpu_seconds_total[1h])`,
 		} {
 			for range 3 {
 				if s := instant(o.aligned()); !b.same(expr, s) {
@@ -99,9 +114,12 @@ func TestRollupsOverTime(t *testing.T) {
 		tolerance float64
 		exprs     []string
 	}{
-		{0, []string{`max_over_time(%s[1h])`, `min_over_time(%s[1h])`, `max_over_time(%s[3h] offset 1h)`, `max_over_time(%s[2h] @ end())`, `min_over_time(%s[15m])`}},
+		{0, []string{`max_over_time(%s[1h])`, `min_over_time(%s[1h])`,
+			`max_over_time(%s[3h] offset 1h)`, `max_over_time(%s[2h] @ end())`,
+			`min_over_time(%s[15m])`}},
 		// Sums of five minutes are added up, not samples.
-		{1e-12, []string{`sum_over_time(%s[1h])`, `sum_over_time(%s[15m])`, `sum by (cluster) (sum_over_time(%s[3h]))`}},
+		{1e-12, []string{`sum_over_time(%s[1h])`, `sum_over_time(%s[15m])`,
+			`sum by (cluster) (sum_over_time(%s[3h]))`}},
 	} {
 		b.tolerance = of.tolerance
 		for _, expr := range of.exprs {
@@ -125,14 +143,16 @@ func TestRollupsOverTime(t *testing.T) {
 	}
 }
 
-// TestRollupIncreases computes what rate and increase say of whole periods: the increase from the end
-// of the first period to the end of the last, over all resets, spread over the range as Prometheus
-// does it.
+// TestRollupIncreases computes what rate and increase say of whole periods: the increase from the
+// end of the first period to the end of the last, over all resets, spread over the range as
+// Prometheus does it.
 func TestRollupIncreases(t *testing.T) {
 	o := newOld(t)
 	level := rollup.FiveMinutes.Millis
 	compared, anew := 0, 0
-	for _, retention := range []time.Duration{24 * time.Hour, 20*24*time.Hour + 20*time.Hour - 17*time.Minute} { // all is old; the range may begin before what is kept
+	// all is old; the range may begin before what is kept
+	for _, retention := range []time.Duration{24 * time.Hour,
+		20*24*time.Hour + 20*time.Hour - 17*time.Minute} {
 		b := newBoth(t, nil, o.store, o.End()+20*24*hour, retention, true)
 		for range 12 {
 			at, width := o.aligned(), (1+o.r.Int64N(3))*hour
@@ -141,8 +161,11 @@ func TestRollupIncreases(t *testing.T) {
 			}
 			values := map[string]*promql.Sample{}
 			for _, expr := range []string{`increase(%s[%ds])`, `rate(%s[%ds])`} {
-				for _, name := range []string{`{__name__=~"node_cpu_seconds_total|cassandra_table_reads_total"}`, `cassandra_table_read_latency_seconds_count`, `cassandra_table_read_latency_seconds`, `cassandra_client_request_latency_seconds`} {
-					expr := "label_replace(" + fmt.Sprintf(expr, name, width/1000) + `, "kind", "` + expr[:4] + fmt.Sprint(len(name)) + `", "", "")`
+				for _, name := range []string{
+					`{__name__=~"node_cpu_seconds_total|cassandra_table_reads_total"}`,
+					`cassandra_table_read_latency_seconds_count`, `cassandra_table_read_latency_seconds`, `cassandra_client_request_latency_seconds`} {
+					expr := "label_replace(" + fmt.Sprintf(expr, name, width/1000) + `, "kind", "` +
+						expr[:4] + fmt.Sprint(len(name)) + `", "", "")`
 					a, err := b.askOurs(expr, instant(at))
 					if err != nil {
 						t.Fatal(expr, err)
@@ -173,14 +196,17 @@ func TestRollupIncreases(t *testing.T) {
 				switch name := s.Labels.Get(labels.MetricName); name {
 				case "node_cpu_seconds_total", "cassandra_table_reads_total":
 					kind = len(`{__name__=~"node_cpu_seconds_total|cassandra_table_reads_total"}`)
-				case "cassandra_table_read_latency_seconds_count", "cassandra_table_read_latency_seconds", "cassandra_client_request_latency_seconds":
+				case "cassandra_table_read_latency_seconds_count", "cassandra_table_read_latency_seconds",
+					"cassandra_client_request_latency_seconds":
 					kind = len(name)
 				default:
 					continue
 				}
 				want, buckets, reset := extrapolated(in, level)
-				for prefix, by := range map[string]float64{"incr": 1, "rate": 1000 / float64(width)} {
-					key := labels.NewBuilder(s.Labels).Del(labels.MetricName).Set("kind", fmt.Sprint(prefix, kind)).Labels().String()
+				for prefix, by := range map[string]float64{"incr": 1,
+					"rate": 1000 / float64(width)} {
+					key := labels.NewBuilder(s.Labels).Del(labels.MetricName).Set("kind",
+						fmt.Sprint(prefix, kind)).Labels().String()
 					got := values[key]
 					if got == nil {
 						t.Fatalf("%s at %d over %d ms is missing", key, at, width)
@@ -190,7 +216,8 @@ func TestRollupIncreases(t *testing.T) {
 						v = got.H.Count
 					}
 					if math.Abs(v-want*by) > 1e-9*want*by {
-						t.Fatalf("%s %s at %d over %d ms is %v, want %v (reset: %v)", s.Labels, key, at, width, v, want*by, reset)
+						t.Fatalf("%s %s at %d over %d ms is %v, want %v (reset: %v)", s.Labels, key,
+							at, width, v, want*by, reset)
 					}
 					if compared++; reset {
 						anew++
@@ -206,7 +233,8 @@ func TestRollupIncreases(t *testing.T) {
 					got.H.Sum = 0
 					for _, q := range []float64{0.1, 0.5, 0.99} {
 						x, _ := promql.HistogramQuantile(q, got.H, "", posrange.PositionRange{})
-						y, _ := promql.HistogramQuantile(q, h.Compact(0), "", posrange.PositionRange{})
+						y, _ := promql.HistogramQuantile(q, h.Compact(0), "",
+							posrange.PositionRange{})
 						if math.Abs(x-y) > 1e-9*y {
 							t.Fatalf("quantile %v of %s at %d is %v, want %v", q, key, at, x, y)
 						}
@@ -221,9 +249,10 @@ func TestRollupIncreases(t *testing.T) {
 	}
 }
 
-// extrapolated is what increase says of the last values of periods that follow each other, up to the
-// end of the last: Prometheus's way of the increase, by bucket too.
-func extrapolated(in []querytest.Period, level int64) (increase float64, buckets []float64, reset bool) {
+// extrapolated is what increase says of the last values of periods that follow each other, up to
+// the end of the last: Prometheus's way of the increase, by bucket too.
+func extrapolated(in []querytest.Period, level int64) (increase float64, buckets []float64,
+	reset bool) {
 	first := in[0].Samples[len(in[0].Samples)-1]
 	v := first.Value
 	if first.Hist != nil {
@@ -253,20 +282,25 @@ func TestAcrossRetention(t *testing.T) {
 	border := o.aligned() + 137_000
 	retention := time.Duration(now-border) * time.Millisecond
 	first := rollup.FiveMinutes.Start(border) + rollup.FiveMinutes.Millis // where samples take over
-	before := newBoth(t, o.Scraped(rollup.FiveMinutes.Millis).TSDB(t), o.store, now, retention, true)
+	before := newBoth(t, o.Scraped(rollup.FiveMinutes.Millis).TSDB(t), o.store, now, retention,
+		true)
 	after := newBoth(t, o.TSDB(t), o.store, now, retention, true)
-	for _, expr := range []string{`node_load1`, `cassandra_table_live_disk_space_bytes`, `cassandra_table_read_latency_seconds`, `sum by (table) (cassandra_table_reads_total)`, `cassandra_table_read_latency_seconds_bucket{le="+Inf"}`} {
+	for _, expr := range []string{`node_load1`, `cassandra_table_live_disk_space_bytes`,
+		`cassandra_table_read_latency_seconds`, `sum by (table) (cassandra_table_reads_total)`,
+		`cassandra_table_read_latency_seconds_bucket{le="+Inf"}`} {
 		s := span{time.UnixMilli(first - hour), time.UnixMilli(first - 1), 47 * time.Second}
 		if !before.same(expr, s) {
 			t.Errorf("%s %s: no resolution is named", expr, s)
 		}
 		// Until the lookback is over, a series may be there that ended within the last period.
-		s = span{time.UnixMilli(first + before.lookback.Milliseconds()), time.UnixMilli(first + hour), 47 * time.Second}
+		s = span{time.UnixMilli(first + before.lookback.Milliseconds()),
+			time.UnixMilli(first + hour), 47 * time.Second}
 		if after.same(expr, s) {
 			t.Errorf("%s %s: samples answer, and a resolution is named", expr, s)
 		}
 		// Both in one answer are what each is alone.
-		whole := span{time.UnixMilli(first - 20*time.Minute.Milliseconds()), time.UnixMilli(first + 20*time.Minute.Milliseconds()), time.Minute}
+		whole := span{time.UnixMilli(first - 20*time.Minute.Milliseconds()),
+			time.UnixMilli(first + 20*time.Minute.Milliseconds()), time.Minute}
 		all, err := after.askOurs(expr, whole)
 		if err != nil {
 			t.Fatal(err)
@@ -274,9 +308,11 @@ func TestAcrossRetention(t *testing.T) {
 		for _, half := range []struct {
 			of *both
 			s  span
-		}{{before, span{whole.from, time.UnixMilli(first - 1), whole.step}}, {after, span{time.UnixMilli(first + 5*time.Minute.Milliseconds()), whole.to, whole.step}}} {
+		}{{before, span{whole.from, time.UnixMilli(first - 1), whole.step}}, {after,
+			span{time.UnixMilli(first + 5*time.Minute.Milliseconds()), whole.to, whole.step}}} {
 			want, done := half.of.askTheirs(expr, half.s)
-			if d := querytest.Diff(cut(all.Value.(promql.Matrix), half.s), want.Value, 0, false); d != "" {
+			if d := querytest.Diff(cut(all.Value.(promql.Matrix), half.s), want.Value, 0,
+				false); d != "" {
 				t.Errorf("%s %s of %s: %s", expr, half.s, whole, d)
 			}
 			done()

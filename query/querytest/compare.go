@@ -12,12 +12,14 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Diff says in words how a result differs from the one that is wanted; "" if it does not. Numbers are
-// equal if all bits are; with a tolerance, if they differ by no more than that part of the larger one.
-// NaN equals NaN. The order of series counts only in vectors, and only if ordered.
+// Diff says in words how a result differs from the one that is wanted; "" if it does not. Numbers
+// are equal if all bits are; with a tolerance, if they differ by no more than that part of the
+// larger one. NaN equals NaN. The order of series counts only if ordered, and not among equal
+// values.
 //
-// Of histograms the buckets, the count, the sum and the bounds are compared. What they say of resets
-// is not: Prometheus forgets it at the begin of each of its chunks, whose length has no meaning.
+// Of histograms the buckets, the count, the sum and the bounds are compared. What they say of
+// resets is not: Prometheus forgets it at the begin of each of its chunks, whose length has no
+// meaning.
 func Diff(got, want parser.Value, tolerance float64, ordered bool) string {
 	g, w := rows(got), rows(want)
 	if got.Type() != want.Type() {
@@ -25,7 +27,7 @@ func Diff(got, want parser.Value, tolerance float64, ordered bool) string {
 	}
 	if ordered {
 		for i := range min(len(g), len(w)) {
-			if g[i].key != w[i].key {
+			if g[i].key != w[i].key && diffPoints(g[i].points, w[i].points, tolerance) != "" {
 				return fmt.Sprintf("place %d is of %s, want %s", i, g[i].key, w[i].key)
 			}
 		}
@@ -36,9 +38,11 @@ func Diff(got, want parser.Value, tolerance float64, ordered bool) string {
 	for i, j := 0, 0; i < len(g) || j < len(w); i, j = i+1, j+1 {
 		switch {
 		case j == len(w) || i < len(g) && g[i].key < w[j].key:
-			return fmt.Sprintf("%s is not wanted: %v (%d series, want %d)", g[i].key, first(g[i].points), len(g), len(w))
+			return fmt.Sprintf("%s is not wanted: %v (%d series, want %d)", g[i].key,
+				first(g[i].points), len(g), len(w))
 		case i == len(g) || g[i].key > w[j].key:
-			return fmt.Sprintf("%s is missing: %v (%d series, want %d)", w[j].key, first(w[j].points), len(g), len(w))
+			return fmt.Sprintf("%s is missing: %v (%d series, want %d)", w[j].key,
+				first(w[j].points), len(g), len(w))
 		}
 		if d := diffPoints(g[i].points, w[j].points, tolerance); d != "" {
 			return g[i].key + ": " + d
@@ -121,7 +125,8 @@ func samePoint(a, b point, tolerance float64) bool {
 	if a.h == nil {
 		return same(a.v, b.v, tolerance)
 	}
-	if !same(a.h.Sum, b.h.Sum, tolerance) || !same(a.h.Count, b.h.Count, tolerance) || a.h.Schema != b.h.Schema || !slices.Equal(a.h.CustomValues, b.h.CustomValues) {
+	if !same(a.h.Sum, b.h.Sum, tolerance) || !same(a.h.Count, b.h.Count, tolerance) ||
+		a.h.Schema != b.h.Schema || !slices.Equal(a.h.CustomValues, b.h.CustomValues) {
 		return false
 	}
 	x, y := dense(a.h), dense(b.h)

@@ -39,8 +39,8 @@ type FleetConfig struct {
 	Classic bool
 }
 
-// Fleet is what the nodes of an invented fleet sent: as frames, and as the samples that a Prometheus
-// would have that knew of each frame, with its stale markers.
+// Fleet is what the nodes of an invented fleet sent: as frames, and as the samples that a
+// Prometheus would have that knew of each frame, with its stale markers.
 type Fleet struct {
 	FleetConfig
 	Frames Frames
@@ -64,9 +64,11 @@ type TrueSample struct {
 
 // The metrics of a Fleet by what they are, for expressions.
 var (
-	Counters        = []string{"node_cpu_seconds_total", "cassandra_table_reads_total"}
-	Gauges          = []string{"cassandra_compaction_pending_tasks", "node_load1", "node_temperature_celsius", "cassandra_table_live_disk_space_bytes"}
-	Histograms      = []string{"cassandra_table_read_latency_seconds", "cassandra_client_request_latency_seconds"}
+	Counters = []string{"node_cpu_seconds_total", "cassandra_table_reads_total"}
+	Gauges   = []string{"cassandra_compaction_pending_tasks", "node_load1",
+		"node_temperature_celsius", "cassandra_table_live_disk_space_bytes"}
+	Histograms = []string{"cassandra_table_read_latency_seconds",
+		"cassandra_client_request_latency_seconds"}
 	GaugeHistograms = []string{"cassandra_table_sstables_per_size"}
 	Texts           = []string{"cassandra_node_schema_version", "cassandra_pool_state"}
 )
@@ -96,13 +98,17 @@ func (f *Fleet) templates(n *frametest.Node) {
 			{Name: "cassandra_node_schema_version", Kind: frame.String},
 		}},
 		{Type: "table", Labels: []string{"keyspace", "table"}, Metrics: []frame.Metric{
-			{Name: "cassandra_table_live_disk_space_bytes", Kind: frame.Gauge, Unit: "bytes", Exponent: 3},
+			{Name: "cassandra_table_live_disk_space_bytes", Kind: frame.Gauge, Unit: "bytes",
+				Exponent: 3},
 			{Name: "cassandra_table_reads_total", Kind: frame.Counter},
-			{Name: "cassandra_table_read_latency_seconds", Kind: frame.Histogram, Unit: "seconds", Exponent: -6, HasSum: true},
-			{Name: "cassandra_table_sstables_per_size", Kind: frame.GaugeHistogram, Bounds: 1, HasSum: true},
+			{Name: "cassandra_table_read_latency_seconds", Kind: frame.Histogram, Unit: "seconds",
+				Exponent: -6, HasSum: true},
+			{Name: "cassandra_table_sstables_per_size", Kind: frame.GaugeHistogram, Bounds: 1,
+				HasSum: true},
 		}},
 		{Type: "client_request", Labels: []string{"request"}, Metrics: []frame.Metric{
-			{Name: "cassandra_client_request_latency_seconds", Kind: frame.Histogram, Unit: "seconds"},
+			{Name: "cassandra_client_request_latency_seconds", Kind: frame.Histogram,
+				Unit: "seconds"},
 		}},
 		{Type: "pool", Labels: []string{"value"}, Metrics: []frame.Metric{
 			{Name: "cassandra_pool_state", Kind: frame.String},
@@ -121,8 +127,10 @@ type living struct {
 }
 
 func (f *Fleet) node(i int) {
-	l := &living{Fleet: f, Node: frametest.New(fmt.Sprintf("fleet-%d", i%2), f.Seed<<8+uint64(i), 0),
-		r: rand.New(rand.NewPCG(f.Seed, uint64(i))), series: map[string]*Truth{}, there: map[string]bool{}}
+	l := &living{Fleet: f, Node: frametest.New(fmt.Sprintf("fleet-%d", i%2), f.Seed<<8+uint64(i),
+		0),
+		r: rand.New(rand.NewPCG(f.Seed, uint64(i))), series: map[string]*Truth{},
+		there: map[string]bool{}}
 	l.Interval = f.FleetConfig.Interval.Milliseconds()
 	l.Identity.Datacenter = fmt.Sprintf("dc%d", i/2%2)
 	f.templates(l.Node)
@@ -182,7 +190,8 @@ func (f *Fleet) node(i int) {
 }
 
 func (l *living) add(template int, row ...string) {
-	e := frametest.Entity{Labels: row, Cells: make([]frametest.Cell, len(l.Templates[template].Metrics))}
+	e := frametest.Entity{Labels: row, Cells: make([]frametest.Cell,
+		len(l.Templates[template].Metrics))}
 	for i, m := range l.Templates[template].Metrics {
 		l.zero(&e.Cells[i], m)
 	}
@@ -305,8 +314,10 @@ func (l *living) end(at int64, now map[string]bool) {
 	}
 }
 
-func (l *living) cell(now map[string]bool, at int64, t *frame.Template, row []string, m frame.Metric, c *frametest.Cell) {
-	b := labels.NewBuilder(labels.FromStrings("cluster", l.Cluster, "datacenter", l.Identity.Datacenter, "rack", l.Identity.Rack, "node", l.ID.String()))
+func (l *living) cell(now map[string]bool, at int64, t *frame.Template, row []string,
+	m frame.Metric, c *frametest.Cell) {
+	b := labels.NewBuilder(labels.FromStrings("cluster", l.Cluster, "datacenter",
+		l.Identity.Datacenter, "rack", l.Identity.Rack, "node", l.ID.String()))
 	for i, name := range t.Labels {
 		b.Set(name, row[i])
 	}
@@ -407,7 +418,8 @@ func (f *Fleet) TSDB(t testing.TB) storage.Queryable {
 		var ref storage.SeriesRef
 		for _, of := range s.Samples {
 			var err error
-			if ref, err = a.Append(ref, s.Labels, 0, of.At, of.Value, nil, of.Hist, storage.AppendV2Options{}); err != nil {
+			if ref, err = a.Append(ref, s.Labels, 0, of.At, of.Value, nil, of.Hist,
+				storage.AppendV2Options{}); err != nil {
 				t.Fatalf("%s at %d: %v", s.Labels, of.At, err)
 			}
 		}
@@ -428,8 +440,9 @@ func (f *Fleet) Node(i int) uuid.UUID {
 	return list[i%len(list)]
 }
 
-// Scraped returns the fleet as a Prometheus would have it that scrapes it at the last millisecond of
-// each period, where a series that had any sample in the period has its last one. It has no frames.
+// Scraped returns the fleet as a Prometheus would have it that scrapes it at the last millisecond
+// of each period, where a series that had any sample in the period has its last one. It has no
+// frames.
 func (f *Fleet) Scraped(level int64) *Fleet {
 	c := &Fleet{FleetConfig: f.FleetConfig}
 	for _, s := range f.Series {
@@ -459,8 +472,8 @@ func (s *Truth) stale(at int64) {
 type Period struct {
 	Start   int64
 	Samples []TrueSample
-	// Increase is from the sample before the first one to the last one, over all beginnings anew; of
-	// a histogram it is by bucket.
+	// Increase is from the sample before the first one to the last one, over all beginnings anew;
+	// of a histogram it is by bucket.
 	Increase  float64
 	Increases []float64
 	// Anew is whether it began anew in the period.

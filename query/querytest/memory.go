@@ -19,8 +19,8 @@ import (
 // Account is the account of a Memory's nodes.
 const Account = "test"
 
-// Memory is a store in memory: windows that were built of frames, and rollups of these. It implements
-// query.Store.
+// Memory is a store in memory: windows that were built of frames, and rollups of these. It
+// implements query.Store.
 type Memory struct {
 	frames  Frames
 	nodes   []query.Node
@@ -33,7 +33,8 @@ type Memory struct {
 // NewMemory builds all windows and all rollups.
 func NewMemory(t testing.TB, frames Frames) *Memory {
 	t.Helper()
-	s := &Memory{frames: frames, windows: map[uuid.UUID][]*window.Window{}, rollups: map[uuid.UUID]map[rollup.Level][]*rollup.Rollup{}}
+	s := &Memory{frames: frames, windows: map[uuid.UUID][]*window.Window{},
+		rollups: map[uuid.UUID]map[rollup.Level][]*rollup.Rollup{}}
 	for id, list := range frames {
 		if len(list) == 0 {
 			continue
@@ -53,7 +54,10 @@ func NewMemory(t testing.TB, frames Frames) *Memory {
 			}
 			s.windows[id] = append(s.windows[id], w)
 		}
-		slices.SortFunc(s.windows[id], func(a, b *window.Window) int { return cmp.Compare(a.Start, b.Start) })
+		slices.SortFunc(s.windows[id], func(a,
+			b *window.Window) int {
+			return cmp.Compare(a.Start, b.Start)
+		})
 		s.nodes = append(s.nodes, s.windows[id][len(s.windows[id])-1].Node)
 		s.roll(id)
 	}
@@ -72,7 +76,8 @@ func (s *Memory) roll(id uuid.UUID) {
 		var parts []*rollup.Rollup
 		for i, p := range of[finer] {
 			parts = append(parts, p)
-			if start := level.Start(p.Start); i+1 == len(of[finer]) || level.Start(of[finer][i+1].Start) != start {
+			if start := level.Start(p.Start); i+1 == len(of[finer]) ||
+				level.Start(of[finer][i+1].Start) != start {
 				of[level] = append(of[level], rollup.Merge(level, start, parts))
 				parts = nil
 			}
@@ -87,7 +92,8 @@ func (s *Memory) Index() *series.Index {
 		for _, w := range list {
 			for _, t := range w.Types {
 				h := window.HashOf(t.Dictionary.Append(nil))
-				x.Add(Account, id, []window.DictionaryID{{Node: id, Day: w.Start, Key: t.Key, Hash: h}}, map[window.Hash]*window.Dictionary{h: t.Dictionary})
+				x.Add(Account, id, []window.DictionaryID{{Node: id, Day: w.Start, Key: t.Key,
+					Hash: h}}, map[window.Hash]*window.Dictionary{h: t.Dictionary})
 			}
 		}
 	}
@@ -100,7 +106,8 @@ func (s *Memory) Nodes(context.Context, string) ([]query.Node, error) {
 }
 
 // LatestFrames implements query.Store.
-func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]byte, int64, error) {
+func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]byte, int64,
+	error) {
 	list := s.frames[node]
 	if len(list) == 0 {
 		return nil, 0, nil
@@ -119,7 +126,8 @@ func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]
 }
 
 // LastSeen is query.Sources.LastSeen.
-func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[uuid.UUID]int64,
+	error) {
 	seen := map[uuid.UUID]int64{}
 	for _, id := range nodes {
 		if list := s.windows[id]; len(list) > 0 {
@@ -131,7 +139,8 @@ func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[u
 }
 
 // Read implements query.Store.
-func (s *Memory) Read(ctx context.Context, _ string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
+func (s *Memory) Read(ctx context.Context, _ string, node uuid.UUID, from, to int64,
+	matchers ...*labels.Matcher) (query.Values, error) {
 	from = max(from, s.RawFrom)
 	var v query.Values
 	var parts [][]window.Series
@@ -155,11 +164,13 @@ func (s *Memory) Read(ctx context.Context, _ string, node uuid.UUID, from, to in
 }
 
 // Rollups is query.Sources.Rollups.
-func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
+	to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	from = level.Start(from)
 	var list []*rollup.Rollup
 	for _, r := range s.rollups[node][level] {
-		if r.Start >= from-level.Millis && r.Start <= to { // the period before says what the first increase is from
+		// the period before says what the first increase is from
+		if r.Start >= from-level.Millis && r.Start <= to {
 			list = append(list, r)
 		}
 	}
