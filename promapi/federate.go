@@ -37,7 +37,8 @@ func (a *API) federate(w http.ResponseWriter, r *http.Request, p account.Princip
 		return asError(r.Context(), err)
 	}
 	defer end()
-	hints := &storage.SelectHints{Start: to.Add(-federationLookback).UnixMilli() + 1, End: to.UnixMilli()}
+	hints := &storage.SelectHints{Start: to.Add(-federationLookback).UnixMilli() + 1,
+		End: to.UnixMilli()}
 	querier, err := q.Querier(hints.Start, hints.End)
 	if err != nil {
 		return err
@@ -119,7 +120,8 @@ func takeLast(families map[string]*dto.MetricFamily, l labels.Labels, it chunken
 	m := &dto.Metric{TimestampMs: &t}
 	l.Range(func(l labels.Label) {
 		if l.Name != labels.MetricName {
-			m.Label = append(m.Label, &dto.LabelPair{Name: new(strings.Clone(l.Name)), Value: new(strings.Clone(l.Value))})
+			m.Label = append(m.Label, &dto.LabelPair{Name: new(strings.Clone(l.Name)),
+				Value: new(strings.Clone(l.Value))})
 		}
 	})
 	if h == nil {
@@ -147,7 +149,8 @@ func classic(h *histogram.FloatHistogram) *dto.Histogram {
 		if b < len(h.CustomValues) {
 			bound = h.CustomValues[b]
 		}
-		out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: new(uint64(total))})
+		out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: &bound,
+			CumulativeCount: new(uint64(total))})
 	}
 	return out
 }

@@ -70,7 +70,8 @@ func New(d Deps) *API {
 // Routes returns the endpoints, each for keys with the scope read.
 func (a *API) Routes() []front.Route {
 	var list []front.Route
-	add := func(methods, path string, h func(http.ResponseWriter, *http.Request, account.Principal) error) {
+	add := func(methods, path string, h func(http.ResponseWriter, *http.Request,
+		account.Principal) error) {
 		for _, method := range strings.Fields(methods) {
 			list = append(list, front.Route{Pattern: method + " " + path, Handle: h, Fail: fail})
 		}
@@ -110,7 +111,9 @@ type answer struct {
 }
 
 // json makes a handler of a function that returns an answer which is small enough to be made whole.
-func (a *API) json(h func(r *http.Request, p account.Principal) (answer, error)) func(http.ResponseWriter, *http.Request, account.Principal) error {
+func (a *API) json(
+	h func(r *http.Request, p account.Principal) (answer, error),
+) func(http.ResponseWriter, *http.Request, account.Principal) error {
 	return func(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 		if err := parse(r); err != nil {
 			return err
@@ -139,7 +142,8 @@ func parse(r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data", Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
+			return &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
+				Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
 		}
 		return bad("the parameters cannot be read: encode special characters as %%XX, and send a body as a form")
 	}
@@ -148,7 +152,8 @@ func parse(r *http.Request) error {
 
 // bad is a refusal of a parameter.
 func bad(format string, args ...any) *front.Error {
-	return &front.Error{Status: http.StatusBadRequest, Reason: "bad_data", Message: fmt.Sprintf(format, args...)}
+	return &front.Error{Status: http.StatusBadRequest, Reason: "bad_data",
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // invalid is Prometheus's own refusal of a parameter.
@@ -161,11 +166,13 @@ func fail(w http.ResponseWriter, _ *http.Request, e *front.Error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": "error", "errorType": kind(e), "error": e.Message})
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": "error", "errorType": kind(e),
+		"error": e.Message})
 }
 
 // kinds are Prometheus's words for what went wrong.
-var kinds = []string{"timeout", "canceled", "execution", "bad_data", "internal", "unavailable", "not_found", "not_acceptable"}
+var kinds = []string{"timeout", "canceled", "execution", "bad_data", "internal", "unavailable",
+	"not_found", "not_acceptable"}
 
 func kind(e *front.Error) string {
 	if slices.Contains(kinds, e.Reason) {
@@ -207,7 +214,8 @@ func asError(ctx context.Context, err error) error {
 		wrong    *query.ExpressionError
 	)
 	of := func(status int, reason, message string, retry int) error {
-		return &front.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry, Cause: err}
+		return &front.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry,
+			Cause: err}
 	}
 	switch {
 	case errors.As(err, &known):
@@ -223,17 +231,22 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &busy):
 		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), 1)
 	case errors.As(err, &samples):
-		return of(http.StatusUnprocessableEntity, "execution", err.Error()+": max_samples bounds them; ask for less time, a wider step or fewer series", 0)
+		return of(http.StatusUnprocessableEntity, "execution",
+			err.Error()+": max_samples bounds them; ask for less time, a wider step or fewer series", 0)
 	case errors.Is(err, memory.ErrTooLarge):
-		return of(http.StatusUnprocessableEntity, "execution", "the query needs more memory than an account may have at once: ask for fewer series, less time or a wider step", 0)
+		return of(http.StatusUnprocessableEntity, "execution",
+			"the query needs more memory than an account may have at once: ask for fewer series, less time or a wider step", 0)
 	case errors.Is(err, memory.ErrBusy):
-		return of(http.StatusServiceUnavailable, "unavailable", "the account's other queries take as much memory as they may: ask again when they are done", 2)
+		return of(http.StatusServiceUnavailable, "unavailable",
+			"the account's other queries take as much memory as they may: ask again when they are done", 2)
 	case errors.Is(err, series.ErrLoading):
-		return of(http.StatusServiceUnavailable, "unavailable", "the series are being loaded: try again in a moment; /-/ready says how far it is", 5)
+		return of(http.StatusServiceUnavailable, "unavailable",
+			"the series are being loaded: try again in a moment; /-/ready says how far it is", 5)
 	case errors.Is(err, series.ErrTooLarge):
 		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
-		return of(http.StatusServiceUnavailable, "timeout", "the query took too long: ask for less time, a wider step or fewer series", 0)
+		return of(http.StatusServiceUnavailable, "timeout",
+			"the query took too long: ask for less time, a wider step or fewer series", 0)
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
 		return of(statusCanceled, "canceled", "the query was canceled", 0)
 	}
@@ -268,8 +281,10 @@ const maxSeconds = 9_000_000_000
 
 // ever are what Prometheus's clients send for "since ever" and "for ever".
 var ever = map[string]time.Time{
-	"-9223372036854775.808": time.Unix(0, 0), "9223372036854775.807": time.Unix(maxSeconds, 0),
-	"-292273086-05-16T16:47:06Z": time.Unix(0, 0), "292277025-08-18T07:12:54.999999999Z": time.Unix(maxSeconds, 0),
+	"-9223372036854775.808":               time.Unix(0, 0),
+	"9223372036854775.807":                time.Unix(maxSeconds, 0),
+	"-292273086-05-16T16:47:06Z":          time.Unix(0, 0),
+	"292277025-08-18T07:12:54.999999999Z": time.Unix(maxSeconds, 0),
 }
 
 // time reads a time parameter; without it the default.
@@ -409,8 +424,8 @@ func (a *API) labels(r *http.Request, p account.Principal) (answer, error) {
 
 func (a *API) labelValues(r *http.Request, p account.Principal) (answer, error) {
 	name := r.PathValue("name")
-	if decoded := model.UnescapeName(name, model.ValueEncodingEscaping); strings.HasPrefix(name, "U__") {
-		name = decoded
+	if strings.HasPrefix(name, "U__") {
+		name = model.UnescapeName(name, model.ValueEncodingEscaping)
 	}
 	if !model.UTF8Validation.IsValidLabelName(name) {
 		return answer{}, bad("invalid label name: %q", name)
@@ -532,5 +547,6 @@ func (a *API) alerts(*http.Request, account.Principal) (answer, error) {
 }
 
 func (a *API) alertmanagers(*http.Request, account.Principal) (answer, error) {
-	return answer{data: map[string]any{"activeAlertmanagers": []string{}, "droppedAlertmanagers": []string{}}}, nil
+	return answer{data: map[string]any{"activeAlertmanagers": []string{},
+		"droppedAlertmanagers": []string{}}}, nil
 }

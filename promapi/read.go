@@ -63,7 +63,8 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data", Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
+		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
+			Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
 	case err != nil:
 		return nil, bad("the body cannot be read: %v", err)
 	}
@@ -72,7 +73,9 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 		return nil, bad("the body is not packed with snappy")
 	}
 	if int64(size) > a.MaxRequestBytes {
-		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data", Message: fmt.Sprintf("the body has %d bytes unpacked where %d are allowed", size, a.MaxRequestBytes)}
+		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
+			Message: fmt.Sprintf("the body has %d bytes unpacked where %d are allowed", size,
+				a.MaxRequestBytes)}
 	}
 	message, err := snappy.Decode(nil, packed)
 	if err != nil {
@@ -83,7 +86,8 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 		return nil, bad("the body is no remote read request")
 	}
 	if len(asked.Queries) > maxReadQueries {
-		return nil, bad("the request has %d queries where %d are allowed: ask for fewer at a time", len(asked.Queries), maxReadQueries)
+		return nil, bad("the request has %d queries where %d are allowed: ask for fewer at a time",
+			len(asked.Queries), maxReadQueries)
 	}
 	return &asked, nil
 }
@@ -121,7 +125,9 @@ func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, er
 type asker func(of *prompb.Query, sorted bool) (storage.SeriesSet, error)
 
 // readSamples answers with one message.
-func readSamples(w http.ResponseWriter, r *http.Request, asked *prompb.ReadRequest, ask asker) error {
+func readSamples(
+	w http.ResponseWriter, r *http.Request, asked *prompb.ReadRequest, ask asker,
+) error {
 	out := &prompb.ReadResponse{}
 	size := 0
 	for _, q := range asked.Queries {
@@ -147,7 +153,8 @@ func readSamples(w http.ResponseWriter, r *http.Request, asked *prompb.ReadReque
 					size += 200 + 16*len(h.PositiveBuckets) + 8*len(h.CustomValues)
 				}
 				if size > maxReadBytes {
-					return &front.Error{Status: http.StatusUnprocessableEntity, Reason: "execution", Message: fmt.Sprintf("the answer has more than the %d bytes that are allowed in one message: take it as chunks, or ask for less", maxReadBytes)}
+					return &front.Error{Status: http.StatusUnprocessableEntity, Reason: "execution",
+						Message: fmt.Sprintf("the answer has more than the %d bytes that are allowed in one message: take it as chunks, or ask for less", maxReadBytes)}
 				}
 			}
 			result.Timeseries = append(result.Timeseries, s)
@@ -170,7 +177,9 @@ func readSamples(w http.ResponseWriter, r *http.Request, asked *prompb.ReadReque
 // readChunks answers in frames: the size as a varint, a CRC-32C, big-endian, and a message of one
 // series' chunks (storage/remote of Prometheus defines it). A series' samples are packed as Prometheus
 // packs its own.
-func readChunks(w http.ResponseWriter, r *http.Request, asked *prompb.ReadRequest, ask asker) error {
+func readChunks(
+	w http.ResponseWriter, r *http.Request, asked *prompb.ReadRequest, ask asker,
+) error {
 	begun := false
 	for i, q := range asked.Queries {
 		found, err := ask(q, true)
@@ -213,17 +222,20 @@ func writeChunks(w io.Writer, number int64, of storage.Series) error {
 	size := 0
 	for more := it.Next(); more; {
 		c := it.At()
-		list = append(list, prompb.Chunk{MinTimeMs: c.MinTime, MaxTimeMs: c.MaxTime, Type: prompb.Chunk_Encoding(c.Chunk.Encoding()), Data: c.Chunk.Bytes()})
+		list = append(list, prompb.Chunk{MinTimeMs: c.MinTime, MaxTimeMs: c.MaxTime,
+			Type: prompb.Chunk_Encoding(c.Chunk.Encoding()), Data: c.Chunk.Bytes()})
 		size += len(c.Chunk.Bytes())
 		if more = it.Next(); more && size < maxReadFrame {
 			continue
 		}
-		message, err := (&prompb.ChunkedReadResponse{ChunkedSeries: []*prompb.ChunkedSeries{{Labels: l, Chunks: list}}, QueryIndex: number}).Marshal()
+		message, err := (&prompb.ChunkedReadResponse{ChunkedSeries: []*prompb.ChunkedSeries{{Labels: l,
+			Chunks: list}}, QueryIndex: number}).Marshal()
 		if err != nil {
 			return err
 		}
 		head := binary.AppendUvarint(nil, uint64(len(message)))
-		head = binary.BigEndian.AppendUint32(head, crc32.Checksum(message, crc32.MakeTable(crc32.Castagnoli)))
+		head = binary.BigEndian.AppendUint32(head,
+			crc32.Checksum(message, crc32.MakeTable(crc32.Castagnoli)))
 		if _, err := w.Write(head); err != nil {
 			return err
 		}

@@ -65,7 +65,8 @@ func (a *API) queryRange(w http.ResponseWriter, r *http.Request, p account.Princ
 	if err != nil {
 		return err
 	}
-	got, err := a.Engine.Range(r.Context(), p, r.FormValue("query"), from, to, max(step, time.Millisecond), o)
+	got, err := a.Engine.Range(r.Context(), p, r.FormValue("query"), from, to,
+		max(step, time.Millisecond), o)
 	if err != nil {
 		return asError(r.Context(), err)
 	}

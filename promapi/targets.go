@@ -29,7 +29,8 @@ type target struct {
 // the last frame.
 func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	list := []target{}
-	empty := map[string]any{"activeTargets": list, "droppedTargets": []string{}, "droppedTargetCounts": map[string]int{}}
+	empty := map[string]any{"activeTargets": list, "droppedTargets": []string{},
+		"droppedTargetCounts": map[string]int{}}
 	switch state := r.FormValue("state"); state {
 	case "", "any", "active":
 	case "dropped":
@@ -51,10 +52,12 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	now := a.Clock().UnixMilli()
 	for i := range nodes {
 		n := &nodes[i]
-		of := map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter, "rack": n.Rack, "node": n.ID.String()}
+		of := map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter,
+			"rack": n.Rack, "node": n.ID.String()}
 		url := "/v1/nodes/" + n.ID.String() + "/prometheus"
 		t := target{
-			Discovered: map[string]string{"__address__": n.Fact("address"), "__metrics_path__": url}, Labels: of,
+			Discovered: map[string]string{"__address__": n.Fact("address"),
+				"__metrics_path__": url}, Labels: of,
 			ScrapePool: scrapePool, ScrapeURL: url, GlobalURL: url, LastScrape: time.Time{}.Format(time.RFC3339), Health: "unknown",
 			ScrapeInterval: model.Duration(time.Duration(n.Interval) * time.Millisecond).String(), ScrapeTimeout: "0s",
 		}

@@ -16,15 +16,18 @@ func tree(expr parser.Expr) any {
 	case nil:
 		return nil
 	case *parser.AggregateExpr:
-		return object{"type": "aggregation", "op": e.Op.String(), "expr": tree(e.Expr), "param": tree(e.Param), "grouping": orNone(e.Grouping), "without": e.Without}
+		return object{"type": "aggregation", "op": e.Op.String(), "expr": tree(e.Expr),
+			"param": tree(e.Param), "grouping": orNone(e.Grouping), "without": e.Without}
 	case *parser.BinaryExpr:
-		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS), "rhs": tree(e.RHS), "matching": matching(e.VectorMatching), "bool": e.ReturnBool}
+		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS), "rhs": tree(e.RHS),
+			"matching": matching(e.VectorMatching), "bool": e.ReturnBool}
 	case *parser.Call:
 		args := make([]any, len(e.Args))
 		for i, arg := range e.Args {
 			args[i] = tree(arg)
 		}
-		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes, "variadic": e.Func.Variadic, "returnType": e.Func.ReturnType}
+		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes, "variadic": e.Func.Variadic,
+			"returnType": e.Func.ReturnType}
 		return object{"type": "call", "func": function, "args": args}
 	case *parser.MatrixSelector:
 		o := selectorTree("matrixSelector", e.VectorSelector.(*parser.VectorSelector))
@@ -33,8 +36,9 @@ func tree(expr parser.Expr) any {
 	case *parser.VectorSelector:
 		return selectorTree("vectorSelector", e)
 	case *parser.SubqueryExpr:
-		return object{"type": "subquery", "expr": tree(e.Expr), "range": e.Range.Milliseconds(), "offset": e.OriginalOffset.Milliseconds(),
-			"step": e.Step.Milliseconds(), "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
+		return object{"type": "subquery", "expr": tree(e.Expr), "range": e.Range.Milliseconds(),
+			"offset": e.OriginalOffset.Milliseconds(),
+			"step":   e.Step.Milliseconds(), "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
 	case *parser.NumberLiteral:
 		return object{"type": "numberLiteral", "val": strconv.FormatFloat(e.Val, 'f', -1, 64)}
 	case *parser.ParenExpr:
@@ -48,7 +52,8 @@ func tree(expr parser.Expr) any {
 }
 
 func selectorTree(kind string, s *parser.VectorSelector) object {
-	return object{"type": kind, "name": s.Name, "offset": s.OriginalOffset.Milliseconds(), "matchers": matchers(s.LabelMatchers),
+	return object{"type": kind, "name": s.Name, "offset": s.OriginalOffset.Milliseconds(),
+		"matchers":  matchers(s.LabelMatchers),
 		"timestamp": s.Timestamp, "startOrEnd": edge(s.StartOrEnd)}
 }
 
@@ -56,7 +61,8 @@ func matching(m *parser.VectorMatching) any {
 	if m == nil {
 		return nil
 	}
-	return object{"card": m.Card.String(), "labels": orNone(m.MatchingLabels), "on": m.On, "include": orNone(m.Include)}
+	return object{"card": m.Card.String(), "labels": orNone(m.MatchingLabels), "on": m.On,
+		"include": orNone(m.Include)}
 }
 
 func matchers(list []*labels.Matcher) []object {

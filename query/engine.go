@@ -68,14 +68,19 @@ func (c *Config) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value int64
-	}{{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)}, {"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps}, {"max_subquery_points", c.MaxSubqueryPoints},
-		{"max_concurrent", int64(c.MaxConcurrent)}, {"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)}} {
+	}{
+		{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)},
+		{"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps},
+		{"max_subquery_points", c.MaxSubqueryPoints}, {"max_concurrent", int64(c.MaxConcurrent)},
+		{"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)},
+	} {
 		if n.value < 1 {
 			wrong = append(wrong, fmt.Errorf("%s must be more than nothing", n.name))
 		}
 	}
 	if c.MaxPerAccount > c.MaxConcurrent {
-		wrong = append(wrong, fmt.Errorf("max_per_account is %d, more than the %d of max_concurrent", c.MaxPerAccount, c.MaxConcurrent))
+		wrong = append(wrong, fmt.Errorf("max_per_account is %d, more than the %d of max_concurrent",
+			c.MaxPerAccount, c.MaxConcurrent))
 	}
 	return errors.Join(wrong...)
 }
@@ -114,7 +119,9 @@ type kinds struct {
 
 // NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then all
 // of the nodes that a selector's labels allow are asked, and Series and Labels have no answer.
-func NewEngine(c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer, log *slog.Logger) (*Engine, error) {
+func NewEngine(
+	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer, log *slog.Logger,
+) (*Engine, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -248,25 +255,34 @@ func (e *Engine) Selectors(ctx context.Context) *selector.Request { return e.sel
 func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 
 // Instant evaluates an expression at one instant.
-func (e *Engine) Instant(ctx context.Context, who account.Principal, expr string, at time.Time, o Options) (*Answer, error) {
-	return e.run(ctx, who, expr, o, 0, 0, 1, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
-		return e.promql.NewInstantQuery(ctx, q, opts, expr, at)
-	})
+func (e *Engine) Instant(
+	ctx context.Context, who account.Principal, expr string, at time.Time, o Options,
+) (*Answer, error) {
+	return e.run(ctx, who, expr, o, 0, 0, 1,
+		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+			return e.promql.NewInstantQuery(ctx, q, opts, expr, at)
+		})
 }
 
 // Range evaluates an expression at from, from+step … until to.
-func (e *Engine) Range(ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options) (*Answer, error) {
+func (e *Engine) Range(
+	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options,
+) (*Answer, error) {
 	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
 		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
 			Remedy: "use a wider step or less time"}
 	}
-	return e.run(ctx, who, expr, o, step, to.Sub(from), float64(to.Sub(from)/step)+1, func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
-		return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
-	})
+	return e.run(ctx, who, expr, o, step, to.Sub(from), float64(to.Sub(from)/step)+1,
+		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
+			return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
+		})
 }
 
-func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o Options, step, span time.Duration, steps float64,
-	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error)) (*Answer, error) {
+func (e *Engine) run(
+	ctx context.Context, who account.Principal, expr string, o Options,
+	step, span time.Duration, steps float64,
+	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error),
+) (*Answer, error) {
 	tree, err := e.Parse(ctx, expr)
 	if err != nil {
 		return nil, &ExpressionError{Err: err}
@@ -288,7 +304,8 @@ func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o 
 	if o.Lookback <= 0 {
 		o.Lookback = max(e.config.Lookback, rollupLookback(step))
 	}
-	query, err := begin(&queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds()}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
+	query, err := begin(&queryable{Engine: e, ctx: ctx, who: who,
+		lookback: o.Lookback.Milliseconds()}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
@@ -305,13 +322,16 @@ func (e *Engine) run(ctx context.Context, who account.Principal, expr string, o 
 // Queryable returns what answers selectors without PromQL, the context to ask it with, and a function
 // that gives back the memory of the answers. With a lookback, a selector of just that time is only
 // asked for the newest values.
-func (e *Engine) Queryable(ctx context.Context, who account.Principal, lookback time.Duration) (storage.Queryable, context.Context, func(), error) {
+func (e *Engine) Queryable(
+	ctx context.Context, who account.Principal, lookback time.Duration,
+) (storage.Queryable, context.Context, func(), error) {
 	leave, err := e.queue.enter(ctx, who.Account)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	ctx, shut := e.reader.Scope(ctx, who.Account)
-	return &queryable{Engine: e, ctx: ctx, who: who, lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
+	return &queryable{Engine: e, ctx: ctx, who: who,
+		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
 }
 
 // unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.

@@ -18,9 +18,11 @@ func (e *LimitError) Error() string {
 		unit = " " + unit
 	}
 	if e.Needed > 0 {
-		return fmt.Sprintf("the query needs %d%s where %s allows %d: %s", e.Needed, unit, e.Limit, e.Value, e.Remedy)
+		return fmt.Sprintf("the query needs %d%s where %s allows %d: %s", e.Needed, unit, e.Limit,
+			e.Value, e.Remedy)
 	}
-	return fmt.Sprintf("the query needs more than the %d%s that %s allows: %s", e.Value, unit, e.Limit, e.Remedy)
+	return fmt.Sprintf("the query needs more than the %d%s that %s allows: %s", e.Value, unit,
+		e.Limit, e.Remedy)
 }
 
 // ExpressionError says what is wrong with an expression: with the text itself, or with what it

@@ -177,7 +177,9 @@ func (it *iterator) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogr
 }
 
 // AtFloatHistogram implements chunkenc.Iterator.
-func (it *iterator) AtFloatHistogram(into *histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
+func (it *iterator) AtFloatHistogram(
+	into *histogram.FloatHistogram,
+) (int64, *histogram.FloatHistogram) {
 	if it.stale {
 		return it.t, &histogram.FloatHistogram{Sum: math.Float64frombits(value.StaleNaN)}
 	}

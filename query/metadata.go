@@ -35,7 +35,8 @@ func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 	if k != nil && now.Sub(k.asked) < kindsTTL {
 		return k.of
 	}
-	found, err := e.index.Select(who.Account, series.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
+	found, err := e.index.Select(who.Account,
+		series.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
 	if err != nil {
 		return nil
 	}
@@ -58,7 +59,9 @@ type Catalogue struct {
 }
 
 // find returns what the index has of a catalogue's question.
-func (e *Engine) find(ctx context.Context, who account.Principal, c Catalogue) (*series.Selection, []*plan, annotations.Annotations, error) {
+func (e *Engine) find(
+	ctx context.Context, who account.Principal, c Catalogue,
+) (*series.Selection, []*plan, annotations.Annotations, error) {
 	if e.index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
@@ -81,7 +84,9 @@ func (e *Engine) find(ctx context.Context, who account.Principal, c Catalogue) (
 }
 
 // Series returns the label sets of the series, sorted, at most limit if that is not 0.
-func (e *Engine) Series(ctx context.Context, who account.Principal, c Catalogue, limit int) ([]labels.Labels, annotations.Annotations, error) {
+func (e *Engine) Series(
+	ctx context.Context, who account.Principal, c Catalogue, limit int,
+) ([]labels.Labels, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +162,9 @@ func (p *plan) lists(l labels.Labels, m *window.Metric) bool {
 }
 
 // LabelNames returns the names of the labels that the series have, ascending.
-func (e *Engine) LabelNames(ctx context.Context, who account.Principal, c Catalogue) ([]string, annotations.Annotations, error) {
+func (e *Engine) LabelNames(
+	ctx context.Context, who account.Principal, c Catalogue,
+) ([]string, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
 		return nil, nil, err
@@ -185,7 +192,9 @@ func (p *plan) hasBuckets(known map[string]frame.Kind) bool {
 
 // LabelValues returns the values that a label has in the series, ascending. Of metrics' names it has
 // the classic ones of histograms, too, so that who looks for a dashboard's name finds it.
-func (e *Engine) LabelValues(ctx context.Context, who account.Principal, name string, c Catalogue) ([]string, annotations.Annotations, error) {
+func (e *Engine) LabelValues(
+	ctx context.Context, who account.Principal, name string, c Catalogue,
+) ([]string, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
 		return nil, nil, err
@@ -225,11 +234,14 @@ type Metadata struct {
 
 // Metadata returns what is known of the account's metrics, by name; of one if metric is not empty. A
 // histogram is there under its own name.
-func (e *Engine) Metadata(ctx context.Context, who account.Principal, metric string) (map[string]Metadata, error) {
+func (e *Engine) Metadata(
+	ctx context.Context, who account.Principal, metric string,
+) (map[string]Metadata, error) {
 	now := e.config.Clock()
 	c := Catalogue{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
-		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, metric)}}
+		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
+			metric)}}
 	}
 	found, _, _, err := e.find(ctx, who, c)
 	if err != nil {

@@ -32,7 +32,9 @@ func (l *nodeList) init(clock func() time.Time, s Store) {
 
 // get returns the nodes that the principal may see, not older than age. The result is not to be
 // changed.
-func (l *nodeList) get(ctx context.Context, p account.Principal, age time.Duration) ([]Node, error) {
+func (l *nodeList) get(
+	ctx context.Context, p account.Principal, age time.Duration,
+) ([]Node, error) {
 	l.mu.Lock()
 	a := l.accounts[p.Account]
 	if a == nil {

@@ -172,9 +172,10 @@ func use(ctx context.Context, f func()) {
 // Latest returns a node's newest state; its Window is nil without an error if none is known. It is
 // shared.
 func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, error) {
-	return Once(ctx, r, account, "latest/"+account+"/"+n.ID.String(), func(ctx context.Context) (State, error) {
-		return r.readLatest(ctx, account, n, nil)
-	})
+	return Once(ctx, r, account, "latest/"+account+"/"+n.ID.String(),
+		func(ctx context.Context) (State, error) {
+			return r.readLatest(ctx, account, n, nil)
+		})
 }
 
 // LatestOf is Latest of those metrics only that any of the selectors may select, which is read in a

@@ -65,7 +65,8 @@ func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matche
 	}
 	var names []string
 	for name, kind := range known() {
-		if kind.IsHistogram() && !p.named(name) && slices.ContainsFunc(suffixes[:], func(s string) bool { return p.named(name + s) }) {
+		if kind.IsHistogram() && !p.named(name) && slices.ContainsFunc(suffixes[:],
+			func(s string) bool { return p.named(name + s) }) {
 			names = append(names, regexp.QuoteMeta(name))
 		}
 	}
@@ -102,7 +103,8 @@ func (p *plan) onlyTexts(known map[string]frame.Kind) bool {
 // onlyVirtual reports whether one of nodes' own series is asked for by its name.
 func (p *plan) onlyVirtual() bool {
 	return slices.ContainsFunc(p.names, func(m *labels.Matcher) bool {
-		return m.Type == labels.MatchEqual && slices.ContainsFunc(virtualMetrics[:], func(v virtualMetric) bool { return v.name == m.Value })
+		return m.Type == labels.MatchEqual && slices.ContainsFunc(virtualMetrics[:],
+			func(v virtualMetric) bool { return v.name == m.Value })
 	})
 }
 

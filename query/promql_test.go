@@ -53,7 +53,9 @@ func (s *windows) Nodes(context.Context, string) ([]query.Node, error) { return 
 func (s *windows) LatestFrames(context.Context, string, uuid.UUID) ([][]byte, int64, error) {
 	return nil, 0, nil
 }
-func (s *windows) Read(_ context.Context, _ string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
+func (s *windows) Read(
+	_ context.Context, _ string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher,
+) (query.Values, error) {
 	var v query.Values
 	var parts [][]window.Series
 	for _, w := range s.of[node] {
@@ -79,9 +81,10 @@ func TestPrometheusTestsInMemory(t *testing.T) {
 	aside := map[string]int{}
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
-		return querytest.New(t, shift, memoryCluster, func(frames querytest.Frames) (storage.Queryable, error) {
-			return queryableOf(t, newWindows(t, frames))
-		}, func(series, reason string) { aside[reason]++ })
+		return querytest.New(t, shift, memoryCluster,
+			func(frames querytest.Frames) (storage.Queryable, error) {
+				return queryableOf(t, newWindows(t, frames))
+			}, func(series, reason string) { aside[reason]++ })
 	})
 	for reason, n := range aside {
 		t.Logf("%d series kept aside: %s", n, reason)
@@ -99,7 +102,8 @@ func queryableOf(t testing.TB, s query.Store) (storage.Queryable, error) {
 // engineOf returns an engine that asks a store for samples of all times.
 func engineOf(t testing.TB, s query.Store) *query.Engine {
 	t.Helper()
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: s})
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
+		Timeout: time.Minute}, query.Sources{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,9 @@ type querier struct {
 func (q *querier) Close() error { return nil }
 
 // Select implements storage.Querier. Nothing is read before the answer is asked for its first series.
-func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (q *querier) Select(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	if hints == nil {
 		hints = &storage.SelectHints{Start: q.from, End: q.to}
 	}
@@ -97,7 +99,8 @@ func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.Select
 			}
 		})
 		if sorted && s.err == nil {
-			s.list = slices.SortedFunc(slices.Values(s.list), func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+			s.list = slices.SortedFunc(slices.Values(s.list),
+				func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
 		}
 		if h.Limit > 0 && len(s.list) > h.Limit {
 			return s.list[:h.Limit], s.warnings, s.err
@@ -120,7 +123,9 @@ type selection struct {
 }
 
 // answer reads what a selector selects, node by node.
-func (q *queryable) answer(ctx context.Context, h *storage.SelectHints, matchers []*labels.Matcher) ([]*oneSeries, annotations.Annotations, error) {
+func (q *queryable) answer(
+	ctx context.Context, h *storage.SelectHints, matchers []*labels.Matcher,
+) ([]*oneSeries, annotations.Annotations, error) {
 	now := q.config.Clock().UnixMilli()
 	s := &selection{queryable: q, hints: h, now: now, lease: memory.Of(q.ctx)}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
@@ -217,7 +222,9 @@ func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
 	if s.index == nil {
 		return list, nil
 	}
-	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read, Owns: s.who.Owns})
+	found, err := s.index.Select(s.who.Account,
+		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
+			Owns: s.who.Owns})
 	if err != nil {
 		return list, nil // it is being loaded, or the selectors are too many for it: all nodes are asked
 	}
@@ -322,7 +329,8 @@ func (c *collector) newest(ctx context.Context) (done bool, err error) {
 // piece reads one piece of the time range.
 func (c *collector) piece(ctx context.Context, p *piece) error {
 	if !p.raw() {
-		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to, c.plan.read)
+		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to,
+			c.plan.read)
 		if err != nil {
 			return err
 		}
@@ -466,12 +474,16 @@ func (c *collector) put(l labels.Labels, of part, cost int64) error {
 }
 
 // LabelNames implements storage.LabelQuerier.
-func (q *querier) LabelNames(ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelNames(
+	ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return q.Engine.LabelNames(ctx, q.who, q.catalogue(matchers))
 }
 
 // LabelValues implements storage.LabelQuerier.
-func (q *querier) LabelValues(ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelValues(
+	ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return q.Engine.LabelValues(ctx, q.who, name, q.catalogue(matchers))
 }
 

@@ -26,7 +26,8 @@ type line struct {
 }
 
 func newQueue(slots, perAccount, maxWaiting int) *queue {
-	return &queue{slots: slots, perAccount: perAccount, maxWaiting: maxWaiting, accounts: map[string]*line{}}
+	return &queue{slots: slots, perAccount: perAccount, maxWaiting: maxWaiting,
+		accounts: map[string]*line{}}
 }
 
 // enter waits for a query's turn, no longer than ctx. done is to be called once when the query has

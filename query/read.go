@@ -68,7 +68,8 @@ func (r *Reader) readLatest(
 	if err != nil {
 		if recent != nil {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now", inWords(seen))
+			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now",
+				inWords(seen))
 			return State{Window: recent, Seen: seen, Missing: []string{missing}}, nil
 		}
 		r.metrics.failures.Inc()
@@ -111,7 +112,8 @@ func newest(
 		return nil, err
 	}
 	if report.Corrupt+report.MissingKey > 0 || len(w.Times) == 0 {
-		return nil, fmt.Errorf("query: %d of %d frames cannot be decoded", report.Corrupt+report.MissingKey, report.Frames)
+		return nil, fmt.Errorf("query: %d of %d frames cannot be decoded",
+			report.Corrupt+report.MissingKey, report.Frames)
 	}
 	return w, nil
 }
@@ -252,7 +254,8 @@ func Union(
 			return nil, err
 		}
 	}
-	return window.Join(slices.DeleteFunc(parts, func(p []window.Series) bool { return len(p) == 0 })...), nil
+	return window.Join(slices.DeleteFunc(parts,
+		func(p []window.Series) bool { return len(p) == 0 })...), nil
 }
 
 // Wanted returns what tells whether any of the selectors may select a metric of a name; nil if they

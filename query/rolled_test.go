@@ -21,8 +21,10 @@ func TestRolledSamplesAreEven(t *testing.T) {
 			Start: i * level.Millis, Count: 60, First: 600 * i, Last: 600 * (i + 1), Increase: 600,
 		})
 	}
-	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second, 599 * time.Second} {
-		of := rolled(&s, view{}, &storage.SelectHints{Range: r.Milliseconds(), Func: "rate"}, 4*level.Millis, 10*level.Millis)
+	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second,
+		599 * time.Second} {
+		of := rolled(&s, view{}, &storage.SelectHints{Range: r.Milliseconds(), Func: "rate"},
+			4*level.Millis, 10*level.Millis)
 		apart := of.at(1) - of.at(0)
 		if 2*apart > r.Milliseconds() {
 			t.Errorf("%s: samples are %d ms apart", r, apart)
@@ -45,20 +47,25 @@ func TestRolledSamplesAreEven(t *testing.T) {
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
 	ask := &storage.SelectHints{Range: level.Millis, Func: "increase"}
-	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level, Points: []rollup.Point{
-		{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
-		{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600},
-	}}
+	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level,
+		Points: []rollup.Point{
+			{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
+			{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600},
+		}}
 	rises(t, "a counter", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis), 1000, 1200)
 	s.Points[0] = rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700}
-	s.Points[1] = rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600}
-	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis), -600, 1300)
+	s.Points[1] = rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700,
+		Increase: 600}
+	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis),
+		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
 	s.Metric = &window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true}
 	s.Points = []rollup.Point{
-		{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30, FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20}, Increases: []int64{50, 10}},
-		{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10, FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}},
+		{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30,
+			FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20}, Increases: []int64{50, 10}},
+		{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
+			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}},
 	}
 	of := rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis).samples.(*points)
 	if h := of.native[0]; h.Count != 110 || h.Sum != 50 {
@@ -69,8 +76,10 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
 		}
 	}
-	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis), 110, 65)
-	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis), 50, 40)
+	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis),
+		110, 65)
+	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis), 50,
+		40)
 }
 
 // rises checks with what value samples begin and how much they rise in all, as rate() counts it.

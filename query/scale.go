@@ -21,7 +21,9 @@ func upperBounds(b *frame.Bounds) []float64 {
 // native writes a histogram as Prometheus's native one with custom buckets: the bounds are
 // Cassandra's own, so that nothing is lost and histograms of a fleet add up exactly. into is used
 // again if it is not nil.
-func native(m *window.Metric, bounds []float64, h *window.Histogram, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+func native(
+	m *window.Metric, bounds []float64, h *window.Histogram, into *histogram.FloatHistogram,
+) *histogram.FloatHistogram {
 	into = emptied(m, bounds, into)
 	into.Sum = histogramSum(m, h.Sum)
 	next := int32(0) // the bucket after the last one
@@ -35,7 +37,9 @@ func native(m *window.Metric, bounds []float64, h *window.Histogram, into *histo
 }
 
 // nativeDense is native of counts by bucket.
-func nativeDense(m *window.Metric, bounds, counts []float64, sum float64) *histogram.FloatHistogram {
+func nativeDense(
+	m *window.Metric, bounds, counts []float64, sum float64,
+) *histogram.FloatHistogram {
 	h := emptied(m, bounds, nil)
 	h.Sum = sum
 	next := int32(0)
@@ -61,7 +65,9 @@ func span(h *histogram.FloatHistogram, bucket, next int32) int32 {
 }
 
 // emptied returns a histogram of a metric without observations.
-func emptied(m *window.Metric, bounds []float64, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+func emptied(
+	m *window.Metric, bounds []float64, into *histogram.FloatHistogram,
+) *histogram.FloatHistogram {
 	if into == nil {
 		into = &histogram.FloatHistogram{}
 	}

@@ -40,7 +40,9 @@ const (
 
 // get returns when a node was last heard of, if that is known and still holds. recent tells whether
 // the recent source has answered.
-func (l *silences) get(k silentKey, interval, now int64, ttl time.Duration, recent bool) (at int64, ok bool) {
+func (l *silences) get(
+	k silentKey, interval, now int64, ttl time.Duration, recent bool,
+) (at int64, ok bool) {
 	l.mu.Lock()
 	s, found := l.of[k]
 	l.mu.Unlock()

@@ -35,7 +35,8 @@ func TestFineSubqueriesAreRefused(t *testing.T) {
 		}
 	}
 	// Each step of a range looks at the whole window.
-	_, err := e.Range(t.Context(), who, "max_over_time(x[1d:1s])", now.Add(-24*time.Hour), now, 30*time.Second, query.Options{})
+	_, err := e.Range(t.Context(), who, "max_over_time(x[1d:1s])", now.Add(-24*time.Hour), now,
+		30*time.Second, query.Options{})
 	if limit, is := errors.AsType[*query.LimitError](err); !is || limit.Needed != 2881*86_400 {
 		t.Errorf("a range: %v", err)
 	}

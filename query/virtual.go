@@ -30,7 +30,8 @@ var virtualMetrics = []virtualMetric{
 // nodeLabels returns a node's labels with a metric's name and more.
 func nodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
-	for _, l := range append([]labels.Label{{Name: labels.MetricName, Value: name}, {Name: "cluster", Value: n.Cluster}, {Name: "datacenter", Value: n.Datacenter},
+	for _, l := range append([]labels.Label{{Name: labels.MetricName, Value: name},
+		{Name: "cluster", Value: n.Cluster}, {Name: "datacenter", Value: n.Datacenter},
 		{Name: "rack", Value: n.Rack}, {Name: "node", Value: n.ID.String()}}, more...) {
 		b.Set(l.Name, l.Value)
 	}
@@ -58,14 +59,17 @@ func labelName(fact string) string {
 
 // virtualSeries returns the label sets of those of nodes' own series that any of the plans asks for;
 // of all, if there are no plans.
-func (e *Engine) virtualSeries(ctx context.Context, who account.Principal, plans []*plan) []labels.Labels {
+func (e *Engine) virtualSeries(
+	ctx context.Context, who account.Principal, plans []*plan,
+) []labels.Labels {
 	nodes, err := e.reader.Nodes(ctx, who, e.config.NodesTTL)
 	if err != nil {
 		return nil
 	}
 	var list []labels.Labels
 	for i := range nodes {
-		for _, l := range []labels.Labels{nodeLabels(&nodes[i], metricUp), nodeLabels(&nodes[i], metricSeen), infoLabels(&nodes[i])} {
+		for _, l := range []labels.Labels{nodeLabels(&nodes[i], metricUp),
+			nodeLabels(&nodes[i], metricSeen), infoLabels(&nodes[i])} {
 			if len(plans) == 0 || slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
 				list = append(list, l)
 			}
@@ -196,7 +200,8 @@ func (s *selection) heard(ctx context.Context, n *Node, last int64) []int64 {
 		return []int64{last}
 	}
 	none := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")
-	values, err := s.reader.Range(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End, [][]*labels.Matcher{{none}})
+	values, err := s.reader.Range(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End,
+		[][]*labels.Matcher{{none}})
 	if err != nil {
 		s.lacks([]string{"when a node was heard of: " + err.Error()})
 		return []int64{last}

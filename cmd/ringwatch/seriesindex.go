@@ -73,7 +73,9 @@ func (p *process) young(db *store.Store, reader *query.Reader, index *series.Ind
 	}
 }
 
-func addYoung(ctx context.Context, account string, db *store.Store, reader *query.Reader, index *series.Index) error {
+func addYoung(
+	ctx context.Context, account string, db *store.Store, reader *query.Reader, index *series.Index,
+) error {
 	nodes, err := apiStore{db}.Nodes(ctx, account)
 	if err != nil {
 		return err
@@ -101,7 +103,9 @@ func addYoung(ctx context.Context, account string, db *store.Store, reader *quer
 }
 
 // addNewest puts what a node's newest state has into the index.
-func addNewest(ctx context.Context, account string, n *query.Node, reader *query.Reader, index *series.Index) error {
+func addNewest(
+	ctx context.Context, account string, n *query.Node, reader *query.Reader, index *series.Index,
+) error {
 	ctx, end := reader.Scope(ctx, account)
 	defer end()
 	state, err := reader.Latest(ctx, account, n)

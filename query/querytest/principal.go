@@ -10,7 +10,8 @@ import (
 func Principal(t testing.TB, name string, clusters ...string) account.Principal {
 	t.Helper()
 	key := account.NewKey()
-	r, err := account.NewRegistry([]account.Account{{Name: name, Clusters: clusters, Keys: []account.Key{{Name: "test", Key: key, Scopes: []account.Scope{account.Read}}}}})
+	r, err := account.NewRegistry([]account.Account{{Name: name, Clusters: clusters,
+		Keys: []account.Key{{Name: "test", Key: key, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

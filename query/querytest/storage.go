@@ -66,10 +66,13 @@ type sample struct {
 
 // New returns an empty storage, whose nodes are in the cluster. shift, in ms, is added to all times and must be a window's begin.
 // aside is told of series that frames cannot hold.
-func New(t testing.TB, shift int64, cluster string, sink Sink, aside func(series, reason string)) *Storage {
-	return &Storage{sink: sink, shift: shift, cluster: cluster, aside: aside, series: map[string]*given{}, other: teststorage.New(t, func(o *tsdb.Options) {
-		o.EnableSTStorage, o.FloatChunkEncoding, o.EnableHistogramSTEncoding = true, chunkenc.EncXOR2, true
-	})}
+func New(
+	t testing.TB, shift int64, cluster string, sink Sink, aside func(series, reason string),
+) *Storage {
+	return &Storage{sink: sink, shift: shift, cluster: cluster, aside: aside,
+		series: map[string]*given{}, other: teststorage.New(t, func(o *tsdb.Options) {
+			o.EnableSTStorage, o.FloatChunkEncoding, o.EnableHistogramSTEncoding = true, chunkenc.EncXOR2, true
+		})}
 }
 
 // AppenderV2 implements storage.AppendableV2.
@@ -92,7 +95,9 @@ func (s *Storage) Close() error { return s.other.Close() }
 type appender struct{ *Storage }
 
 // Append implements storage.AppenderV2.
-func (a appender) Append(_ storage.SeriesRef, l labels.Labels, st, t int64, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, _ storage.AppendV2Options) (storage.SeriesRef, error) {
+func (a appender) Append(
+	_ storage.SeriesRef, l labels.Labels, st, t int64, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, _ storage.AppendV2Options,
+) (storage.SeriesRef, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changed = true
@@ -162,7 +167,8 @@ func (s *Storage) keep(g *given) error {
 	a := s.other.AppenderV2(context.Background())
 	for ; g.kept < len(g.samples); g.kept++ {
 		of := g.samples[g.kept]
-		if _, err := a.Append(0, g.labels, of.st, of.t, of.v, nil, of.h, storage.AppendV2Options{}); err != nil {
+		if _, err := a.Append(0, g.labels, of.st, of.t, of.v, nil, of.h,
+			storage.AppendV2Options{}); err != nil {
 			return err
 		}
 	}
@@ -186,7 +192,8 @@ const prefix = "test_"
 // stored returns a label's name as frames have it: le and names that begin with __ are no entity's,
 // but for the metric's own.
 func stored(name string) string {
-	if name != labels.MetricName && (slices.Contains(place, name) || name == labels.BucketLabel || strings.HasPrefix(name, "__") || strings.HasPrefix(name, prefix)) {
+	if name != labels.MetricName && (slices.Contains(place,
+		name) || name == labels.BucketLabel || strings.HasPrefix(name, "__") || strings.HasPrefix(name, prefix)) {
 		return prefix + name
 	}
 	return name
@@ -209,7 +216,8 @@ func (g *given) frames(shift int64, cluster string) ([][]byte, string) {
 	var list [][]byte
 	for i, s := range g.samples {
 		f := frame.Frame{
-			Header: frame.Header{Node: g.node, Cluster: cluster, Started: 1, Sequence: uint64(i), At: s.t + shift, Interval: 3_600_000, Compression: frame.Zstd},
+			Header: frame.Header{Node: g.node, Cluster: cluster, Started: 1, Sequence: uint64(i),
+				At: s.t + shift, Interval: 3_600_000, Compression: frame.Zstd},
 		}
 		of := t
 		of.Metrics = slices.Clone(t.Metrics)
@@ -264,7 +272,9 @@ func sortTogether(names, values []string) {
 
 // asBuckets writes a histogram with custom buckets as frames have them, if whole numbers and decimal
 // fractions suffice.
-func asBuckets(name string, h *histogram.FloatHistogram) (m frame.Metric, b frame.Bounds, out frame.Buckets, reason string) {
+func asBuckets(
+	name string, h *histogram.FloatHistogram,
+) (m frame.Metric, b frame.Bounds, out frame.Buckets, reason string) {
 	if h.Schema != histogram.CustomBucketsSchema {
 		return m, b, out, "an exponential histogram"
 	}
@@ -307,7 +317,8 @@ next:
 	for ; exponent >= -9; exponent-- {
 		list = list[:0]
 		for _, v := range values {
-			n, err := strconv.ParseInt(strings.TrimSuffix(strconv.FormatFloat(v*math.Pow10(-exponent), 'f', -1, 64), ".0"), 10, 64)
+			n, err := strconv.ParseInt(strings.TrimSuffix(strconv.FormatFloat(v*math.Pow10(-exponent), 'f',
+				-1, 64), ".0"), 10, 64)
 			if err != nil || frame.Scale(n, exponent) != v {
 				continue next
 			}
@@ -336,7 +347,9 @@ func (q *querier) Close() error {
 }
 
 // Select implements storage.Querier.
-func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (q *querier) Select(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	var list []storage.Series
 	asked := make([]*labels.Matcher, len(matchers))
 	for i, m := range matchers {
@@ -378,7 +391,10 @@ func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.Select
 		return storage.ErrSeriesSet(err)
 	}
 	if sorted {
-		slices.SortFunc(list, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
+		slices.SortFunc(list, func(a, b storage.Series) int {
+			return labels.Compare(a.Labels(),
+				b.Labels())
+		})
 	}
 	return &set{list: list, at: -1, warnings: found.Warnings()}
 }
@@ -397,10 +413,13 @@ func original(l labels.Labels) labels.Labels {
 }
 
 // LabelValues implements storage.LabelQuerier from what was appended; only info() asks it.
-func (q *querier) LabelValues(_ context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelValues(
+	_ context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	var list []string
 	for _, g := range q.series {
-		if v := g.labels.Get(name); v != "" && !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(g.labels.Get(m.Name)) }) {
+		if v := g.labels.Get(name); v != "" && !slices.ContainsFunc(matchers,
+			func(m *labels.Matcher) bool { return !m.Matches(g.labels.Get(m.Name)) }) {
 			list = append(list, v)
 		}
 	}
@@ -409,7 +428,9 @@ func (q *querier) LabelValues(_ context.Context, name string, _ *storage.LabelHi
 }
 
 // LabelNames implements storage.LabelQuerier; promqltest does not ask it.
-func (q *querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelNames(
+	context.Context, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
 	return nil, nil, fmt.Errorf("querytest: not used")
 }
 
@@ -447,7 +468,9 @@ func (b *backwards) At() (int64, float64) {
 	t, v := b.Iterator.At()
 	return t - b.by, v
 }
-func (b *backwards) AtFloatHistogram(into *histogram.FloatHistogram) (int64, *histogram.FloatHistogram) {
+func (b *backwards) AtFloatHistogram(
+	into *histogram.FloatHistogram,
+) (int64, *histogram.FloatHistogram) {
 	t, h := b.Iterator.AtFloatHistogram(into)
 	return t - b.by, h
 }
