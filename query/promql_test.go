@@ -1,74 +1,17 @@
 package query_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
 
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/selector"
-	"github.com/ringwatch/ringwatch/window"
 )
-
-// windows is a store of windows in memory.
-type windows struct {
-	nodes []query.Node
-	of    map[uuid.UUID][]*window.Window
-}
-
-func newWindows(t testing.TB, frames querytest.Frames) *windows {
-	t.Helper()
-	s := &windows{of: map[uuid.UUID][]*window.Window{}}
-	for id, list := range frames {
-		node := query.Node{Account: "test", Cluster: memoryCluster, ID: id, Interval: 3_600_000}
-		s.nodes = append(s.nodes, node)
-		byWindow := map[int64][][]byte{}
-		for _, b := range list {
-			h, _, err := frame.Parse(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			byWindow[h.Window()] = append(byWindow[h.Window()], b)
-		}
-		for _, of := range byWindow {
-			w, _, err := window.Build(node, of)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.of[id] = append(s.of[id], w)
-		}
-	}
-	return s
-}
-
-func (s *windows) Nodes(context.Context, string) ([]query.Node, error) { return s.nodes, nil }
-func (s *windows) LatestFrames(context.Context, string, uuid.UUID) ([][]byte, int64, error) {
-	return nil, 0, nil
-}
-func (s *windows) Read(
-	_ context.Context, _ string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher,
-) (query.Values, error) {
-	var v query.Values
-	var parts [][]window.Series
-	for _, w := range s.of[node] {
-		parts = append(parts, w.Select(from, to, matchers...))
-		for _, at := range w.Times {
-			if at >= from && at <= to {
-				v.Instants = append(v.Instants, at)
-			}
-		}
-	}
-	v.Series = window.Join(parts...)
-	return v, nil
-}
 
 const memoryCluster = "promqltest"
 
@@ -83,7 +26,7 @@ func TestPrometheusTestsInMemory(t *testing.T) {
 	promqltest.RunBuiltinTestsWithStorage(t, engine, func(t testing.TB) storage.Storage {
 		return querytest.New(t, shift, memoryCluster,
 			func(frames querytest.Frames) (storage.Queryable, error) {
-				return queryableOf(t, newWindows(t, frames))
+				return queryableOf(t, querytest.NewMemory(t, frames))
 			}, func(series, reason string) { aside[reason]++ })
 	})
 	for reason, n := range aside {

@@ -11,7 +11,7 @@ import (
 
 // TestFineSubqueriesAreRefused: what no query's end would stop is not begun.
 func TestFineSubqueriesAreRefused(t *testing.T) {
-	e := engineOf(t, newWindows(t, querytest.Frames{}))
+	e := engineOf(t, querytest.NewMemory(t, querytest.Frames{}))
 	who := querytest.Principal(t, "test")
 	now := time.UnixMilli(shift)
 	for _, c := range []struct {

@@ -54,10 +54,7 @@ func NewMemory(t testing.TB, frames Frames) *Memory {
 			}
 			s.windows[id] = append(s.windows[id], w)
 		}
-		slices.SortFunc(s.windows[id], func(a,
-			b *window.Window) int {
-			return cmp.Compare(a.Start, b.Start)
-		})
+		slices.SortFunc(s.windows[id], func(a, b *window.Window) int { return cmp.Compare(a.Start, b.Start) })
 		s.nodes = append(s.nodes, s.windows[id][len(s.windows[id])-1].Node)
 		s.roll(id)
 	}
