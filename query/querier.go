@@ -403,19 +403,11 @@ func (c *collector) add(s *window.Series, instants []int64, silent []lapse) erro
 		if failed != nil {
 			return
 		}
-		of := part{ends: ends}
-		switch {
-		case v.suffix == suffixSum:
-			of.samples = sums{s}
-		case v.suffix == suffixCount:
-			of.samples = bucketCounts{s, uint16(len(s.Metric.Bounds.Upper))}
-		case v.suffix == suffixBucket:
-			of.samples = bucketCounts{s, uint16(v.bucket)}
-		case s.Metric.Kind.IsHistogram():
-			of.samples = histograms{s, c.upper(s.Metric.Bounds)}
-		default:
-			of.samples = floats{s}
+		var upper []float64
+		if s.Metric.Kind.IsHistogram() {
+			upper = c.upper(s.Metric.Bounds)
 		}
+		of := part{samples: samplesOf(s, v, upper), ends: ends}
 		failed = c.put(l, of, cost)
 		cost = 0 // the views share the values
 	})

@@ -63,7 +63,7 @@ func (p *pass) know(ds *drafts) {
 	for _, g := range p.Added {
 		if p.templates[g.Template] == nil {
 			t := p.template(g.Template)
-			d := ds.of(t.Type, t.Labels)
+			d := ds.of(t.Type, frame.LabelsOf(p.Node, t.Labels))
 			m := &mapping{draft: d, metrics: ds.metrics(d, t, func(i int) *frame.Bounds { return p.BoundsOf(p.key.Frame, i) })}
 			m.back = inverse(m.metrics, len(d.Metrics))
 			p.templates[g.Template] = m

@@ -116,7 +116,11 @@ func sortSeries(list []Series) {
 }
 
 // fixed returns a label that all entities of the dictionary share.
+// What a recorder computes has no place but what rules gave it.
 func (d *Dictionary) fixed(name string) (string, bool) {
+	if frame.IsRecorder(d.Node) && (name != "cluster" || d.Cluster == frame.EveryCluster) {
+		return "", false
+	}
 	switch name {
 	case "cluster":
 		return d.Cluster, true
@@ -195,10 +199,16 @@ func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int, r
 		}
 	}
 	add(labels.MetricName, d.Metrics[metric].Name)
-	add("cluster", d.Cluster)
-	add("datacenter", d.Datacenter)
-	add("rack", d.Rack)
-	add("node", node)
+	if frame.IsRecorder(d.Node) {
+		if d.Cluster != frame.EveryCluster && !slices.Contains(d.Labels, "cluster") {
+			add("cluster", d.Cluster)
+		}
+	} else {
+		add("cluster", d.Cluster)
+		add("datacenter", d.Datacenter)
+		add("rack", d.Rack)
+		add("node", node)
+	}
 	for i, name := range d.Labels {
 		add(name, d.Rows[row][i])
 	}

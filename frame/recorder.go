@@ -1,0 +1,62 @@
+package frame
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// A recorder is a virtual node: the frames of what recording rules compute are its. Its id has a
+// mark of its own, so that everybody who reads a frame or a row knows that it is none of a
+// fleet's nodes.
+
+// recorderMark begins the ids of recorders. The version of these UUIDs, 8, is the one that leaves
+// their bits to us (RFC 9562).
+const recorderMark = "record\x80"
+
+// EveryCluster is the cluster of recorders that compute over all clusters of an account. Their
+// series have no label cluster unless a rule gives them one.
+const EveryCluster = "*"
+
+// RecorderID returns the id of the recorder of a group of rules in a cluster of an account.
+func RecorderID(account, cluster, group string) uuid.UUID {
+	sum := sha256.Sum256([]byte(account + "\x00" + cluster + "\x00" + group))
+	var id uuid.UUID
+	copy(id[:], sum[:])
+	copy(id[:], recorderMark)
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return id
+}
+
+// IsRecorder reports whether an id is a recorder's.
+func IsRecorder(id uuid.UUID) bool { return string(id[:len(recorderMark)]) == recorderMark }
+
+// placePrefix stands before those label names of recorders' entities that are a node's elsewhere.
+const placePrefix = "recorded_"
+
+// RecordedLabel returns the name under which a recorder's frame has a label: some names are no
+// entity's in other frames (FORMAT.md).
+func RecordedLabel(name string) string {
+	switch name {
+	case "cluster", "datacenter", "rack", "node", "le", "quantile":
+		return placePrefix + name
+	}
+	if strings.HasPrefix(name, placePrefix) {
+		return placePrefix + name
+	}
+	return name
+}
+
+// LabelsOf returns the label names that a template's entities have for readers: in a recorder's
+// frames those that RecordedLabel made of them, else the template's own.
+func LabelsOf(node uuid.UUID, names []string) []string {
+	if !IsRecorder(node) {
+		return names
+	}
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = strings.TrimPrefix(name, placePrefix)
+	}
+	return list
+}

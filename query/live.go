@@ -1,0 +1,138 @@
+package query
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Selector is a selector of PromQL for who holds stored series in memory: package rules. It knows
+// which of them it means, and as what series PromQL sees them.
+type Selector struct {
+	plan *plan
+
+	mu    sync.Mutex
+	upper map[*frame.Bounds][]float64
+}
+
+// NewSelector returns the Selector of matchers, the metric's name among them.
+func NewSelector(matchers []*labels.Matcher) *Selector {
+	none := func() map[string]frame.Kind { return nil }
+	return &Selector{plan: newPlan(matchers, none), upper: map[*frame.Bounds][]float64{}}
+}
+
+// Wants reports whether a stored metric of the name may have series that are meant: itself, or one
+// of a histogram's classic ones.
+func (s *Selector) Wants(metric string) bool {
+	return s.plan.named(metric) || slices.ContainsFunc(suffixes[:],
+		func(suffix string) bool { return s.plan.named(metric + suffix) })
+}
+
+// Live is a stored series whose values come and go, as one Selector sees it. It implements nothing
+// itself: its Series do.
+type Live struct {
+	of    *window.Series
+	plan  *plan
+	views []*oneSeries
+}
+
+// Live returns what the Selector sees of a series; nil if nothing. The series' labels and metric are
+// fixed; its values may change as long as nobody reads them meanwhile.
+func (s *Selector) Live(of *window.Series) *Live {
+	l := &Live{of: of, plan: s.plan}
+	if of.Metric.Kind == frame.String {
+		if !s.plan.named(of.Metric.Name) || !s.mayMean(of.Labels) {
+			return nil
+		}
+		return l
+	}
+	s.plan.views(of.Labels, of.Metric, func(ls labels.Labels, v view) {
+		l.views = append(l.views, &oneSeries{labels: ls, parts: []part{{samples: s.samples(of, v)}}})
+	})
+	if len(l.views) == 0 {
+		return nil
+	}
+	return l
+}
+
+// mayMean reports whether a text of a series may be meant: all but the label of the text fits.
+func (s *Selector) mayMean(l labels.Labels) bool {
+	text := textLabel(l)
+	return !slices.ContainsFunc(s.plan.all, func(m *labels.Matcher) bool {
+		return m.Name != text && !m.Matches(l.Get(m.Name))
+	})
+}
+
+func (s *Selector) samples(of *window.Series, v view) samples {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var upper []float64
+	if b := of.Metric.Bounds; b != nil {
+		if upper = s.upper[b]; upper == nil {
+			upper = upperBounds(b)
+			s.upper[b] = upper
+		}
+	}
+	return samplesOf(of, v, upper)
+}
+
+// samplesOf returns a view of a stored series' values. upper are a histogram's bounds.
+func samplesOf(s *window.Series, v view, upper []float64) samples {
+	switch {
+	case v.suffix == suffixSum:
+		return sums{s}
+	case v.suffix == suffixCount:
+		return bucketCounts{s, uint16(len(s.Metric.Bounds.Upper))}
+	case v.suffix == suffixBucket:
+		return bucketCounts{s, uint16(v.bucket)}
+	case s.Metric.Kind.IsHistogram():
+		return histograms{s, upper}
+	}
+	return floats{s}
+}
+
+// Append appends the series to a list. ends are the instants, ascending and none of them a value's,
+// at which the series was found to be there no more. What is appended is valid until the values
+// change.
+func (l *Live) Append(list []storage.Series, ends []int64) []storage.Series {
+	if l.of.Metric.Kind == frame.String {
+		l.views = l.views[:0]
+		l.plan.texts(l.of, func(ls labels.Labels, at []int64) {
+			l.views = append(l.views, &oneSeries{labels: ls,
+				parts: []part{{samples: ones(at), ends: textEnds(at, l.of.At, ends)}}})
+		})
+	}
+	for _, one := range l.views {
+		if l.of.Metric.Kind != frame.String {
+			one.parts[0].ends = ends
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// textEnds returns when a text that a series had at some of its instants ended: when the series had
+// another one, or when the series did.
+func textEnds(at, all, ends []int64) []int64 {
+	var list []int64
+	for i, t := range at {
+		next, _ := slices.BinarySearch(all, t+1)
+		end, _ := slices.BinarySearch(ends, t+1)
+		switch {
+		case i+1 < len(at) && next < len(all) && all[next] == at[i+1]:
+			if end < len(ends) && ends[end] < at[i+1] {
+				list = append(list, ends[end])
+			}
+		case end < len(ends) && (next == len(all) || ends[end] < all[next]):
+			list = append(list, ends[end])
+		case next < len(all):
+			list = append(list, all[next])
+		}
+	}
+	return list
+}
