@@ -11,24 +11,24 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 )
 
-// Some series are of no frame: what Ringwatch itself knows of a node.
+// The names of series that are of no frame: what Ringwatch itself knows of a node.
 const (
-	metricUp   = "up"
-	metricSeen = "ringwatch_node_last_seen_timestamp_seconds"
-	metricInfo = "ringwatch_node_info"
+	MetricUp   = "up"
+	MetricSeen = "ringwatch_node_last_seen_timestamp_seconds"
+	MetricInfo = "ringwatch_node_info"
 )
 
 type virtualMetric struct{ name, unit, help string }
 
 // virtualMetrics describes them.
 var virtualMetrics = []virtualMetric{
-	{metricUp, "", "Whether frames of the node come: 1 while they do or are late, 0 when nothing came for a minute."},
-	{metricSeen, "seconds", "When the node was last heard of, in seconds since 1970."},
-	{metricInfo, "", "What a node says of itself, as labels; the value is 1."},
+	{MetricUp, "", "Whether frames of the node come: 1 while they do or are late, 0 when nothing came for a minute."},
+	{MetricSeen, "seconds", "When the node was last heard of, in seconds since 1970."},
+	{MetricInfo, "", "What a node says of itself, as labels; the value is 1."},
 }
 
-// nodeLabels returns a node's labels with a metric's name and more.
-func nodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
+// NodeLabels returns a node's labels with a metric's name and more.
+func NodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	for _, l := range append([]labels.Label{{Name: labels.MetricName, Value: name},
 		{Name: "cluster", Value: n.Cluster}, {Name: "datacenter", Value: n.Datacenter},
@@ -38,13 +38,13 @@ func nodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
 	return b.Labels()
 }
 
-// infoLabels returns a node's facts as labels.
-func infoLabels(n *Node) labels.Labels {
+// InfoLabels returns a node's facts as labels.
+func InfoLabels(n *Node) labels.Labels {
 	var facts []labels.Label
 	for _, f := range n.Facts {
 		facts = append(facts, labels.Label{Name: labelName(f.Name), Value: f.Value})
 	}
-	return nodeLabels(n, metricInfo, facts...)
+	return NodeLabels(n, MetricInfo, facts...)
 }
 
 // labelName makes a label's name of a fact's.
@@ -68,8 +68,8 @@ func (e *Engine) virtualSeries(
 	}
 	var list []labels.Labels
 	for i := range nodes {
-		for _, l := range []labels.Labels{nodeLabels(&nodes[i], metricUp),
-			nodeLabels(&nodes[i], metricSeen), infoLabels(&nodes[i])} {
+		for _, l := range []labels.Labels{NodeLabels(&nodes[i], MetricUp),
+			NodeLabels(&nodes[i], MetricSeen), InfoLabels(&nodes[i])} {
 			if len(plans) == 0 || slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
 				list = append(list, l)
 			}
@@ -89,7 +89,7 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 	for _, m := range virtualMetrics {
 		wanted[m.name] = s.plan.named(m.name)
 	}
-	if !wanted[metricUp] && !wanted[metricSeen] && !wanted[metricInfo] {
+	if !wanted[MetricUp] && !wanted[MetricSeen] && !wanted[MetricInfo] {
 		return nil
 	}
 	var chosen []Node
@@ -112,7 +112,7 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 		}
 	}
 	heards := make([][]int64, len(chosen))
-	if wanted[metricUp] || wanted[metricSeen] {
+	if wanted[MetricUp] || wanted[MetricSeen] {
 		var g errgroup.Group
 		g.SetLimit(rangesAtOnce)
 		for i := range chosen {
@@ -130,10 +130,10 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 		if seen[n.ID] == 0 {
 			continue
 		}
-		if wanted[metricInfo] {
-			take(infoLabels(n), points{times: times, values: fill(times, func(int64) float64 { return 1 })})
+		if wanted[MetricInfo] {
+			take(InfoLabels(n), points{times: times, values: fill(times, func(int64) float64 { return 1 })})
 		}
-		if !wanted[metricUp] && !wanted[metricSeen] {
+		if !wanted[MetricUp] && !wanted[MetricSeen] {
 			continue
 		}
 		heard := heards[i]
@@ -148,10 +148,10 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 				of.values = append(of.values, float64(heard[j])/1000)
 			}
 		}
-		if wanted[metricSeen] {
-			take(nodeLabels(n, metricSeen), of)
+		if wanted[MetricSeen] {
+			take(NodeLabels(n, MetricSeen), of)
 		}
-		if wanted[metricUp] {
+		if wanted[MetricUp] {
 			up := points{times: of.times}
 			for j, t := range of.times {
 				v := 1.0
@@ -160,7 +160,7 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 				}
 				up.values = append(up.values, v)
 			}
-			take(nodeLabels(n, metricUp), up)
+			take(NodeLabels(n, MetricUp), up)
 		}
 	}
 	return list

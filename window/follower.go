@@ -41,8 +41,8 @@ type keyedColumn struct {
 	histograms []Histogram // of buckets, made when first asked for
 }
 
-// followedKeys is how many key frames are kept: late frames name older ones.
-const followedKeys = 3
+// FollowedKeys is how many key frames a Follower keeps: late frames name older ones.
+const FollowedKeys = 3
 
 // Cell is the value of one metric of one entity at one instant.
 type Cell struct {
@@ -159,7 +159,7 @@ func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 			}
 		}
 	}
-	if len(f.keys) == followedKeys {
+	if len(f.keys) == FollowedKeys {
 		f.keys = slices.Delete(f.keys, 0, 1)
 	}
 	f.keys = append(f.keys, k)

@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/common/model"
+	promrules "github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/util/strutil"
+)
+
+// Alert is an alert to be told of: it fires (again and again while it does), or was resolved.
+type Alert struct {
+	promrules.Alert
+	Account, Cluster  string
+	File, Group, Rule string
+	Expr              string
+	GeneratorURL      string
+}
+
+// notify is Prometheus's way to tell of alerts of the rule that was just evaluated.
+func (c *cluster) notify(ctx context.Context, expr string, alerts ...*promrules.Alert) {
+	if len(alerts) == 0 {
+		return
+	}
+	list := make([]Alert, len(alerts))
+	for i, a := range alerts {
+		list[i] = Alert{Alert: *a, Account: c.account, Cluster: c.name, File: c.current.File(),
+			Group: c.current.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
+			GeneratorURL: c.url.String() + strutil.TableLinkForExpression(expr)}
+	}
+	c.urgent = true
+	c.deps.Notify(ctx, list)
+}
+
+// Float is a number that JSON may not have: NaN and infinities are texts there.
+type Float float64
+
+// MarshalJSON implements json.Marshaler.
+func (f Float) MarshalJSON() ([]byte, error) {
+	if v := float64(f); math.IsNaN(v) || math.IsInf(v, 0) {
+		return json.Marshal(strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return json.Marshal(float64(f))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Float) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("rules: %q is no number", text)
+	}
+	*f = Float(v)
+	return nil
+}
+
+// again says firing alerts again while evaluation stands still, so that nobody takes them for
+// resolved: an outage of the pipeline resolves nothing.
+func (c *cluster) again(ctx context.Context, now time.Time) {
+	for _, g := range c.groups {
+		delta := max(g.Interval(), c.config.ResendDelay)
+		for _, r := range g.AlertingRules() {
+			var list []*promrules.Alert
+			r.ForEachActiveAlert(func(a *promrules.Alert) {
+				if a.State == promrules.StateFiring && now.Sub(a.ValidUntil) > -2*delta {
+					a.ValidUntil = now.Add(4 * delta)
+					one := *a
+					one.Labels = a.Labels.Copy()
+					list = append(list, &one)
+				}
+			})
+			c.current = g
+			c.notify(ctx, r.Query().String(), list...)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// cell is one stored series as far as rules look back.
+type cell struct {
+	window.Series
+	ends  []int64 // instants at which it was found to be there no more
+	keep  int64   // ms
+	pass  uint64  // the node's pass that had it last
+	views []*view
+}
+
+// view is a cell as one selector sees it.
+type view struct {
+	*query.Live
+	*cell
+	by *selector
+}
+
+// sampleValue is what a cell has at an instant.
+type sampleValue struct {
+	number    int64
+	double    float64
+	histogram window.Histogram
+	text      string
+}
+
+// add enters a value. Values may come late; of two of an instant the first counts.
+func (c *cell) add(at int64, v sampleValue) {
+	i := len(c.At)
+	if i > 0 && at <= c.At[i-1] {
+		var found bool
+		if i, found = slices.BinarySearch(c.At, at); found {
+			return
+		}
+	}
+	if j, found := slices.BinarySearch(c.ends, at); found {
+		c.ends = slices.Delete(c.ends, j, j+1)
+	}
+	c.At = put(c.At, i, at)
+	switch c.Metric.Kind {
+	case frame.String:
+		c.Strings = put(c.Strings, i, v.text)
+	case frame.GaugeDouble:
+		c.Doubles = put(c.Doubles, i, v.double)
+	case frame.Histogram, frame.GaugeHistogram:
+		if i > 0 && i == len(c.Histograms) && same(&c.Histograms[i-1], &v.histogram) {
+			v.histogram = c.Histograms[i-1] // most do not move
+		}
+		c.Histograms = put(c.Histograms, i, v.histogram)
+	default:
+		c.Ints = put(c.Ints, i, v.number)
+	}
+	if c.At[0] < at-2*c.keep && i == len(c.At)-1 {
+		c.trim(at - c.keep)
+	}
+}
+
+func same(a, b *window.Histogram) bool {
+	return a.Sum == b.Sum && slices.Equal(a.Filled, b.Filled) && slices.Equal(a.Counts, b.Counts)
+}
+
+func put[T any](list []T, i int, v T) []T {
+	if i == len(list) {
+		return append(list, v)
+	}
+	return slices.Insert(list, i, v)
+}
+
+// end notes that the series was found to be there no more at an instant.
+func (c *cell) end(at int64) {
+	if _, found := slices.BinarySearch(c.At, at); found {
+		return
+	}
+	if n := len(c.ends); n == 0 || c.ends[n-1] < at {
+		c.ends = append(c.ends, at)
+	}
+}
+
+// trim forgets what was before an instant. It moves values, so nobody may be reading.
+func (c *cell) trim(before int64) {
+	n, _ := slices.BinarySearch(c.At, before)
+	c.At = slices.Delete(c.At, 0, n)
+	c.Ints = slices.Delete(c.Ints, 0, min(n, len(c.Ints)))
+	c.Doubles = slices.Delete(c.Doubles, 0, min(n, len(c.Doubles)))
+	c.Histograms = slices.Delete(c.Histograms, 0, min(n, len(c.Histograms)))
+	c.Strings = slices.Delete(c.Strings, 0, min(n, len(c.Strings)))
+	e, _ := slices.BinarySearch(c.ends, before)
+	c.ends = slices.Delete(c.ends, 0, e)
+}
+
+// What a cell takes in memory, in bytes: an estimate, told to the budget before it is made.
+const (
+	cellCost      = 700
+	pointCost     = 24
+	histogramCost = 200
+)
+
+// costOf is what a cell takes that keeps values for so many ms, one every interval.
+func costOf(kind frame.Kind, keep, interval int64) int64 {
+	points := 2 * keep / max(interval, 1000)
+	if kind.IsHistogram() {
+		return cellCost + points*histogramCost
+	}
+	return cellCost + points*pointCost
+}

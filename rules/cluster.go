@@ -1,0 +1,333 @@
+package rules
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	promrules "github.com/prometheus/prometheus/rules"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// cluster is what is evaluated at one place: one cluster of an account, or all of them together
+// (frame.EveryCluster). Its methods are called by one goroutine at a time.
+type cluster struct {
+	*Rules
+	account, name string
+	partition     int32
+	log           *slog.Logger
+	lease         *memory.Lease
+
+	version int // of files
+	set     *set
+	part    *part
+	nodes   map[uuid.UUID]*node
+	seen    map[*selector][]*view
+	metrics map[string][]*window.Metric // by name, for shared
+	count   int                         // cells
+	lacking int                         // series that there was no memory for
+	untidy  bool                        // there are cells that nobody needs
+	tidied  int64
+
+	groups   []*group         // in the order of files
+	current  *group           // that is being evaluated
+	recorded map[string]*cell // by their labels
+	since    int64            // ms: silence before it is the pipeline's
+	out      []outgoing       // to be published
+
+	changed  bool // there is more to be written down than was
+	urgent   bool // of it something that must not be forgotten: an alert
+	saved    int64
+	savedLow int64 // low when the state was written down
+}
+
+// outgoing is a frame of recorded series on its way.
+type outgoing struct {
+	bytes   []byte
+	forward bool
+}
+
+func (r *Rules) newCluster(account, name string, partition int32) *cluster {
+	return &cluster{Rules: r, account: account, name: name, partition: partition,
+		log:   r.deps.Log.With("account", account, "cluster", name),
+		nodes: map[uuid.UUID]*node{}}
+}
+
+// load takes over the account's rules. It is called once: when rules change the consumer begins
+// again where its state is.
+func (c *cluster) load() error {
+	c.set, c.version = c.files.of(c.account)
+	c.part = c.set.cluster
+	if c.deps.Every {
+		c.part = c.set.every
+	}
+	c.part = c.part.clone()
+	if c.deps.Budget != nil {
+		c.lease = c.deps.Budget.Open(c.account)
+	}
+	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
+	c.recorded = map[string]*cell{}
+	var err error
+	c.groups, err = c.newGroups()
+	return err
+}
+
+// clone returns a part whose memory of names is its own.
+func (p *part) clone() *part {
+	of := *p
+	of.named = nil
+	return &of
+}
+
+// group is a group of rules in this cluster.
+type group struct {
+	*promrules.Group
+	key       string
+	next      int64 // ms: the instant of its next evaluation; 0: not known yet
+	evaluated int64 // ms: of its last one
+	took      time.Duration
+	missed    int64
+	recorder
+}
+
+// newGroups makes Prometheus's groups of the rules.
+func (c *cluster) newGroups() ([]*group, error) {
+	opts := &promrules.ManagerOptions{
+		NameValidationScheme: labelNames, ExternalURL: c.url,
+		QueryFunc: c.query, NotifyFunc: c.notify, Context: context.Background(),
+		Appendable: appendable{c}, Queryable: c, Logger: c.log, ResendDelay: c.config.ResendDelay,
+		GroupLoader: loader{c.part, c.parser}, Metrics: c.Rules.groups, Parser: c.parser,
+		DefaultRuleQueryOffset: func() time.Duration { return 0 },
+	}
+	var names []string
+	for _, f := range c.part.files {
+		names = append(names, f.name)
+	}
+	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval, c.outside,
+		c.url.String(), nil, false, names...)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("rules: %w", errs[0])
+	}
+	var list []*group
+	for _, f := range c.part.files {
+		for _, g := range f.groups {
+			key := promrules.GroupKey(f.name, g.Name)
+			one := &group{Group: made[key], key: key}
+			for _, r := range one.AlertingRules() {
+				r.SetRestored(true) // what there was is restored by ourselves
+			}
+			one.id = frame.RecorderID(c.account, c.name, key)
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// loader gives Prometheus the rules that have been read and checked. It implements
+// promrules.GroupLoader.
+type loader struct {
+	*part
+	parser.Parser
+}
+
+// Load implements promrules.GroupLoader.
+func (l loader) Load(
+	name string, _ bool, _ model.ValidationScheme,
+) (*rulefmt.RuleGroups, []error) {
+	for _, f := range l.files {
+		if f.name == name {
+			return &rulefmt.RuleGroups{Groups: f.groups}, nil
+		}
+	}
+	return nil, []error{fmt.Errorf("there is no rule file %s", name)}
+}
+
+// Parse implements promrules.GroupLoader.
+func (l loader) Parse(expr string) (parser.Expr, error) { return l.ParseExpr(expr) }
+
+// take enters a frame.
+func (c *cluster) take(b []byte, received time.Time) error {
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		return err
+	}
+	if frame.IsRecorder(h.Node) != c.deps.Every {
+		return nil // what rules of clusters recorded is in memory already
+	}
+	n := c.nodes[h.Node]
+	if n == nil {
+		n = &node{id: h.Node, interval: h.Interval, usual: h.Interval}
+		c.nodes[h.Node] = n
+	}
+	return c.frame(n, &h, b)
+}
+
+// due evaluates what is due by an instant in order of time, until ctx ends.
+func (c *cluster) due(ctx context.Context, until int64, now time.Time) {
+	for ctx.Err() == nil {
+		g := c.first(until)
+		if g == nil {
+			return
+		}
+		at := g.next
+		if behind := until - at; behind > c.config.CatchUp.Milliseconds() {
+			step := g.Interval().Milliseconds()
+			skip := (behind - c.config.CatchUp.Milliseconds()) / step
+			g.missed += skip
+			c.Rules.metrics.missed.Add(float64(skip))
+			at += skip * step
+		}
+		c.evaluate(ctx, g, at)
+	}
+}
+
+// first returns the group that is due first, if one is.
+func (c *cluster) first(until int64) *group {
+	var found *group
+	for _, g := range c.groups {
+		if g.next == 0 {
+			g.next = g.EvalTimestamp(until*int64(time.Millisecond)).UnixMilli() +
+				g.Interval().Milliseconds()
+		}
+		if g.next <= until && (found == nil || g.next < found.next) {
+			found = g
+		}
+	}
+	return found
+}
+
+// evaluate evaluates a group at an instant.
+func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
+	began := time.Now()
+	if !c.deps.Every {
+		for id, n := range c.nodes {
+			if at-n.last > c.config.Absent.Milliseconds() {
+				delete(c.nodes, id)
+				c.drop(n)
+				continue
+			}
+			c.beat(n, at)
+		}
+	}
+	c.current = g
+	g.begin(at)
+	g.Eval(ctx, time.UnixMilli(at).UTC())
+	if ctx.Err() != nil && !c.finished(g) {
+		return // it is evaluated again
+	}
+	if b, forward, err := g.finish(c); err != nil {
+		c.log.Error("what a group recorded makes no frame", "group", g.Name(), "error", err)
+	} else if b != nil {
+		c.out = append(c.out, outgoing{b, forward})
+	}
+	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
+	g.took = time.Since(began)
+	c.Rules.metrics.evaluations.Inc()
+	c.Rules.metrics.duration.Observe(g.took.Seconds())
+	for _, r := range g.Rules() {
+		if r.LastError() != nil {
+			c.Rules.metrics.failures.Inc()
+		}
+	}
+	c.changed = true
+	if c.untidy && at-c.tidied > time.Minute.Milliseconds() {
+		c.tidy(at)
+	}
+}
+
+// finished reports whether all rules of a group were evaluated though the context has ended.
+func (c *cluster) finished(g *group) bool {
+	return !slices.ContainsFunc(g.Rules(), func(r promrules.Rule) bool {
+		return r.Health() == promrules.HealthBad
+	})
+}
+
+// drop forgets a node.
+func (c *cluster) drop(n *node) {
+	c.lease.Give(n.forget())
+	for _, of := range n.list {
+		of.ends, of.At = of.ends[:0], of.At[:0]
+	}
+	for _, of := range n.own {
+		if of != missing {
+			of.end(of.At[len(of.At)-1] + 1)
+		}
+	}
+	c.untidy = true
+}
+
+// tidy lets go of cells of which nothing is left that rules look back to.
+func (c *cluster) tidy(at int64) {
+	c.untidy, c.tidied = false, at
+	gone := func(of *cell) bool {
+		n := len(of.At)
+		return n == 0 || len(of.ends) > 0 && of.ends[len(of.ends)-1] > of.At[n-1] &&
+			of.At[n-1] < at-of.keep
+	}
+	for s, list := range c.seen {
+		c.seen[s] = slices.DeleteFunc(list, func(v *view) bool { return gone(v.cell) })
+	}
+	for _, n := range c.nodes {
+		kept := n.list[:0]
+		dead := map[*cell]bool{}
+		for _, of := range n.list {
+			if gone(of) {
+				dead[of] = true
+				c.count--
+				c.lease.Give(costOf(of.Metric.Kind, of.keep, n.interval))
+			} else {
+				kept = append(kept, of)
+				c.untidy = c.untidy || len(of.ends) > 0 && of.ends[len(of.ends)-1] > of.At[len(of.At)-1]
+			}
+		}
+		clear(n.list[len(kept):])
+		n.list = kept
+		if len(dead) == 0 {
+			continue
+		}
+		for _, byMetric := range n.cells {
+			for _, rows := range byMetric {
+				for i, of := range rows {
+					if dead[of] {
+						rows[i] = nil // it may come back
+					}
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(c.recorded, func(_ string, of *cell) bool { return gone(of) })
+}
+
+// low returns the oldest instant, in ms, of which frames would be needed after a restart.
+func (c *cluster) low() int64 {
+	oldest := int64(0)
+	for _, g := range c.groups {
+		if g.evaluated > 0 && (oldest == 0 || g.evaluated < oldest) {
+			oldest = g.evaluated
+		}
+	}
+	if oldest == 0 {
+		return 0
+	}
+	// The key frame of the oldest frame may be a window older.
+	return oldest - c.part.keep.Milliseconds() - frame.WindowMillis
+}
+
+// release gives back what the cluster's cells take.
+func (c *cluster) release() { c.lease.Release() }
+
+func byName(a, b *cluster) int {
+	return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.name, b.name))
+}

@@ -1,0 +1,197 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// labelNames is which names labels, and metrics, may have: those of frames.
+const labelNames = model.LegacyValidation
+
+// file is one rule file as it is evaluated.
+type file struct {
+	name   string
+	text   []byte
+	groups []rulefmt.RuleGroup
+}
+
+// files are the rule files of all accounts. What is wrong after a change leaves the old files in
+// force.
+type files struct {
+	config  *Config
+	parser  parser.Parser
+	applied func() map[string]map[string][]byte
+	log     *slog.Logger
+	looked  time.Time
+
+	mu      sync.Mutex
+	texts   map[string]map[string][]byte // "" : all accounts; file → text
+	sets    map[string]*set              // by account, made when first asked for
+	version int
+	broken  string // what is wrong with the newest files
+}
+
+func newFiles(
+	c *Config, p parser.Parser, applied func() map[string]map[string][]byte, log *slog.Logger,
+) *files {
+	return &files{config: c, parser: p, applied: applied, log: log}
+}
+
+// read reads all files there are.
+func (f *files) read() (map[string]map[string][]byte, error) {
+	texts := map[string]map[string][]byte{"": {}}
+	var wrong []error
+	add := func(account string, patterns []string) {
+		for _, pattern := range patterns {
+			names, err := filepath.Glob(pattern)
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("rules: %q is no pattern of files: %w", pattern, err))
+			}
+			if len(names) == 0 && !hasMeta(pattern) {
+				wrong = append(wrong, fmt.Errorf("rules: there is no file %s", pattern))
+			}
+			for _, name := range names {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					wrong = append(wrong, fmt.Errorf("rules: %w", err))
+					continue
+				}
+				if texts[account] == nil {
+					texts[account] = map[string][]byte{}
+				}
+				texts[account][name] = text
+			}
+		}
+	}
+	if f.config.Shipped {
+		names, err := fs.Glob(Shipped, "*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			text, err := fs.ReadFile(Shipped, name)
+			if err != nil {
+				return nil, err
+			}
+			texts[""][name] = text
+		}
+	}
+	add("", f.config.Files)
+	for account, patterns := range f.config.Accounts {
+		add(account, patterns)
+	}
+	if f.applied != nil {
+		for account, list := range f.applied() {
+			if texts[account] == nil {
+				texts[account] = map[string][]byte{}
+			}
+			maps.Copy(texts[account], list)
+		}
+	}
+	return texts, errors.Join(wrong...)
+}
+
+func hasMeta(pattern string) bool {
+	return bytes.ContainsAny([]byte(pattern), `*?[\`)
+}
+
+// load takes over what the files say now. On an error nothing changes.
+func (f *files) load() error {
+	texts, err := f.read()
+	if err != nil {
+		return f.failed(err)
+	}
+	f.mu.Lock()
+	same := f.texts != nil && maps.EqualFunc(f.texts, texts, func(a, b map[string][]byte) bool {
+		return maps.EqualFunc(a, b, bytes.Equal)
+	})
+	f.mu.Unlock()
+	if same {
+		f.mu.Lock()
+		f.broken = ""
+		f.mu.Unlock()
+		return nil
+	}
+	sets := map[string]*set{}
+	for account := range texts {
+		s, err := f.parse(texts, account)
+		if err != nil {
+			return f.failed(err)
+		}
+		sets[account] = s
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.texts, f.sets, f.broken = texts, sets, ""
+	f.version++
+	return nil
+}
+
+func (f *files) failed(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != err.Error() {
+		f.broken = err.Error()
+		if f.version > 0 {
+			f.log.Error("the rule files are wrong; those of before stay in force", "error", err)
+		}
+	}
+	return err
+}
+
+// look loads files that have changed, if it is time to look.
+func (f *files) look(now time.Time) {
+	if now.Sub(f.looked) < f.config.Reload {
+		return
+	}
+	f.looked = now
+	_ = f.load() // it has said what is wrong
+}
+
+// parse makes the set of an account: the files of all accounts and its own.
+func (f *files) parse(texts map[string]map[string][]byte, account string) (*set, error) {
+	all := maps.Clone(texts[""])
+	if account != "" {
+		for name, text := range texts[account] {
+			all[name] = text
+		}
+	}
+	var list []file
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		groups, errs := rulefmt.Parse(all[name], false, labelNames, f.parser, f.log)
+		for _, err := range errs {
+			wrong = append(wrong, fmt.Errorf("rules: %s: %w", name, err))
+		}
+		if groups != nil {
+			list = append(list, file{name: name, text: all[name], groups: groups.Groups})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return newSet(list, f.parser, f.config)
+}
+
+// of returns the set of an account, and its version: sets of one version are the same.
+func (f *files) of(account string) (*set, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sets[account]; s != nil {
+		return s, f.version
+	}
+	return f.sets[""], f.version
+}

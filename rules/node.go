@@ -1,0 +1,243 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// missedIntervals is how many intervals a node may be silent before its series count as gone, as
+// in package query.
+const missedIntervals = 3
+
+// node is one node of a cluster.
+type node struct {
+	id       uuid.UUID
+	identity frame.Identity
+	last     int64 // time of its newest frame
+	interval int64
+	usual    int64 // ms between its last two frames, or the interval if that is more
+	pass     uint64
+	silent   bool // its series have been ended
+
+	follower *window.Follower // nil: nothing has come since the process has the cluster
+	kept     []int64          // bytes of the key frames that the follower keeps
+	cells    map[*window.Dictionary][][]*cell
+	list     []*cell // those that are there
+	own      map[string]*cell
+}
+
+// missing stands where a series is meant by no selector.
+var missing = &cell{}
+
+// maxRows is how many entities may have been there before a node is followed anew: tables that
+// come and go.
+const maxRows = 200_000
+
+// frame enters a frame of the node.
+func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
+	if n.follower != nil && n.follower.Rows() > maxRows && h.IsKey() {
+		n.follower = nil
+	}
+	if n.follower == nil {
+		c.lease.Give(n.forget())
+		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id},
+			func(metric string) bool { return c.part.candidatesOf(metric) != nil })
+		n.cells = map[*window.Dictionary][][]*cell{}
+	}
+	n.pass++
+	newest := h.At > n.last
+	taken := counting{lease: c.lease}
+	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
+		of := c.cellOf(n, v)
+		if of == nil || of == missing {
+			return
+		}
+		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text})
+		of.pass = n.pass
+	})
+	switch {
+	case err != nil || !h.IsKey():
+		c.lease.Give(taken.bytes)
+	case taken.bytes > 0: // else it was known
+		if n.kept = append(n.kept, taken.bytes); len(n.kept) > window.FollowedKeys {
+			c.lease.Give(n.kept[0])
+			n.kept = n.kept[1:]
+		}
+	}
+	if err != nil || !newest {
+		return err
+	}
+	gone := false
+	for _, of := range n.list {
+		if of.pass != n.pass && len(of.At) > 0 {
+			of.end(h.At)
+			gone = gone || of.At[len(of.At)-1] < h.At-of.keep
+		}
+	}
+	if gone {
+		c.untidy = true
+	}
+	n.usual = h.Interval
+	if n.last > 0 {
+		n.usual = max(h.Interval, h.At-n.last)
+	}
+	n.last, n.interval, n.silent = h.At, h.Interval, false
+	if !sameIdentity(&n.identity, &pass.Identity) {
+		n.identity = pass.Identity
+		n.own = nil
+	}
+	return nil
+}
+
+// counting counts what decoding takes of a lease.
+type counting struct {
+	lease *memory.Lease
+	bytes int64
+}
+
+// Take implements frame.Allowance.
+func (c *counting) Take(bytes int64) error {
+	err := c.lease.Take(bytes)
+	if err == nil {
+		c.bytes += bytes
+	}
+	return err
+}
+
+// forget returns what the follower's key frames take, for who lets go of it.
+func (n *node) forget() (bytes int64) {
+	for _, b := range n.kept {
+		bytes += b
+	}
+	n.kept = nil
+	return bytes
+}
+
+func sameIdentity(a, b *frame.Identity) bool {
+	return a.Datacenter == b.Datacenter && a.Rack == b.Rack && slices.Equal(a.Facts, b.Facts)
+}
+
+// cellOf returns the cell of a value, which is made if a selector means it; missing if none does.
+func (c *cluster) cellOf(n *node, v *window.Cell) *cell {
+	byMetric := n.cells[v.Of]
+	for len(byMetric) <= v.Metric {
+		byMetric = append(byMetric, nil)
+		n.cells[v.Of] = byMetric
+	}
+	rows := byMetric[v.Metric]
+	if v.Row >= len(rows) {
+		rows = append(rows, make([]*cell, max(len(v.Of.Rows), v.Row+1)-len(rows))...)
+		byMetric[v.Metric] = rows
+	}
+	if rows[v.Row] == nil {
+		of := c.newCell(v.Labels(), &v.Of.Metrics[v.Metric], n.interval)
+		rows[v.Row] = of
+		if of != missing {
+			n.list = append(n.list, of)
+		}
+	}
+	return rows[v.Row]
+}
+
+// newCell makes the cell of a series and enters it where selectors look; missing if none means it,
+// or if there is no memory for it, which is noted.
+func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *cell {
+	found := c.part.candidatesOf(m.Name)
+	if found == nil {
+		return missing
+	}
+	of := &cell{Series: window.Series{Labels: l, Metric: c.shared(m)}}
+	found.each(l, func(s *selector) {
+		if live := s.Live(&of.Series); live != nil {
+			of.keep = max(of.keep, s.keep.Milliseconds())
+			of.views = append(of.views, &view{live, of, s})
+		}
+	})
+	if len(of.views) == 0 {
+		return missing
+	}
+	if err := c.lease.Take(costOf(m.Kind, of.keep, interval)); err != nil {
+		c.lacking++
+		return missing
+	}
+	for _, v := range of.views {
+		c.seen[v.by] = append(c.seen[v.by], v)
+	}
+	c.count++
+	return of
+}
+
+// shared returns the first metric that is the same: a fleet's nodes have the same ones.
+func (c *cluster) shared(m *window.Metric) *window.Metric {
+	for _, known := range c.metrics[m.Name] {
+		if known.Same(m) {
+			return known
+		}
+	}
+	one := *m
+	c.metrics[m.Name] = append(c.metrics[m.Name], &one)
+	return &one
+}
+
+// Series of nodes that are of no frame, as package query has them.
+var ownMetrics = []*window.Metric{
+	{Name: query.MetricUp, Kind: frame.Gauge},
+	{Name: query.MetricSeen, Kind: frame.Gauge, Unit: "seconds", Exponent: -3},
+	{Name: query.MetricInfo, Kind: frame.Gauge},
+}
+
+// beat enters what is known of a node at an instant of evaluation.
+func (c *cluster) beat(n *node, at int64) {
+	if at < n.last {
+		at = n.last
+	}
+	age := at - max(n.last, min(c.since, at))
+	if !n.silent && len(n.list) > 0 && age >= missedIntervals*n.usual {
+		for _, of := range n.list {
+			if len(of.At) > 0 {
+				of.end(at)
+			}
+		}
+		n.silent, c.untidy = true, true
+	}
+	up := int64(1)
+	if query.StateOf(age, n.interval) == query.StateDown {
+		up = 0
+	}
+	if n.own == nil {
+		c.own(n)
+	}
+	for name, of := range n.own {
+		if of == missing {
+			continue
+		}
+		switch name {
+		case query.MetricUp:
+			of.add(at, sampleValue{number: up})
+		case query.MetricSeen:
+			of.add(at, sampleValue{number: n.last})
+		default:
+			of.add(at, sampleValue{number: 1})
+		}
+	}
+}
+
+// own makes the cells of a node's own series.
+func (c *cluster) own(n *node) {
+	n.own = map[string]*cell{}
+	for _, m := range ownMetrics {
+		about := query.Node{ID: n.id, Cluster: c.name, Identity: n.identity}
+		l := query.NodeLabels(&about, m.Name)
+		if m.Name == query.MetricInfo {
+			l = query.InfoLabels(&about)
+		}
+		n.own[m.Name] = c.newCell(l, m, c.config.EvaluationInterval.Milliseconds())
+	}
+}

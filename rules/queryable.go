@@ -1,0 +1,138 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	promrules "github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// query evaluates an expression at an instant, for one rule or a template.
+func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	if c.lacking > 0 {
+		return nil, fmt.Errorf("%d series of the rules did not find memory: let rules select less, "+
+			"or give the role more (memory)", c.lacking)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
+}
+
+// Querier implements storage.Queryable over what the cluster has in memory.
+func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
+	return &querier{c, from, to}, nil
+}
+
+type querier struct {
+	*cluster
+	from, to int64
+}
+
+// Select implements storage.Querier.
+func (q *querier) Select(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
+	s := q.part.byKey[keyOf(matchers)]
+	var list []storage.Series
+	switch {
+	case s == nil: // a template's query: no rule's selector
+		list = q.find(matchers)
+	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
+		return q.past(ctx, sorted, hints, matchers)
+	default:
+		list = make([]storage.Series, 0, len(q.seen[s]))
+		for _, v := range q.seen[s] {
+			if len(v.At) > 0 {
+				list = v.Append(list, v.ends)
+			}
+		}
+	}
+	if sorted {
+		slices.SortFunc(list, func(a, b storage.Series) int {
+			return labels.Compare(a.Labels(), b.Labels())
+		})
+	}
+	return &seriesSet{list: list, at: -1}
+}
+
+// before reports whether a selector looks further back than memory does.
+func (q *querier) before(h *storage.SelectHints, s *selector) bool {
+	return q.to-h.Start > s.keep.Milliseconds()
+}
+
+// find looks through all there is.
+func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
+	s := &selector{Selector: query.NewSelector(matchers)}
+	done := map[*cell]bool{}
+	var list []storage.Series
+	for _, views := range q.seen {
+		for _, v := range views {
+			if done[v.cell] || len(v.At) == 0 {
+				continue
+			}
+			done[v.cell] = true
+			if live := s.Live(&v.Series); live != nil {
+				list = live.Append(list, v.ends)
+			}
+		}
+	}
+	return list
+}
+
+var errPast = errors.New("the rule looks back further than rules.max_lookback keeps in memory, " +
+	"and no store is configured for this role: raise max_lookback, or record a shorter range first")
+
+// past asks the query engine.
+func (q *querier) past(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers []*labels.Matcher,
+) storage.SeriesSet {
+	if q.deps.Past == nil {
+		return storage.ErrSeriesSet(errPast)
+	}
+	if !q.deps.Every {
+		matchers = append(slices.Clone(matchers),
+			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.name))
+	}
+	of, err := q.deps.Past(q.account).Querier(q.from, q.to)
+	if err != nil {
+		return storage.ErrSeriesSet(err)
+	}
+	return of.Select(ctx, sorted, hints, matchers...)
+}
+
+// LabelValues implements storage.LabelQuerier; rules do not ask.
+func (q *querier) LabelValues(
+	context.Context, string, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
+	return nil, nil, nil
+}
+
+// LabelNames implements storage.LabelQuerier; rules do not ask.
+func (q *querier) LabelNames(
+	context.Context, *storage.LabelHints, ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
+	return nil, nil, nil
+}
+
+// Close implements storage.Querier.
+func (q *querier) Close() error { return nil }
+
+// seriesSet is a list of series. It implements storage.SeriesSet.
+type seriesSet struct {
+	list []storage.Series
+	at   int
+}
+
+func (s *seriesSet) Next() bool                        { s.at++; return s.at < len(s.list) }
+func (s *seriesSet) At() storage.Series                { return s.list[s.at] }
+func (s *seriesSet) Err() error                        { return nil }
+func (s *seriesSet) Warnings() annotations.Annotations { return nil }

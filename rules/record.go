@@ -1,0 +1,211 @@
+package rules
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/exemplar"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/metadata"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// recorder collects what a group records at an instant and makes a frame of it: that of a virtual
+// node, the group's in its cluster. A series that is not in the next frame has ended.
+type recorder struct {
+	id       uuid.UUID
+	started  uint64
+	sequence uint64
+	at       int64
+	samples  map[string][]sample // by the metric's name
+	had      bool                // the last frame had samples
+}
+
+type sample struct {
+	labels labels.Labels
+	value  float64
+}
+
+// begin begins an instant.
+func (r *recorder) begin(at int64) { r.at, r.samples = at, map[string][]sample{} }
+
+// errHistogram says why a sample was not taken.
+var errHistogram = errors.New("the rule records a histogram, which a frame cannot hold: record a " +
+	"number of it, for instance with histogram_quantile or histogram_count")
+
+// finish returns the frame, nil if there is nothing to say, and whether rules over all clusters
+// select anything in it.
+func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
+	if len(r.samples) == 0 && !r.had {
+		return nil, false, nil
+	}
+	r.had = len(r.samples) > 0
+	if r.started == 0 {
+		r.started = uint64(c.config.Clock().UnixMilli())
+	}
+	f := &frame.Frame{Header: frame.Header{
+		Compression: frame.Zstd, Node: r.id, Cluster: c.name, Started: r.started,
+		Sequence: r.sequence, At: r.at, Interval: c.current.Interval().Milliseconds(),
+	}}
+	f.Identity.Facts = []frame.Fact{{Name: "rules", Value: clipped(c.current.key)}}
+	for _, name := range slices.Sorted(maps.Keys(r.samples)) {
+		if len(f.Templates) == frame.MaxTemplates {
+			c.Rules.metrics.dropped.Add(float64(len(r.samples[name])))
+			continue
+		}
+		r.template(c, f, name, r.samples[name])
+		forward = forward || slices.ContainsFunc(c.set.forwarded, func(s forwarded) bool {
+			return s.Wants(name)
+		})
+	}
+	if b, err = f.Append(nil, nil); err != nil {
+		return nil, false, err
+	}
+	r.sequence++
+	return b, forward && !c.deps.Every, nil
+}
+
+func clipped(text string) string { return text[:min(len(text), frame.MaxNameBytes)] }
+
+// template adds the series of one metric to a frame.
+func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []sample) {
+	names := map[string]bool{}
+	for _, s := range list {
+		s.labels.Range(func(l labels.Label) {
+			if l.Name != labels.MetricName && (l.Name != "cluster" || l.Value != c.name) {
+				names[l.Name] = true
+			}
+		})
+	}
+	if len(names) > frame.MaxLabels {
+		c.Rules.metrics.dropped.Add(float64(len(list)))
+		return
+	}
+	order := slices.Sorted(maps.Keys(names))
+	rows := make(map[string]float64, len(list))
+	var sorted [][]string
+	for _, s := range list {
+		row := make([]string, len(order))
+		for i, l := range order {
+			row[i] = s.labels.Get(l)
+			if l == "cluster" && row[i] == c.name {
+				row[i] = ""
+			}
+			if len(row[i]) > frame.MaxLabelBytes {
+				row[i] = row[i][:frame.MaxLabelBytes]
+			}
+		}
+		key := window.RowKey(row)
+		if _, twice := rows[key]; !twice {
+			rows[key] = s.value
+			sorted = append(sorted, row)
+		}
+	}
+	slices.SortFunc(sorted, slices.Compare)
+	number := len(f.Templates)
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	t := frame.Template{Type: "recorded_" + hex.EncodeToString(h.Sum(nil)),
+		Metrics: []frame.Metric{{Name: name, Kind: frame.GaugeDouble}}}
+	for _, l := range order {
+		t.Labels = append(t.Labels, frame.RecordedLabel(l))
+	}
+	f.Templates = append(f.Templates, t)
+	f.Added = append(f.Added, frame.Entities{Template: number, Rows: sorted})
+	col := frame.Column{}
+	for i, row := range sorted {
+		if v := rows[window.RowKey(row)]; math.Float64bits(v) != 0 {
+			col.Entities = append(col.Entities, i)
+			col.Doubles = append(col.Doubles, v)
+		}
+	}
+	if len(col.Doubles) == 0 {
+		return
+	}
+	if len(col.Doubles) == len(sorted) {
+		col.All, col.Entities = true, nil
+	}
+	f.Values = append(f.Values, frame.Group{Template: number, Columns: []frame.Column{col}})
+}
+
+// appendable takes what rules of a cluster record. It implements storage.Appendable.
+type appendable struct{ *cluster }
+
+// Appender implements storage.Appendable.
+func (a appendable) Appender(context.Context) storage.Appender { return &appender{cluster: a.cluster} }
+
+// appender enters samples at once: a rule that fails later has said them all the same, as with
+// Prometheus. It implements storage.Appender.
+type appender struct{ *cluster }
+
+// Append implements storage.Appender.
+func (a *appender) Append(
+	_ storage.SeriesRef, l labels.Labels, t int64, v float64,
+) (storage.SeriesRef, error) {
+	key := string(l.Bytes(nil))
+	of := a.recorded[key]
+	if value.IsStaleNaN(v) {
+		if of != nil && of != missing {
+			of.end(t)
+			a.untidy = true
+		}
+		return 0, nil
+	}
+	if of == nil {
+		m := window.Metric{Name: l.Get(labels.MetricName), Kind: frame.GaugeDouble}
+		of = a.newCell(l, &m, a.current.Interval().Milliseconds())
+		a.recorded[key] = of
+	}
+	if of != missing {
+		if n := len(of.At); n > 0 && of.At[n-1] >= t {
+			return 0, storage.ErrDuplicateSampleForTimestamp
+		}
+		of.add(t, sampleValue{double: v})
+	}
+	g := a.current
+	g.recorder.at = t
+	g.samples[l.Get(labels.MetricName)] = append(g.samples[l.Get(labels.MetricName)], sample{l, v})
+	return 0, nil
+}
+
+// AppendHistogram implements storage.Appender.
+func (a *appender) AppendHistogram(storage.SeriesRef, labels.Labels, int64,
+	*histogram.Histogram, *histogram.FloatHistogram) (storage.SeriesRef, error) {
+	return 0, errHistogram
+}
+
+// The rest of storage.Appender, which rule groups do not use.
+
+func (a *appender) Commit() error                     { return nil }
+func (a *appender) Rollback() error                   { return nil }
+func (a *appender) SetOptions(*storage.AppendOptions) {}
+func (a *appender) AppendExemplar(
+	storage.SeriesRef, labels.Labels, exemplar.Exemplar,
+) (storage.SeriesRef, error) {
+	return 0, nil
+}
+func (a *appender) UpdateMetadata(
+	storage.SeriesRef, labels.Labels, metadata.Metadata,
+) (storage.SeriesRef, error) {
+	return 0, nil
+}
+func (a *appender) AppendSTZeroSample(
+	storage.SeriesRef, labels.Labels, int64, int64,
+) (storage.SeriesRef, error) {
+	return 0, nil
+}
+func (a *appender) AppendHistogramSTZeroSample(storage.SeriesRef, labels.Labels, int64, int64,
+	*histogram.Histogram, *histogram.FloatHistogram) (storage.SeriesRef, error) {
+	return 0, nil
+}

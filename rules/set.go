@@ -1,0 +1,229 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// set is the rules of one account, sorted by who evaluates them.
+type set struct {
+	cluster, every *part
+	recorded       map[string]bool // names that rules of clusters record
+	forwarded      []forwarded
+}
+
+// forwarded is a selector of rules over all clusters.
+type forwarded struct{ *query.Selector }
+
+// part is the rules that are evaluated at one place: in each cluster, or over all clusters.
+type part struct {
+	files     []file // groups without rules are left out
+	selectors []*selector
+	byKey     map[string]*selector
+	named     map[string]*candidates // by the metric's stored name, made when first asked for
+	keep      time.Duration          // the longest any selector in memory looks back
+}
+
+// selector is one selector of any rules.
+type selector struct {
+	*query.Selector
+	key      string
+	matchers []*labels.Matcher
+	keep     time.Duration
+	past     bool // it looks back further than memory does
+}
+
+// keyOf names a selector by its matchers.
+func keyOf(matchers []*labels.Matcher) string {
+	texts := make([]string, len(matchers))
+	for i, m := range matchers {
+		texts[i] = m.String()
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ",")
+}
+
+// newSet sorts rules by their form. An error names each rule that nobody can evaluate.
+func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
+	s := &set{cluster: &part{}, every: &part{}, recorded: map[string]bool{}}
+	type parsed struct {
+		rulefmt.Rule
+		expr  parser.Expr
+		where string
+	}
+	var all [][][]parsed
+	var wrong []error
+	for _, f := range list {
+		var groups [][]parsed
+		for _, g := range f.groups {
+			var rules []parsed
+			for _, r := range g.Rules {
+				expr, err := p.ParseExpr(r.Expr)
+				if err != nil {
+					wrong = append(wrong, fmt.Errorf("rules: %s: group %s: %w", f.name, g.Name, err))
+					continue
+				}
+				rules = append(rules, parsed{r, expr,
+					fmt.Sprintf("%s: group %s: rule %s", f.name, g.Name, r.Record+r.Alert)})
+			}
+			groups = append(groups, rules)
+		}
+		all = append(all, groups)
+	}
+	// What is recorded by cluster decides what may be asked over all of them, and is settled first.
+	isRecorded := func(name string) bool { return s.recorded[name] || alertSeries(name) }
+	for _, groups := range all {
+		for _, rules := range groups {
+			for _, r := range rules {
+				if form, err := FormOf(r.expr, func(string) bool { return true }); err == nil &&
+					form == PerCluster && r.Record != "" {
+					s.recorded[r.Record] = true
+				}
+			}
+		}
+	}
+	for i, f := range list {
+		here, there := file{name: f.name}, file{name: f.name}
+		for j, g := range f.groups {
+			one, other := g, g
+			one.Rules, other.Rules = nil, nil
+			for _, r := range all[i][j] {
+				form, err := FormOf(r.expr, isRecorded)
+				if err != nil {
+					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
+					continue
+				}
+				if form == PerCluster {
+					one.Rules = append(one.Rules, r.Rule)
+					s.cluster.add(r.expr, g.QueryOffset, c)
+				} else {
+					other.Rules = append(other.Rules, r.Rule)
+					s.every.add(r.expr, g.QueryOffset, c)
+				}
+			}
+			if len(one.Rules) > 0 {
+				here.groups = append(here.groups, one)
+			}
+			if len(other.Rules) > 0 {
+				there.groups = append(there.groups, other)
+			}
+		}
+		if len(here.groups) > 0 {
+			s.cluster.files = append(s.cluster.files, here)
+		}
+		if len(there.groups) > 0 {
+			s.every.files = append(s.every.files, there)
+		}
+	}
+	for _, one := range s.every.selectors {
+		s.forwarded = append(s.forwarded, forwarded{one.Selector})
+	}
+	return s, errors.Join(wrong...)
+}
+
+// alertSeries reports whether a name is one that alerts are recorded under.
+func alertSeries(name string) bool { return name == "ALERTS" || name == "ALERTS_FOR_STATE" }
+
+// add adds the selectors of an expression.
+func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) {
+	keep := Lookback(expr)
+	if offset != nil {
+		keep += time.Duration(*offset)
+	}
+	keep = max(keep, c.Lookback) + slack
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		v, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		key := keyOf(v.LabelMatchers)
+		s := p.byKey[key]
+		if s == nil {
+			s = &selector{Selector: query.NewSelector(v.LabelMatchers), key: key,
+				matchers: v.LabelMatchers}
+			if p.byKey == nil {
+				p.byKey = map[string]*selector{}
+			}
+			p.byKey[key] = s
+			p.selectors = append(p.selectors, s)
+		}
+		if keep > c.MaxLookback+slack {
+			s.past = true
+			return nil
+		}
+		s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
+		return nil
+	})
+}
+
+// slack is how much longer samples are kept than rules look back: evaluations are a little late.
+const slack = 30 * time.Second
+
+// candidates are the selectors that may mean series of one stored metric, by a label's value that
+// they want, so that of thousands of one shape few are looked at.
+type candidates struct {
+	of   map[string]map[string][]*selector // label → value → selectors
+	rest []*selector
+}
+
+// candidatesOf returns the selectors of a stored metric; nil: there are none. The caller holds the
+// cluster.
+func (p *part) candidatesOf(metric string) *candidates {
+	if c, known := p.named[metric]; known {
+		return c
+	}
+	var c *candidates
+	for _, s := range p.selectors {
+		if s.keep == 0 || !s.Wants(metric) {
+			continue
+		}
+		if c == nil {
+			c = &candidates{of: map[string]map[string][]*selector{}}
+		}
+		i := slices.IndexFunc(s.matchers, func(m *labels.Matcher) bool {
+			return m.Type == labels.MatchEqual && m.Value != "" && m.Name != labels.MetricName &&
+				m.Name != labels.BucketLabel && m.Name != query.ValueLabel
+		})
+		if i < 0 {
+			c.rest = append(c.rest, s)
+			continue
+		}
+		m := s.matchers[i]
+		if c.of[m.Name] == nil {
+			c.of[m.Name] = map[string][]*selector{}
+		}
+		c.of[m.Name][m.Value] = append(c.of[m.Name][m.Value], s)
+	}
+	if p.named == nil {
+		p.named = map[string]*candidates{}
+	}
+	if len(p.named) < maxNames {
+		p.named[metric] = c
+	}
+	return c
+}
+
+// maxNames bounds the names of metrics that are remembered: agents choose them.
+const maxNames = 20_000
+
+// each calls visit with each selector that may mean a series.
+func (c *candidates) each(l labels.Labels, visit func(*selector)) {
+	for name, values := range c.of {
+		for _, s := range values[l.Get(name)] {
+			visit(s)
+		}
+	}
+	for _, s := range c.rest {
+		visit(s)
+	}
+}
