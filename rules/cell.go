@@ -32,8 +32,9 @@ type sampleValue struct {
 	text      string
 }
 
-// add enters a value. Values may come late; of two of an instant the first counts.
-func (c *cell) add(at int64, v sampleValue) {
+// add enters a value. Values may come late; of two of an instant the first counts. What evaluations
+// from an instant on do not look back to is forgotten now and then.
+func (c *cell) add(at int64, v sampleValue, from int64) {
 	i := len(c.At)
 	if i > 0 && at <= c.At[i-1] {
 		var found bool
@@ -58,8 +59,8 @@ func (c *cell) add(at int64, v sampleValue) {
 	default:
 		c.Ints = put(c.Ints, i, v.number)
 	}
-	if c.At[0] < at-2*c.keep && i == len(c.At)-1 {
-		c.trim(at - c.keep)
+	if c.At[0] < from-2*c.keep {
+		c.trim(from - c.keep)
 	}
 }
 
@@ -82,6 +83,21 @@ func (c *cell) end(at int64) {
 	if n := len(c.ends); n == 0 || c.ends[n-1] < at {
 		c.ends = append(c.ends, at)
 	}
+}
+
+// endBefore is end for an instant before value i.
+func (c *cell) endBefore(i int, at int64) {
+	if at <= c.At[i-1] || at >= c.At[i] {
+		return
+	}
+	if j, found := slices.BinarySearch(c.ends, at); !found {
+		c.ends = slices.Insert(c.ends, j, at)
+	}
+}
+
+// over reports whether the series has ended.
+func (c *cell) over() bool {
+	return len(c.ends) > 0 && c.ends[len(c.ends)-1] > c.At[len(c.At)-1]
 }
 
 // trim forgets what was before an instant. It moves values, so nobody may be reading.

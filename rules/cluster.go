@@ -35,16 +35,19 @@ type cluster struct {
 	part    *part
 	nodes   map[uuid.UUID]*node
 	seen    map[*selector][]*view
+	ordered map[*selector]int           // how many of seen have been put in order
 	metrics map[string][]*window.Metric // by name, for shared
 	count   int                         // cells
 	lacking int                         // series that there was no memory for
 	untidy  bool                        // there are cells that nobody needs
 	tidied  int64
 
-	groups   []*group         // in the order of files
-	current  *group           // that is being evaluated
+	groups   []*group // in the order of files
+	current  *group   // that is being evaluated
+	rule     promrules.RuleDetail
 	recorded map[string]*cell // by their labels
 	since    int64            // ms: silence before it is the pipeline's
+	horizon  int64            // ms: no group will be evaluated at an instant before it
 	out      []outgoing       // to be published
 
 	changed  bool // there is more to be written down than was
@@ -78,7 +81,7 @@ func (c *cluster) load() error {
 		c.lease = c.deps.Budget.Open(c.account)
 	}
 	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
-	c.recorded = map[string]*cell{}
+	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
 	var err error
 	c.groups, err = c.newGroups()
 	return err
@@ -163,12 +166,20 @@ func (c *cluster) take(b []byte, received time.Time) error {
 	if err != nil {
 		return err
 	}
+	if frame.IsRecorder(h.Node) && (!c.deps.Every || h.Cluster == frame.EveryCluster) {
+		for _, g := range c.groups {
+			if g.id == h.Node {
+				return c.recordedBefore(g, &h, b)
+			}
+		}
+		return nil // of rules that are there no more
+	}
 	if frame.IsRecorder(h.Node) != c.deps.Every {
-		return nil // what rules of clusters recorded is in memory already
+		return nil
 	}
 	n := c.nodes[h.Node]
 	if n == nil {
-		n = &node{id: h.Node, interval: h.Interval, usual: h.Interval}
+		n = &node{id: h.Node, interval: h.Interval}
 		c.nodes[h.Node] = n
 	}
 	return c.frame(n, &h, b)
@@ -213,7 +224,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	began := time.Now()
 	if !c.deps.Every {
 		for id, n := range c.nodes {
-			if at-n.last > c.config.Absent.Milliseconds() {
+			if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
 				delete(c.nodes, id)
 				c.drop(n)
 				continue
@@ -222,7 +233,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		}
 	}
 	c.current = g
-	g.begin(at)
+	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())
 	if ctx.Err() != nil && !c.finished(g) {
 		return // it is evaluated again
@@ -232,6 +243,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	} else if b != nil {
 		c.out = append(c.out, outgoing{b, forward})
 	}
+	g.cells, g.reader = nil, nil
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
 	g.took = time.Since(began)
 	c.Rules.metrics.evaluations.Inc()
@@ -242,9 +254,21 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		}
 	}
 	c.changed = true
+	c.horizon = c.earliest()
 	if c.untidy && at-c.tidied > time.Minute.Milliseconds() {
 		c.tidy(at)
 	}
+}
+
+// earliest returns the first instant at which a group may be evaluated.
+func (c *cluster) earliest() int64 {
+	first := int64(0)
+	for _, g := range c.groups {
+		if g.next > 0 && (first == 0 || g.next < first) {
+			first = g.next
+		}
+	}
+	return first
 }
 
 // finished reports whether all rules of a group were evaluated though the context has ended.
@@ -273,11 +297,11 @@ func (c *cluster) tidy(at int64) {
 	c.untidy, c.tidied = false, at
 	gone := func(of *cell) bool {
 		n := len(of.At)
-		return n == 0 || len(of.ends) > 0 && of.ends[len(of.ends)-1] > of.At[n-1] &&
-			of.At[n-1] < at-of.keep
+		return n == 0 || of.over() && of.At[n-1] < at-of.keep
 	}
 	for s, list := range c.seen {
 		c.seen[s] = slices.DeleteFunc(list, func(v *view) bool { return gone(v.cell) })
+		delete(c.ordered, s)
 	}
 	for _, n := range c.nodes {
 		kept := n.list[:0]
@@ -289,7 +313,7 @@ func (c *cluster) tidy(at int64) {
 				c.lease.Give(costOf(of.Metric.Kind, of.keep, n.interval))
 			} else {
 				kept = append(kept, of)
-				c.untidy = c.untidy || len(of.ends) > 0 && of.ends[len(of.ends)-1] > of.At[len(of.At)-1]
+				c.untidy = c.untidy || of.over()
 			}
 		}
 		clear(n.list[len(kept):])

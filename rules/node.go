@@ -20,9 +20,11 @@ const missedIntervals = 3
 type node struct {
 	id       uuid.UUID
 	identity frame.Identity
-	last     int64 // time of its newest frame
+	last     int64   // time of its newest frame; 0: none came since the process has the cluster
+	before   int64   // time of the newest one that came before that
+	instants []int64 // of its frames, as far back as evaluation may go
 	interval int64
-	usual    int64 // ms between its last two frames, or the interval if that is more
+	usual    int64 // ms between its last two frames, or the interval if that is more; 0: one came
 	pass     uint64
 	silent   bool // its series have been ended
 
@@ -59,7 +61,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 		if of == nil || of == missing {
 			return
 		}
-		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text})
+		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text}, c.horizon)
 		of.pass = n.pass
 	})
 	switch {
@@ -71,12 +73,19 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 			n.kept = n.kept[1:]
 		}
 	}
-	if err != nil || !newest {
+	if err != nil {
 		return err
+	}
+	n.heard(h.At)
+	if !newest {
+		return nil
+	}
+	if ended := n.last + missedIntervals*n.usual; n.usual > 0 && ended < h.At && !n.silent {
+		n.end(ended, n.pass)
 	}
 	gone := false
 	for _, of := range n.list {
-		if of.pass != n.pass && len(of.At) > 0 {
+		if of.pass != n.pass && len(of.At) > 0 && !of.over() {
 			of.end(h.At)
 			gone = gone || of.At[len(of.At)-1] < h.At-of.keep
 		}
@@ -84,7 +93,6 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	if gone {
 		c.untidy = true
 	}
-	n.usual = h.Interval
 	if n.last > 0 {
 		n.usual = max(h.Interval, h.At-n.last)
 	}
@@ -109,6 +117,29 @@ func (c *counting) Take(bytes int64) error {
 		c.bytes += bytes
 	}
 	return err
+}
+
+// heard notes that a frame of an instant came.
+func (n *node) heard(at int64) {
+	if i, found := slices.BinarySearch(n.instants, at); !found {
+		n.instants = slices.Insert(n.instants, i, at)
+	}
+}
+
+// end ends the series of a node that fell silent; but those of one pass only before that.
+func (n *node) end(at int64, but uint64) {
+	for _, of := range n.list {
+		if len(of.At) == 0 || of.over() {
+			continue
+		}
+		if of.pass == but { // its newest value came after the silence
+			if k := len(of.At) - 1; k > 0 && of.At[k-1] < at {
+				of.endBefore(k, at)
+			}
+			continue
+		}
+		of.end(at)
+	}
 }
 
 // forget returns what the follower's key frames take, for who lets go of it.
@@ -195,20 +226,32 @@ var ownMetrics = []*window.Metric{
 
 // beat enters what is known of a node at an instant of evaluation.
 func (c *cluster) beat(n *node, at int64) {
-	if at < n.last {
-		at = n.last
+	last := n.last
+	if n.before <= at {
+		last = max(last, n.before)
 	}
-	age := at - max(n.last, min(c.since, at))
-	if !n.silent && len(n.list) > 0 && age >= missedIntervals*n.usual {
-		for _, of := range n.list {
-			if len(of.At) > 0 {
-				of.end(at)
-			}
+	if last > at { // frames of later instants are there already
+		i, found := slices.BinarySearch(n.instants, at)
+		if !found {
+			i--
 		}
+		if i < 0 {
+			return // it was not there yet
+		}
+		last = n.instants[i]
+		if i > 0 {
+			n.instants = slices.Delete(n.instants, 0, i-1)
+		}
+	} else {
+		n.instants = slices.Delete(n.instants, 0, max(0, len(n.instants)-1))
+	}
+	heard := max(last, min(c.since, at))
+	if n.last <= at && !n.silent && n.usual > 0 && at-heard >= missedIntervals*n.usual {
+		n.end(heard+missedIntervals*n.usual, 0)
 		n.silent, c.untidy = true, true
 	}
 	up := int64(1)
-	if query.StateOf(age, n.interval) == query.StateDown {
+	if query.StateOf(at-heard, n.interval) == query.StateDown {
 		up = 0
 	}
 	if n.own == nil {
@@ -220,11 +263,11 @@ func (c *cluster) beat(n *node, at int64) {
 		}
 		switch name {
 		case query.MetricUp:
-			of.add(at, sampleValue{number: up})
+			of.add(at, sampleValue{number: up}, c.horizon)
 		case query.MetricSeen:
-			of.add(at, sampleValue{number: n.last})
+			of.add(at, sampleValue{number: last}, c.horizon)
 		default:
-			of.add(at, sampleValue{number: 1})
+			of.add(at, sampleValue{number: 1}, c.horizon)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 		return nil, fmt.Errorf("%d series of the rules did not find memory: let rules select less, "+
 			"or give the role more (memory)", c.lacking)
 	}
+	c.rule = promrules.FromOriginContext(ctx)
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
@@ -49,8 +50,9 @@ func (q *querier) Select(
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
 	default:
-		list = make([]storage.Series, 0, len(q.seen[s]))
-		for _, v := range q.seen[s] {
+		seen := q.inOrder(s)
+		list = make([]storage.Series, 0, len(seen))
+		for _, v := range seen {
 			if len(v.At) > 0 {
 				list = v.Append(list, v.ends)
 			}
@@ -62,6 +64,19 @@ func (q *querier) Select(
 		})
 	}
 	return &seriesSet{list: list, at: -1}
+}
+
+// inOrder returns what a selector sees by labels: sums depend on the order in their last bits, and
+// are to be the same after a restart.
+func (c *cluster) inOrder(s *selector) []*view {
+	list := c.seen[s]
+	if len(list) > 1 && c.ordered[s] != len(list) {
+		slices.SortStableFunc(list, func(a, b *view) int {
+			return labels.Compare(a.Series.Labels, b.Series.Labels)
+		})
+		c.ordered[s] = len(list)
+	}
+	return list
 }
 
 // before reports whether a selector looks further back than memory does.

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/metadata"
 	"github.com/prometheus/prometheus/model/value"
+	promrules "github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -30,6 +31,11 @@ type recorder struct {
 	at       int64
 	samples  map[string][]sample // by the metric's name
 	had      bool                // the last frame had samples
+
+	// Until the first evaluation after a restart:
+	until  int64            // what was recorded by then is read from the stream, in ms
+	reader *window.Follower // of it
+	cells  map[*cell]bool   // that the newest frame had
 }
 
 type sample struct {
@@ -39,6 +45,67 @@ type sample struct {
 
 // begin begins an instant.
 func (r *recorder) begin(at int64) { r.at, r.samples = at, map[string][]sample{} }
+
+// recordedBefore enters what a group recorded before the process had the cluster: rules look back at
+// it.
+func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
+	if h.At > g.until {
+		return nil // it is in memory
+	}
+	if g.reader == nil {
+		g.reader = window.NewFollower(window.Node{Account: c.account, ID: h.Node},
+			func(metric string) bool { return c.part.candidatesOf(metric) != nil })
+	}
+	taken := counting{lease: c.lease}
+	defer func() { c.lease.Give(taken.bytes) }()
+	now := map[*cell]bool{}
+	_, err := g.reader.Frame(&taken, b, func(v *window.Cell) {
+		l := v.Labels()
+		if of := c.recordedCell(l, g); of != missing {
+			of.add(h.At, sampleValue{double: v.Double}, c.horizon)
+			now[of] = true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for of := range g.cells {
+		if !now[of] {
+			of.end(h.At)
+		}
+	}
+	g.cells = now
+	return nil
+}
+
+// resumed ends, at the first evaluation after a restart, what a rule did not record again:
+// Prometheus's groups forget what they recorded before.
+func (r *recorder) resumed(rule *promrules.RuleDetail) {
+	for of := range r.cells {
+		name, is := of.Labels.Get(labels.MetricName), rule.Name
+		if rule.Kind == promrules.KindAlerting {
+			if !alertSeries(name) {
+				continue
+			}
+			name = of.Labels.Get(labels.AlertName)
+		}
+		if name == is && of.At[len(of.At)-1] < r.at && !of.over() {
+			of.end(r.at)
+		}
+	}
+}
+
+// recordedCell returns the cell of a recorded series; missing if no rule selects it.
+func (c *cluster) recordedCell(l labels.Labels, g *group) *cell {
+	key := string(l.Bytes(nil))
+	of := c.recorded[key]
+	if of == nil {
+		m := window.Metric{Name: l.Get(labels.MetricName), Kind: frame.GaugeDouble}
+		of = c.newCell(l, &m, g.Interval().Milliseconds())
+		c.recorded[key] = of
+	}
+	return of
+}
 
 // errHistogram says why a sample was not taken.
 var errHistogram = errors.New("the rule records a histogram, which a frame cannot hold: record a " +
@@ -78,9 +145,13 @@ func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
 
 func clipped(text string) string { return text[:min(len(text), frame.MaxNameBytes)] }
 
-// template adds the series of one metric to a frame.
+// template adds the series of one metric to a frame, which can hold no NaN.
 func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []sample) {
 	names := map[string]bool{}
+	list = slices.DeleteFunc(slices.Clone(list), func(s sample) bool { return math.IsNaN(s.value) })
+	if len(list) == 0 {
+		return
+	}
 	for _, s := range list {
 		s.labels.Range(func(l labels.Label) {
 			if l.Name != labels.MetricName && (l.Name != "cluster" || l.Value != c.name) {
@@ -153,30 +224,28 @@ type appender struct{ *cluster }
 func (a *appender) Append(
 	_ storage.SeriesRef, l labels.Labels, t int64, v float64,
 ) (storage.SeriesRef, error) {
-	key := string(l.Bytes(nil))
-	of := a.recorded[key]
 	if value.IsStaleNaN(v) {
-		if of != nil && of != missing {
+		if of := a.recorded[string(l.Bytes(nil))]; of != nil && of != missing {
 			of.end(t)
 			a.untidy = true
 		}
 		return 0, nil
 	}
-	if of == nil {
-		m := window.Metric{Name: l.Get(labels.MetricName), Kind: frame.GaugeDouble}
-		of = a.newCell(l, &m, a.current.Interval().Milliseconds())
-		a.recorded[key] = of
-	}
-	if of != missing {
+	if of := a.recordedCell(l, a.current); of != missing {
 		if n := len(of.At); n > 0 && of.At[n-1] >= t {
 			return 0, storage.ErrDuplicateSampleForTimestamp
 		}
-		of.add(t, sampleValue{double: v})
+		of.add(t, sampleValue{double: v}, a.horizon)
 	}
 	g := a.current
-	g.recorder.at = t
 	g.samples[l.Get(labels.MetricName)] = append(g.samples[l.Get(labels.MetricName)], sample{l, v})
 	return 0, nil
+}
+
+// Commit implements storage.Appender: a rule has said all.
+func (a *appender) Commit() error {
+	a.current.resumed(&a.rule)
+	return nil
 }
 
 // AppendHistogram implements storage.Appender.
@@ -187,7 +256,6 @@ func (a *appender) AppendHistogram(storage.SeriesRef, labels.Labels, int64,
 
 // The rest of storage.Appender, which rule groups do not use.
 
-func (a *appender) Commit() error                     { return nil }
 func (a *appender) Rollback() error                   { return nil }
 func (a *appender) SetOptions(*storage.AppendOptions) {}
 func (a *appender) AppendExemplar(

@@ -113,7 +113,7 @@ func (c *cluster) state() State {
 	}
 	for _, n := range c.nodes {
 		s.Nodes = append(s.Nodes, NodeState{ID: n.id, Datacenter: n.identity.Datacenter,
-			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval, Last: n.last})
+			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval, Last: max(n.last, n.before)})
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return s
@@ -124,7 +124,7 @@ func (c *cluster) restore(s *State) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if c.nodes[n.ID] == nil {
-			c.nodes[n.ID] = &node{id: n.ID, interval: n.Interval, usual: n.Interval, last: n.Last,
+			c.nodes[n.ID] = &node{id: n.ID, interval: n.Interval, before: n.Last,
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
 		}
 	}
@@ -139,10 +139,10 @@ func (c *cluster) restore(s *State) {
 		g := c.groups[j]
 		g.evaluated, g.missed = of.Evaluated, of.Missed
 		if of.Evaluated > 0 { // the interval may be another now
-			g.next = g.EvalTimestamp(of.Evaluated*int64(time.Millisecond)).UnixMilli() +
+			g.next = g.EvalTimestamp((of.Evaluated+1)*int64(time.Millisecond)).UnixMilli() +
 				g.Interval().Milliseconds()
 		}
-		g.recorder.had = true
+		g.recorder.had, g.recorder.until = true, g.evaluated
 		used := map[int]bool{}
 		for _, r := range g.Rules() {
 			a, is := r.(*promrules.AlertingRule)
@@ -163,7 +163,7 @@ func (c *cluster) restore(s *State) {
 			c.restoreAlerts(a, of.Rules[k].Alerts)
 		}
 	}
-	c.savedLow = c.low()
+	c.savedLow, c.horizon = c.low(), c.earliest()
 }
 
 // restoreAlerts makes a rule's alerts what they were. The rule is evaluated over the alerts

@@ -1,0 +1,210 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// sent is a frame with its time.
+type sent struct {
+	at      int64
+	cluster string
+	bytes   []byte
+}
+
+// framesOf returns a fleet's frames in order of time.
+func framesOf(t *testing.T, f *querytest.Fleet) []sent {
+	t.Helper()
+	var list []sent
+	for _, frames := range f.Frames {
+		for _, b := range frames {
+			h, _, err := frame.Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, sent{h.At, h.Cluster, b})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b sent) int { return int(a.at - b.at) })
+	return list
+}
+
+// line stands for everything around the role: a stream whose records come when the test says so,
+// and what survives the process.
+type line struct {
+	t       *testing.T
+	now     time.Time
+	through time.Time
+	pulse   func() (since, until time.Time)
+	broken  error // of Publish and Save
+
+	mu        sync.Mutex
+	offset    int64
+	log       []stream.Record
+	published []sent
+	alerts    []Alert
+	states    map[string]State
+}
+
+func newLine(t *testing.T) *line { return &line{t: t, states: map[string]State{}} }
+
+func (l *line) deps() Deps {
+	return Deps{
+		Publish: func(_ context.Context, _, cluster string, b []byte) error {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.broken != nil {
+				return l.broken
+			}
+			h, _, err := frame.Parse(b)
+			if err != nil {
+				return err
+			}
+			l.published = append(l.published, sent{h.At, cluster, b})
+			l.log = append(l.log, stream.Record{Account: querytest.Account, Cluster: cluster,
+				Offset: l.offset, Received: l.now, Value: b})
+			l.offset++
+			return nil
+		},
+		Notify: func(_ context.Context, list []Alert) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.alerts = append(l.alerts, list...)
+		},
+		Load: func(context.Context, int32) ([]State, error) {
+			var list []State
+			for _, s := range l.states {
+				list = append(list, s)
+			}
+			return list, nil
+		},
+		Save: func(_ context.Context, _ int32, s State) error {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.broken != nil {
+				return l.broken
+			}
+			l.states[s.Cluster] = s
+			return nil
+		},
+		Through: func(int32) (time.Time, bool) { return l.through, true },
+		Pulse:   l.pulse,
+		Log:     slog.New(slog.NewTextHandler(testWriter{l.t}, nil)),
+	}
+}
+
+type testWriter struct{ *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.Helper()
+	w.Log(string(b))
+	return len(b), nil
+}
+
+// role starts the role with rule files.
+func (l *line) role(files ...string) *Rules {
+	l.t.Helper()
+	c := DefaultConfig()
+	c.Shipped, c.Files = false, files
+	c.Clock = func() time.Time { return l.now }
+	r, err := New(c, l.deps())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return r
+}
+
+// deliver hands records to the role and lets it work at an instant, by which all has come.
+func (l *line) deliver(r *Rules, now int64, frames ...sent) {
+	l.t.Helper()
+	l.now, l.through = time.UnixMilli(now), time.UnixMilli(now)
+	var records []stream.Record
+	for _, f := range frames {
+		rec := stream.Record{Account: querytest.Account, Cluster: f.cluster, Offset: l.offset,
+			Received: time.UnixMilli(f.at), Value: f.bytes}
+		l.offset++
+		l.log = append(l.log, rec)
+		records = append(records, rec)
+	}
+	if err := r.Handle(l.t.Context(), records); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := r.Tick(l.t.Context(), l.now); err != nil && !errors.Is(err, l.broken) {
+		l.t.Fatal(err)
+	}
+}
+
+// again hands the records from the role's low water on to another one, as after a restart.
+func (l *line) again(r, next *Rules) {
+	l.t.Helper()
+	low, ok := r.LowWater(0)
+	if !ok {
+		l.t.Fatal("no low water")
+	}
+	i := slices.IndexFunc(l.log, func(rec stream.Record) bool { return rec.Offset >= low })
+	if err := next.Handle(l.t.Context(), l.log[i:]); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// recorded returns what was published, by series and instant.
+func (l *line) recorded() map[string]map[int64]float64 {
+	l.t.Helper()
+	followers := map[uuid.UUID]*window.Follower{}
+	all := map[string]map[int64]float64{}
+	for _, s := range l.published {
+		h, _, err := frame.Parse(s.bytes)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		f := followers[h.Node]
+		if f == nil {
+			f = window.NewFollower(window.Node{}, func(string) bool { return true })
+			followers[h.Node] = f
+		}
+		if _, err := f.Frame(nil, s.bytes, func(c *window.Cell) {
+			key := c.Labels().String()
+			if all[key] == nil {
+				all[key] = map[int64]float64{}
+			}
+			all[key][h.At] = c.Double
+		}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// write writes a rule file.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// said returns what an alert says, with the instants that no repetition changes.
+func said(a *Alert) string {
+	return fmt.Sprintf("%s active %d fired %d resolved %d value %v %s", a.Labels, millis(a.ActiveAt),
+		millis(a.FiredAt), millis(a.ResolvedAt), a.Value, a.Annotations)
+}
+
+var _ = labels.EmptyLabels
