@@ -171,7 +171,7 @@ func TestPerClusterEqualsAll(t *testing.T) {
 			full++
 		}
 	}
-	draw := rapid.SliceOfN(expressions(), 1, 200) // rapid's 100 checks alone are too few
+	draw := rapid.SliceOfN(expressions(), 100, 100) // rapid's 100 checks alone are too few
 	rapid.Check(t, func(t *rapid.T) {
 		for _, text := range draw.Draw(t, "expressions") {
 			check(t, text)
