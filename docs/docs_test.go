@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
 	"recent":     {"frame", "window"},
 	"doctor":     {"frame"},
+	"rules":      {},
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
