@@ -18,6 +18,16 @@ func EnsurePrometheus(ctx context.Context, progress func(string)) error {
 	return ensureDebian(ctx, progress, "prometheus", ErrNoPrometheus, "prometheus", "promtool")
 }
 
+// ErrNoAlertmanager is returned when prometheus-alertmanager is missing, which only tests run.
+var ErrNoAlertmanager = errors.New(
+	"found no prometheus-alertmanager, which tests run: apt-get install prometheus-alertmanager")
+
+// EnsureAlertmanager does for Debian's prometheus-alertmanager what EnsureRedis does for Redis.
+func EnsureAlertmanager(ctx context.Context, progress func(string)) error {
+	return ensureDebian(ctx, progress, "prometheus-alertmanager", ErrNoAlertmanager,
+		"prometheus-alertmanager")
+}
+
 // policyFile, where it exists and exits with 101, keeps Debian's packages from starting their services.
 const policyFile = "/usr/sbin/policy-rc.d"
 

@@ -73,6 +73,24 @@ func MustRedis(tb testing.TB, change ...func(*RedisConfig)) *Redis {
 	return server
 }
 
+// MustAlertmanager starts an Alertmanager of the test's own on a free port and kills it when the
+// test ends. config is its configuration file; change may set more.
+func MustAlertmanager(
+	tb testing.TB, config string, change ...func(*AlertmanagerConfig),
+) *Alertmanager {
+	tb.Helper()
+	c := AlertmanagerConfig{Dir: tb.TempDir(), Config: config}
+	for _, f := range change {
+		f(&c)
+	}
+	server, err := StartAlertmanager(tb.Context(), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	endWith(tb, &server.Engine)
+	return server
+}
+
 // FreePorts returns n ports on 127.0.0.1 that nothing listens on, for a program under test that must be told its ports. They
 // lie where no outgoing connection can take them; another listener still could.
 func FreePorts(tb testing.TB, n int) []int {

@@ -160,7 +160,7 @@ func (c Config) client(log *slog.Logger, opts ...kgo.Opt) (*kgo.Client, error) {
 // Retryable reports whether the same call may succeed later without anyone changing what is sent. It is false only for what Kafka will never
 // take; a missing permission or topic is the operator's to mend, and then the same bytes are welcome.
 func Retryable(err error) bool {
-	for _, never := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTopicException} {
+	for _, never := range []error{ErrEntry, kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTopicException} {
 		if errors.Is(err, never) {
 			return false
 		}

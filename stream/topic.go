@@ -78,20 +78,9 @@ func (c Config) awaitTopic(ctx context.Context, admin *kadm.Client) error {
 }
 
 func (c Config) checkTopic(ctx context.Context, admin *kadm.Client, log *slog.Logger) error {
-	resources, err := admin.DescribeTopicConfigs(ctx, c.Topic)
+	have, err := settingsOf(ctx, admin, c.Topic)
 	if err != nil {
-		return fmt.Errorf("stream: cannot read the settings of topic %s: %w", c.Topic, err)
-	}
-	topic, err := resources.On(c.Topic, nil)
-	if err == nil {
-		err = topic.Err
-	}
-	if err != nil {
-		return fmt.Errorf("stream: cannot read the settings of topic %s: %w", c.Topic, err)
-	}
-	have := map[string]string{}
-	for _, s := range topic.Configs {
-		have[s.Key] = s.MaybeValue()
+		return err
 	}
 	var errs []error
 	if limit, err := strconv.Atoi(have["max.message.bytes"]); err != nil || limit < int(c.MaxMessageBytes) {
@@ -107,4 +96,24 @@ func (c Config) checkTopic(ctx context.Context, admin *kadm.Client, log *slog.Lo
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// settingsOf asks Kafka for a topic's settings by name.
+func settingsOf(ctx context.Context, admin *kadm.Client, name string) (map[string]string, error) {
+	resources, err := admin.DescribeTopicConfigs(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("stream: cannot read the settings of topic %s: %w", name, err)
+	}
+	topic, err := resources.On(name, nil)
+	if err == nil {
+		err = topic.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream: cannot read the settings of topic %s: %w", name, err)
+	}
+	have := map[string]string{}
+	for _, s := range topic.Configs {
+		have[s.Key] = s.MaybeValue()
+	}
+	return have, nil
 }

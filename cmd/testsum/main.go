@@ -50,7 +50,10 @@ func run(ctx context.Context, o options) tally {
 	show := newScreen(os.Stdout)
 	go show.watch(ctx)
 	// Before the tests' time limits begin to count. What fails here fails again in the tests that need it, with its remedy.
-	for _, prepare := range []func(context.Context, func(string)) error{engines.Fetch, fetchVersions, engines.EnsureRedis, engines.EnsurePrometheus} {
+	for _, prepare := range []func(context.Context, func(string)) error{
+		engines.Fetch, fetchVersions,
+		engines.EnsureRedis, engines.EnsurePrometheus, engines.EnsureAlertmanager,
+	} {
 		if err := prepare(ctx, show.say); err != nil {
 			show.say("error: " + err.Error())
 		}

@@ -1,0 +1,247 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// LogConfig describes a topic of small keyed entries, of which the last of each key matters: alerts,
+// state that a process takes up after its restart, records between processes. Where Kafka is, how
+// often the topic is replicated and how to log in says Config.
+type LogConfig struct {
+	Topic string `yaml:"topic"`
+	// Partitions is best that of the frames: then a cluster's entries are in the partition of the
+	// same number, and who owns one of the frames' partitions reads one of these.
+	Partitions int32 `yaml:"partitions"`
+	// Retention is how long an entry is kept that no newer one of its key follows. 0: for ever.
+	Retention time.Duration `yaml:"retention"`
+	// MaxEntryBytes bounds an entry's key and value together.
+	MaxEntryBytes int32 `yaml:"max_entry_bytes"`
+	// MaxLastBytes bounds what Last takes into memory, keys and values together.
+	MaxLastBytes int64 `yaml:"max_last_bytes"`
+}
+
+// DefaultLogConfig is for a topic beside the default one of frames.
+func DefaultLogConfig(topic string) LogConfig {
+	return LogConfig{
+		Topic:         topic,
+		Partitions:    DefaultConfig().Partitions,
+		Retention:     90 * 24 * time.Hour,
+		MaxEntryBytes: 256 << 10,
+		MaxLastBytes:  256 << 20,
+	}
+}
+
+// Validate reports everything that is wrong at once.
+func (c LogConfig) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(topicPattern.MatchString(c.Topic) && strings.Trim(c.Topic, ".") != "",
+		"topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
+	check(c.Partitions >= 1 && c.Partitions <= 10_000,
+		"partitions is %d: use 1 to 10000, best that of kafka", c.Partitions)
+	check(c.Retention == 0 || c.Retention >= time.Hour,
+		"retention is %s: use 0, which keeps each key's last entry for ever, or at least 1h",
+		c.Retention)
+	check(c.MaxEntryBytes >= 1<<10 && c.MaxEntryBytes <= 16<<20,
+		"max_entry_bytes is %d: use 1024 to 16777216", c.MaxEntryBytes)
+	check(c.MaxLastBytes >= int64(c.MaxEntryBytes),
+		"max_last_bytes is %d: use at least max_entry_bytes, %d", c.MaxLastBytes, c.MaxEntryBytes)
+	return errors.Join(errs...)
+}
+
+// Entry is one record of a Log. A cluster's entries are in one partition, in the order of Publish.
+type Entry struct {
+	Account, Cluster string // whose it is; both together choose the partition. Neither has a tab
+	Key              string // what it is about, within its cluster
+	Value            []byte // nil: there is nothing any more, and Kafka may forget the key
+
+	// These are set when an entry is read.
+	Partition int32
+	Offset    int64
+	At        time.Time // when it was published
+}
+
+// Log publishes entries of one topic and reads them. Errors wrap ErrLog. It is safe for concurrent
+// use.
+//
+// What it promises: Publish returns nil only when all in-sync replicas have the entries; Read hands
+// on everything that was published before it began and is still kept; Follow goes on exactly there.
+//
+// What bites: Kafka keeps the last entry of each key and, until it has compacted the topic, older
+// ones, too. A Publish that failed may have published.
+type Log struct {
+	config  Config
+	log     LogConfig
+	client  *kgo.Client
+	slog    *slog.Logger
+	metrics logMetrics
+}
+
+// ErrLog is what every error of Log wraps.
+var ErrLog = errors.New("stream: the log of entries")
+
+// logMetrics is the hop's ledger: accepted = published + dropped + pending.
+type logMetrics struct {
+	accepted, published, dropped, read prometheus.Counter
+	pending                            prometheus.Gauge
+}
+
+// NewLog checks the configuration and makes the client, which connects on first use. EnsureLog makes
+// the topic.
+func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) (*Log, error) {
+	if err := errors.Join(c.Validate(), l.Validate()); err != nil {
+		return nil, err
+	}
+	client, err := c.client(log,
+		kgo.DefaultProduceTopic(l.Topic),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(l.MaxEntryBytes+logOverhead),
+		kgo.ProduceRequestTimeout(c.PublishTimeout),
+		kgo.MaxBufferedBytes(c.MaxBufferedBytes),
+		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(
+			func(string) func(*kgo.Record, int) int { return partitionOfEntry })),
+	)
+	if err != nil {
+		return nil, err
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ringwatch_stream_log_" + name + "_total", Help: help,
+		})
+	}
+	m := logMetrics{
+		accepted:  counter("accepted", "Entries given to Publish."),
+		published: counter("published", "Entries that all in-sync replicas have."),
+		dropped:   counter("dropped", "Entries that Publish answered with an error; Kafka may have them."),
+		read:      counter("read", "Entries read, marks of readers included."),
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ringwatch_stream_log_pending", Help: "Entries that Publish has not answered yet.",
+		}),
+	}
+	reg = prometheus.WrapRegistererWith(prometheus.Labels{"topic": l.Topic}, reg)
+	for _, c := range []prometheus.Collector{m.accepted, m.published, m.dropped, m.read, m.pending} {
+		if err := reg.Register(c); err != nil {
+			client.Close()
+			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
+		}
+	}
+	return &Log{config: c, log: l, client: client, slog: log, metrics: m}, nil
+}
+
+// logOverhead is what Kafka puts around one entry in a batch, and room.
+const logOverhead = 4 << 10
+
+// Publish returns nil once all in-sync replicas have all entries. It tries until ctx ends, however
+// long Kafka is away, and none of its own attempts makes an entry twice. An error that is not
+// Retryable says that Kafka will never take one of the entries; others of the call may be there.
+func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
+	records := make([]*kgo.Record, 0, len(entries))
+	for _, e := range entries {
+		key := entryKey(e)
+		switch {
+		case e.Account == "" || strings.ContainsAny(e.Account, "/\t") || strings.Contains(e.Cluster, "\t"):
+			return fmt.Errorf("%w %s: account %q and cluster %q cannot be a key: name an account, "+
+				"without '/' and tabs", ErrEntry, l.log.Topic, e.Account, e.Cluster)
+		case len(key)+len(e.Value) > int(l.log.MaxEntryBytes):
+			return fmt.Errorf("%w %s: the entry %.100q has %d bytes, more than max_entry_bytes, %d: "+
+				"raise it", ErrEntry, l.log.Topic, key, len(key)+len(e.Value), l.log.MaxEntryBytes)
+		}
+		records = append(records, &kgo.Record{Key: key, Value: e.Value})
+	}
+	return l.publish(ctx, records)
+}
+
+// ErrEntry says that an entry is never published as it is: too large, or no key. It wraps ErrLog.
+var ErrEntry = fmt.Errorf("%w", ErrLog)
+
+func (l *Log) publish(ctx context.Context, records []*kgo.Record) error {
+	n := float64(len(records))
+	l.metrics.accepted.Add(n)
+	l.metrics.pending.Add(n)
+	defer l.metrics.pending.Sub(n)
+	// Records live on when the caller goes away: giving one up would give up the others of its
+	// partition, too. Nobody waits for them then; at most MaxBufferedBytes of them are kept.
+	answers := make(chan error, len(records))
+	for _, r := range records {
+		l.client.TryProduce(context.WithoutCancel(ctx), r, func(_ *kgo.Record, err error) {
+			answers <- err
+		})
+	}
+	var first error
+	published := 0
+	for range records {
+		var err error
+		select {
+		case err = <-answers:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err == nil {
+			published++
+		} else if first == nil {
+			first = err
+		}
+	}
+	l.metrics.published.Add(float64(published))
+	l.metrics.dropped.Add(n - float64(published))
+	if first != nil {
+		return fmt.Errorf("%w %s: %d of %d entries are not known to be in Kafka: %w", ErrLog,
+			l.log.Topic, len(records)-published, len(records), first)
+	}
+	return nil
+}
+
+// Close ends the client's goroutines. What Publish waits for fails.
+func (l *Log) Close() { l.client.Close() }
+
+// Partitions asks Kafka how many partitions the topic has.
+func (l *Log) Partitions(ctx context.Context) (int32, error) {
+	topics, err := kadm.NewClient(l.client).ListTopics(ctx, l.log.Topic)
+	if err == nil {
+		err = topics[l.log.Topic].Err
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w %s: Kafka does not say which partitions there are: %w", ErrLog,
+			l.log.Topic, err)
+	}
+	return int32(len(topics[l.log.Topic].Partitions)), nil
+}
+
+// An entry's key is account/cluster, a tab, and Entry.Key. A reader's mark has a key without a tab.
+func entryKey(e Entry) []byte {
+	return slices.Concat(recordKey(e.Account, e.Cluster), []byte{'\t'}, []byte(e.Key))
+}
+
+func splitEntryKey(key []byte) (account, cluster, of string, ok bool) {
+	whose, of, ok := strings.Cut(string(key), "\t")
+	if !ok {
+		return "", "", "", false
+	}
+	account, cluster, ok = strings.Cut(whose, "/")
+	return account, cluster, of, ok && account != ""
+}
+
+// partitionOfEntry leaves Entry.Key out, so that a cluster's entries stay together. A mark names
+// its partition.
+func partitionOfEntry(r *kgo.Record, n int) int {
+	account, cluster, _, ok := splitEntryKey(r.Key)
+	if !ok {
+		return int(r.Partition)
+	}
+	return int(PartitionOf(account, cluster, n))
+}
