@@ -40,10 +40,11 @@ type Scope string
 const (
 	Read  Scope = "read"  // the API's answers
 	Write Scope = "write" // frames to ingest
-	Admin Scope = "admin" // keys and rules; implies neither Read nor Write
+	Rules Scope = "rules" // changing the account's rules
+	Admin Scope = "admin" // keys; implies none of the others
 )
 
-var scopes = []Scope{Read, Write, Admin}
+var scopes = []Scope{Read, Write, Rules, Admin}
 
 // Principal is who a request comes from. The zero Principal may do nothing and owns nothing.
 type Principal struct {

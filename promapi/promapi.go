@@ -3,7 +3,7 @@
 //
 // What it promises: parameters, answers, warnings and errors have Prometheus's form (its documentation
 // of the HTTP API, version 3); every answer is of the account of the request's key. What Ringwatch has
-// no word for yet (exemplars, alerts) is there and empty, as clients ask for it.
+// no word for (exemplars) is there and empty, as clients ask for it.
 // What bites: times that lie before anything that is kept have no values, and label names and values
 // come from an index of whole days.
 package promapi
@@ -39,6 +39,9 @@ import (
 type Deps struct {
 	Engine *query.Engine
 	Reader *query.Reader
+	// Rules and Alerts return the data of the endpoints of these names; nil: there are none.
+	Rules  func(who account.Principal, q url.Values) (any, error)
+	Alerts func(who account.Principal) any
 	// Version is Ringwatch's.
 	Version string
 	// Config returns the configuration as YAML without secrets; nil: there is none to show.

@@ -55,12 +55,19 @@ func (a *API) configuration(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]string{"yaml": text}}, nil
 }
 
-func (a *API) rules(*http.Request, account.Principal) (answer, error) {
-	return answer{data: map[string]any{"groups": []string{}}}, nil
+func (a *API) rules(r *http.Request, who account.Principal) (answer, error) {
+	if a.Rules == nil {
+		return answer{data: map[string]any{"groups": []string{}}}, nil
+	}
+	data, err := a.Rules(who, r.Form)
+	return answer{data: data}, err
 }
 
-func (a *API) alerts(*http.Request, account.Principal) (answer, error) {
-	return answer{data: map[string]any{"alerts": []string{}}}, nil
+func (a *API) alerts(_ *http.Request, who account.Principal) (answer, error) {
+	if a.Alerts == nil {
+		return answer{data: map[string]any{"alerts": []string{}}}, nil
+	}
+	return answer{data: a.Alerts(who)}, nil
 }
 
 func (a *API) alertmanagers(*http.Request, account.Principal) (answer, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // nodeList remembers the nodes of each account, for as long as who asks allows, and longer while
@@ -30,10 +31,10 @@ func (l *nodeList) init(clock func() time.Time, s Store) {
 	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
 }
 
-// get returns the nodes that the principal may see, not older than age. The result is not to be
-// changed.
+// get returns the nodes that the principal may see, or the recorders, not older than age. The result
+// is not to be changed.
 func (l *nodeList) get(
-	ctx context.Context, p account.Principal, age time.Duration,
+	ctx context.Context, p account.Principal, age time.Duration, recorders bool,
 ) ([]Node, error) {
 	l.mu.Lock()
 	a := l.accounts[p.Account]
@@ -60,7 +61,7 @@ func (l *nodeList) get(
 	}
 	visible := make([]Node, 0, len(a.nodes))
 	for _, n := range a.nodes {
-		if p.Owns(n.Cluster) {
+		if p.Owns(n.Cluster) && frame.IsRecorder(n.ID) == recorders {
 			visible = append(visible, n)
 		}
 	}

@@ -142,6 +142,13 @@ func (q *queryable) answer(
 	if s.plan.onlyVirtual() {
 		return list, s.warnings(), ctx.Err()
 	}
+	recorders, err := q.reader.Recorders(ctx, q.who, q.config.NodesTTL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(recorders) > 0 {
+		nodes = slices.Concat(nodes, recorders)
+	}
 	asked, err := s.nodes(ctx, nodes)
 	if err != nil {
 		return nil, nil, err

@@ -170,7 +170,15 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 func (r *Reader) Nodes(
 	ctx context.Context, p account.Principal, age time.Duration,
 ) ([]Node, error) {
-	return r.nodes.get(ctx, p, age)
+	return r.nodes.get(ctx, p, age, false)
+}
+
+// Recorders returns the virtual nodes that carry what rules record (frame.RecorderID), as Nodes does
+// the nodes.
+func (r *Reader) Recorders(
+	ctx context.Context, p account.Principal, age time.Duration,
+) ([]Node, error) {
+	return r.nodes.get(ctx, p, age, true)
 }
 
 // HasRollups reports whether Rollups may be called.

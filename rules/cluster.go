@@ -111,7 +111,7 @@ func (c *cluster) newGroups() ([]*group, error) {
 		NameValidationScheme: labelNames, ExternalURL: c.url,
 		QueryFunc: c.query, NotifyFunc: c.notify, Context: context.Background(),
 		Appendable: appendable{c}, Queryable: c, Logger: c.log, ResendDelay: c.config.ResendDelay,
-		GroupLoader: loader{c.part, c.parser}, Metrics: c.Rules.groups, Parser: c.parser,
+		GroupLoader: loader{c.part, c.parser, c.name}, Metrics: c.Rules.groups, Parser: c.parser,
 		DefaultRuleQueryOffset: func() time.Duration { return 0 },
 	}
 	var names []string
@@ -143,18 +143,38 @@ func (c *cluster) newGroups() ([]*group, error) {
 type loader struct {
 	*part
 	parser.Parser
+	cluster string
 }
 
-// Load implements promrules.GroupLoader.
+// Load implements promrules.GroupLoader. Rules about another cluster are left out.
 func (l loader) Load(
 	name string, _ bool, _ model.ValidationScheme,
 ) (*rulefmt.RuleGroups, []error) {
 	for _, f := range l.files {
-		if f.name == name {
-			return &rulefmt.RuleGroups{Groups: f.groups}, nil
+		if f.name != name {
+			continue
 		}
+		groups := slices.Clone(f.groups)
+		for i := range groups {
+			groups[i].Rules = slices.DeleteFunc(slices.Clone(groups[i].Rules), func(r rulefmt.Rule) bool {
+				of := l.pinnedTo(r.Expr)
+				return of != "" && of != l.cluster
+			})
+		}
+		return &rulefmt.RuleGroups{Groups: groups}, nil
 	}
 	return nil, []error{fmt.Errorf("there is no rule file %s", name)}
+}
+
+func (l loader) pinnedTo(text string) string {
+	if len(l.pinned) == 0 {
+		return ""
+	}
+	expr, err := l.ParseExpr(text)
+	if err != nil {
+		return ""
+	}
+	return l.pinned[expr.String()]
 }
 
 // Parse implements promrules.GroupLoader.
@@ -222,15 +242,13 @@ func (c *cluster) first(until int64) *group {
 // evaluate evaluates a group at an instant.
 func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	began := time.Now()
-	if !c.deps.Every {
-		for id, n := range c.nodes {
-			if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
-				delete(c.nodes, id)
-				c.drop(n)
-				continue
-			}
-			c.beat(n, at)
+	for id, n := range c.nodes {
+		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
+			delete(c.nodes, id)
+			c.drop(n)
+			continue
 		}
+		c.beat(n, at)
 	}
 	c.current = g
 	g.begin(at - g.QueryOffset().Milliseconds())

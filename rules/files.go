@@ -77,11 +77,7 @@ func (f *files) read() (map[string]map[string][]byte, error) {
 		}
 	}
 	if f.config.Shipped {
-		names, err := fs.Glob(Shipped, "*.yaml")
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
+		for _, name := range ShippedFiles {
 			text, err := fs.ReadFile(Shipped, name)
 			if err != nil {
 				return nil, err
@@ -195,3 +191,23 @@ func (f *files) of(account string) (*set, int) {
 	}
 	return f.sets[""], f.version
 }
+
+// Check returns what would be wrong if an account had one more file, or another text in it; nil: it
+// can be applied.
+func (b *Board) Check(account, name string, text []byte) error {
+	f := b.files
+	f.mu.Lock()
+	texts := maps.Clone(f.texts)
+	f.mu.Unlock()
+	own := maps.Clone(texts[account])
+	if own == nil {
+		own = map[string][]byte{}
+	}
+	own[name] = text
+	texts[account] = own
+	_, err := f.parse(texts, account)
+	return err
+}
+
+// Look loads files that have changed since it was called last; those that are wrong change nothing.
+func (b *Board) Look(now time.Time) { b.files.look(now) }

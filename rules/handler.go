@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -37,6 +38,9 @@ const markEvery = 5 * time.Second
 func (r *Rules) Handle(ctx context.Context, records []stream.Record) error {
 	byCluster := map[*cluster][]stream.Record{}
 	for _, rec := range records {
+		if (rec.Cluster == frame.EveryCluster) != r.deps.Every {
+			continue // what rules over all clusters recorded
+		}
 		p, err := r.partition(ctx, rec.Partition)
 		if err != nil {
 			return err
@@ -76,7 +80,7 @@ func (r *Rules) partition(ctx context.Context, id int32) (*partition, error) {
 			return nil, fmt.Errorf("rules: what alerts there were in partition %d: %w", id, err)
 		}
 		for i := range states {
-			if len(states[i].Groups) == 0 {
+			if len(states[i].Groups) == 0 || (states[i].Cluster == frame.EveryCluster) != r.deps.Every {
 				continue
 			}
 			c, err := r.cluster(p, states[i].Account, states[i].Cluster)
@@ -134,7 +138,7 @@ func (r *Rules) through(p *partition, now time.Time) int64 {
 const settle = 30 * time.Second
 
 // saveEvery is how often the state is written down while nothing important happens.
-const saveEvery = 10 * time.Second
+const saveEvery = 20 * time.Second
 
 // Tick implements stream.Handler: it evaluates what is due, publishes what was recorded and writes
 // down what has to survive.
@@ -157,7 +161,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	for _, p := range r.partitions {
 		limit := r.through(p, now)
 		if r.deps.Pulse != nil {
-			limit = min(limit, until.UnixMilli())
+			limit = min(limit, millis(until))
 		}
 		for _, c := range p.clusters {
 			clusters, series = clusters+1, series+c.count
@@ -287,7 +291,7 @@ func (r *Rules) LowWater(id int32) (int64, bool) {
 		}
 		of := c.savedLow
 		if of == 0 {
-			of = p.newest.Add(-c.part.keep).UnixMilli() - 300_000
+			of = p.newest.Add(-c.part.keep).UnixMilli() - frame.WindowMillis
 		}
 		low = min(low, of)
 	}

@@ -132,7 +132,7 @@ func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
 			continue
 		}
 		r.template(c, f, name, r.samples[name])
-		forward = forward || slices.ContainsFunc(c.set.forwarded, func(s forwarded) bool {
+		forward = forward || slices.ContainsFunc(c.set.every.selectors, func(s *selector) bool {
 			return s.Wants(name)
 		})
 	}
@@ -140,7 +140,7 @@ func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
 		return nil, false, err
 	}
 	r.sequence++
-	return b, forward && !c.deps.Every, nil
+	return b, forward, nil
 }
 
 func clipped(text string) string { return text[:min(len(text), frame.MaxNameBytes)] }

@@ -17,19 +17,17 @@ import (
 
 // set is the rules of one account, sorted by who evaluates them.
 type set struct {
+	all            []file
 	cluster, every *part
 	recorded       map[string]bool // names that rules of clusters record
-	forwarded      []forwarded
 }
-
-// forwarded is a selector of rules over all clusters.
-type forwarded struct{ *query.Selector }
 
 // part is the rules that are evaluated at one place: in each cluster, or over all clusters.
 type part struct {
 	files     []file // groups without rules are left out
 	selectors []*selector
 	byKey     map[string]*selector
+	pinned    map[string]string      // the cluster that an expression is about, by its text
 	named     map[string]*candidates // by the metric's stored name, made when first asked for
 	keep      time.Duration          // the longest any selector in memory looks back
 }
@@ -55,7 +53,7 @@ func keyOf(matchers []*labels.Matcher) string {
 
 // newSet sorts rules by their form. An error names each rule that nobody can evaluate.
 func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
-	s := &set{cluster: &part{}, every: &part{}, recorded: map[string]bool{}}
+	s := &set{all: list, cluster: &part{}, every: &part{}, recorded: map[string]bool{}}
 	type parsed struct {
 		rulefmt.Rule
 		expr  parser.Expr
@@ -103,12 +101,13 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 					continue
 				}
-				if form == PerCluster {
-					one.Rules = append(one.Rules, r.Rule)
-					s.cluster.add(r.expr, g.QueryOffset, c)
-				} else {
-					other.Rules = append(other.Rules, r.Rule)
-					s.every.add(r.expr, g.QueryOffset, c)
+				to, rules := s.cluster, &one.Rules
+				if form == Account {
+					to, rules = s.every, &other.Rules
+				}
+				*rules = append(*rules, r.Rule)
+				if err := to.add(r.expr, g.QueryOffset, c); err != nil {
+					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 				}
 			}
 			if len(one.Rules) > 0 {
@@ -125,9 +124,6 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 			s.every.files = append(s.every.files, there)
 		}
 	}
-	for _, one := range s.every.selectors {
-		s.forwarded = append(s.forwarded, forwarded{one.Selector})
-	}
 	return s, errors.Join(wrong...)
 }
 
@@ -135,8 +131,17 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 func alertSeries(name string) bool { return name == "ALERTS" || name == "ALERTS_FOR_STATE" }
 
 // add adds the selectors of an expression.
-func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) {
-	keep := Lookback(expr)
+func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
+	keep, err := Lookback(expr)
+	if err != nil {
+		return err
+	}
+	if of := PinnedTo(expr); of != "" {
+		if p.pinned == nil {
+			p.pinned = map[string]string{}
+		}
+		p.pinned[expr.String()] = of
+	}
 	if offset != nil {
 		keep += time.Duration(*offset)
 	}
@@ -164,6 +169,7 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) {
 		s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
 		return nil
 	})
+	return nil
 }
 
 // slack is how much longer samples are kept than rules look back: evaluations are a little late.

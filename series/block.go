@@ -53,7 +53,9 @@ func (b *Block) Series() iter.Seq[labels.Labels] {
 			for entity := range b.Entities() {
 				build.Reset()
 				build.Add(labels.MetricName, m.Name)
-				build.Add("node", node)
+				if !frame.IsRecorder(b.Node) {
+					build.Add("node", node)
+				}
 				for _, l := range [...]labels.Label{{Name: "cluster", Value: b.Cluster}, {Name: "datacenter", Value: b.Datacenter}, {Name: "rack", Value: b.Rack}} {
 					if l.Value != "" {
 						build.Add(l.Name, l.Value)

@@ -49,12 +49,19 @@ type Selection struct {
 	answers     []*answer             // by profile, if no selector asks for a node's id
 	byID        map[answerKey]*answer // else
 	computed    int
-	seen        []int // by ordinal of a metric's name: the last answer, counted from 1, in which it is
+	recorded    *Selection // of what rules record; nil: they record nothing
+	isRecorded  bool       // it is such a one itself
+	seen        []int      // by ordinal of a metric's name: the last answer, counted from 1, in which it is
 }
 
 // Err returns why the selection is not whole: the error of the query's context, if that has ended
 // while series were looked for. Who has asked for what is selected asks for this, too.
-func (s *Selection) Err() error { return s.end.err }
+func (s *Selection) Err() error {
+	if s.recorded != nil && s.recorded.end.err != nil {
+		return s.recorded.end.err
+	}
+	return s.end.err
+}
 
 // Select prepares a query's answer. The error is ErrLoading or ErrTooLarge; an account of which the Loader knows that it has no nodes has no series.
 func (x *Index) Select(accountName string, q Query) (*Selection, error) {
@@ -62,18 +69,32 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 	if a == nil {
 		return nil, ErrLoading
 	}
+	s, err := a.selection(q, false)
+	if err != nil {
+		return nil, err
+	}
+	if a = x.account(recorders(accountName), false); a != nil {
+		if s.recorded, err = a.selection(q, true); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// selection prepares a query's answer of an account's nodes, or of its recorders.
+func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	alternatives := q.Selectors
 	if len(alternatives) == 0 {
 		alternatives = [][]*labels.Matcher{nil}
 	}
-	s := &Selection{end: end{ctx: q.Context}, first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	s := &Selection{isRecorded: recorded, end: end{ctx: q.Context}, first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.listed && len(a.nodes) == 0 {
+	if !recorded && !a.listed && len(a.nodes) == 0 {
 		return nil, ErrLoading
 	}
 	s.Missing = a.pending + len(a.missing)
-	if !a.listed {
+	if !recorded && !a.listed {
 		s.Missing++
 	}
 	s.v = a.pool.shared
@@ -82,7 +103,7 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 		if bytes += s.v.selectorBytes(matchers); bytes > maxSelectorBytes {
 			return nil, ErrTooLarge
 		}
-		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns, &s.end))
+		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns, &s.end, recorded))
 	}
 	s.nodes = a.candidates(s.selectors)
 	s.seen = make([]int, s.v.names)
@@ -94,7 +115,7 @@ func (x *Index) Select(accountName string, q Query) (*Selection, error) {
 	return s, nil
 }
 
-// Block is series of one node: each of its metrics of each of its entities.
+// Block is series of one node, or of one recorder, whose series have no place but what is in their own labels: each of its metrics of each of its entities.
 type Block struct {
 	Cluster, Datacenter, Rack string
 	Node                      uuid.UUID
@@ -113,7 +134,14 @@ func (s *Selection) Blocks() iter.Seq[Block] {
 		for _, n := range s.nodes {
 			for _, b := range s.of(n).blocks {
 				p := &s.v.places[b.place]
-				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+				if !yield(Block{p.label("cluster"), p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+					return
+				}
+			}
+		}
+		if s.recorded != nil {
+			for b := range s.recorded.Blocks() {
+				if !yield(b) {
 					return
 				}
 			}
@@ -263,6 +291,10 @@ func (s *Selection) Count() (series, nodes int) {
 			nodes++
 		}
 	}
+	if s.recorded != nil {
+		n, of := s.recorded.Count()
+		series, nodes = series+n, nodes+of
+	}
 	return series, nodes
 }
 
@@ -273,6 +305,9 @@ func (s *Selection) Nodes() []uuid.UUID {
 		if s.of(n).series > 0 {
 			list = append(list, n.id)
 		}
+	}
+	if s.recorded != nil {
+		list = append(list, s.recorded.Nodes()...)
 	}
 	return list
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -72,11 +73,24 @@ func (x *Index) account(name string, create bool) *account {
 	return a
 }
 
+// recorders is where an account's recorders are: what rules of it record, whose labels are all of the
+// entities'.
+func recorders(name string) string { return name + "\x00recorders" }
+
+// of returns where a node of an account is.
+func (x *Index) of(name string, id uuid.UUID) *account {
+	if frame.IsRecorder(id) {
+		name = recorders(name)
+	}
+	return x.account(name, true)
+}
+
 // drop forgets an account.
 func (x *Index) drop(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.accounts, name)
+	delete(x.accounts, recorders(name))
 }
 
 // note says that an account's nodes are known and how many of them wait to be loaded.
@@ -89,7 +103,7 @@ func (x *Index) note(name string, pending int) {
 
 // has reports whether nothing of what the IDs say is new.
 func (x *Index) has(name string, id uuid.UUID, ids []window.DictionaryID) bool {
-	a := x.account(name, true)
+	a := x.of(name, id)
 	a.mu.Lock()
 	n, v := a.nodes[id], a.pool.shared
 	a.mu.Unlock()
@@ -109,7 +123,7 @@ func (x *Index) all() []*account {
 
 // Unknown returns of each dictionary that the Index does not have the newest of the given IDs. All are of one node.
 func (x *Index) Unknown(accountName string, node uuid.UUID, ids []window.DictionaryID) []window.DictionaryID {
-	a := x.account(accountName, true)
+	a := x.of(accountName, node)
 	a.mu.Lock()
 	n := a.nodes[node] // immutable
 	a.mu.Unlock()
@@ -145,7 +159,7 @@ func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID,
 		}
 		days[d.Hash] = append(days[d.Hash], dayOf(d.Day))
 	}
-	a := x.account(accountName, true)
+	a := x.of(accountName, id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.nodes[id]

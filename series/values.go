@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // each calls visit with every place and every shape of which something is selected, though not with each place of each shape.
@@ -31,9 +33,14 @@ func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 // Names returns the names of the labels that the series have, ascending.
 func (s *Selection) Names() []string {
 	names := map[string]bool{}
+	if s.recorded != nil {
+		for _, name := range s.recorded.Names() {
+			names[name] = true
+		}
+	}
 	places, schemas := make([]bool, len(s.v.places)), make([]bool, len(s.v.schemas))
 	s.each(func(place uint32, _, entities []uint32) {
-		names[labels.MetricName], names["node"] = true, true
+		names[labels.MetricName] = true
 		places[place] = true
 		for _, id := range entities {
 			schemas[s.v.entities[id].schema] = true
@@ -42,7 +49,8 @@ func (s *Selection) Names() []string {
 	for i, is := range places {
 		if is {
 			p := s.v.places[i]
-			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] || p.cluster != "", names["datacenter"] || p.datacenter != "", names["rack"] || p.rack != ""
+			names["node"] = names["node"] || !s.isRecorded
+			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] || p.label("cluster") != "", names["datacenter"] || p.datacenter != "", names["rack"] || p.rack != ""
 		}
 	}
 	for i, is := range schemas {
@@ -58,6 +66,20 @@ func (s *Selection) Names() []string {
 // Values returns the values that a label has in the series, ascending.
 func (s *Selection) Values(label string) []string {
 	values := map[string]bool{}
+	if s.recorded != nil {
+		for _, v := range s.recorded.Values(label) {
+			values[v] = true
+		}
+	}
+	if s.isRecorded && label != "cluster" {
+		for i, is := range s.symbols(label) {
+			if is {
+				values[s.v.symbols[i]] = true
+			}
+		}
+		delete(values, "")
+		return sorted(values)
+	}
 	switch label {
 	case "cluster", "datacenter", "rack":
 		s.each(func(place uint32, _, _ []uint32) {
@@ -81,6 +103,9 @@ func (s *Selection) Values(label string) []string {
 func (p *place) label(name string) string {
 	switch name {
 	case "cluster":
+		if p.cluster == frame.EveryCluster {
+			return ""
+		}
 		return p.cluster
 	case "datacenter":
 		return p.datacenter

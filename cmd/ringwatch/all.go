@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,12 +18,15 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // The wiring. Every arrow is one call; docs/DATAPATH.md has a row for each.
 //
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
-//	                                                   └─ stream.Consumer "recent" ──► recent.Writer ──► Redis
+//	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis
+//	                                                   └─ stream.Consumer "rules"  ──► rules.Rules ──► Alertmanager
+//	                                                        └─ what rules record goes back into Kafka as frames
 //	reader ──GET──► api.Server ──► query.Reader ──► recent.Reader
 //	                                             └─(miss, Redis away, or older)──► store.Store
 //
@@ -44,8 +48,11 @@ type process struct {
 	database    atomic.Pointer[store.Store] // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
-	throttle    *throttle.Throttle // once a role has asked for it
-	reader      *recent.Reader     // once a role has asked for it
+	rulesReady  func(context.Context) error // once the role rules is there
+	logsMu      sync.Mutex
+	logs        map[string]*stream.Log // by topic: what processes tell each other
+	throttle    *throttle.Throttle     // once a role has asked for it
+	reader      *recent.Reader         // once a role has asked for it
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
@@ -144,7 +151,7 @@ func (c *allCmd) Run(ctx context.Context) error {
 // beyondIngest wires and runs what needs Cassandra.
 func (p *process) beyondIngest(ctx context.Context) error {
 	var parts []part
-	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts, p.apiParts} {
+	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts, p.rulesParts, p.apiParts} {
 		more, err := role(ctx)
 		if err != nil {
 			return err

@@ -92,7 +92,14 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
+	board, _, more, err := p.boardParts(ctx)
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	parts = append(parts, more...)
 	prometheusAPI := promapi.New(promapi.Deps{
+		Rules: promRules(board), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
 	})
 	server, err := api.New(p.API, api.Deps{

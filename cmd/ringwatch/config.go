@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
+	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -43,6 +44,7 @@ type config struct {
 	Lookup    lookup.Config
 	Store     consumerConfig
 	Recent    consumerConfig
+	Rules     rulesConfig
 	Metrics   metricsConfig
 	Log       logConfig
 }
@@ -51,6 +53,12 @@ type config struct {
 type consumerConfig struct {
 	Listen string    // host:port of /metrics and /-/ready when the role runs alone; empty: none
 	TLS    front.TLS `yaml:"tls"`
+}
+
+// rulesConfig is what the role rules has of its own.
+type rulesConfig struct {
+	consumerConfig
+	rules.Config
 }
 
 // metricsConfig is a listener for operators alone, whatever roles the process has.
@@ -90,6 +98,7 @@ func defaultConfig() config {
 		Lookup:    lookup.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
+		Rules:     rulesConfig{consumerConfig{Listen: "127.0.0.1:9475"}, rules.DefaultConfig()},
 		Log:       logConfig{Level: "info", Format: "text"},
 	}
 }
@@ -113,7 +122,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

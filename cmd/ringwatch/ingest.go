@@ -43,7 +43,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)
+	producer, err := stream.NewProducer(p.Kafka, labelled(p.metrics, "ingest"), p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,16 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		producer.Close()
 		return nil, err
 	}
+	pulses, err := p.sharedLog(ctx, p.pulseLog())
+	if err != nil {
+		return nil, err
+	}
 	p.log.Info("ingest listens", "address", server.Addr())
 	return []part{func(ctx context.Context) error {
 		defer p.reader.Close()
 		defer producer.Close()
 		return server.Run(ctx)
-	}}, nil
+	}, func(ctx context.Context) error { return p.beat(ctx, pulses) }}, nil
 }
 
 // topic makes or checks the topic; every role that touches Kafka does so first, since any may start first.

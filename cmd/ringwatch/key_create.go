@@ -20,7 +20,7 @@ type keyCreateCmd struct {
 	keyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
 	Account   string          `help:"Whose key it is. Not needed where there is one account."`
-	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), admin." default:"read" enum:"read,write,admin"`
+	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), rules (change them), admin." default:"read" enum:"read,write,rules,admin"`
 	Expires   string          `help:"Until when it is good: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: until it is revoked."`
 	Networks  []string        `name:"network" help:"Where it may be used from, such as 10.1.0.0/16; may be repeated. Without it: anywhere."`
 	Clusters  []string        `name:"cluster" help:"Of which clusters it may write frames, such as prod-*; may be repeated. Without it: all of the account's."`

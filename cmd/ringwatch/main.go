@@ -28,6 +28,7 @@ type cli struct {
 	Ingest ingestCmd `cmd:"" group:"Roles" help:"Take frames from agents and put them into Kafka."`
 	Store  storeCmd  `cmd:"" group:"Roles" help:"Write frames from Kafka to Cassandra."`
 	Recent recentCmd `cmd:"" group:"Roles" help:"Write the last 15 minutes from Kafka to Redis."`
+	Rules  rulesCmd  `cmd:"" group:"Roles" help:"Evaluate rules on the stream of frames, and tell of alerts; or work with rule files."`
 	API    apiCmd    `cmd:"" name:"api" group:"Roles" help:"Answer readers."`
 
 	Clusters clustersCmd `cmd:"" group:"Questions" help:"List the clusters."`

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -227,6 +228,10 @@ func settable(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("yaml") == "" {
+			maps.Copy(fields, settable(v.Field(i))) // its keys are the struct's own
+			continue
+		}
 		switch f.Type.Kind() {
 		case reflect.Func, reflect.Interface, reflect.Pointer, reflect.Chan:
 			continue

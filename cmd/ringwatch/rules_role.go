@@ -1,0 +1,408 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// rulesRunCmd is the role: `ringwatch rules` without a subcommand.
+type rulesRunCmd struct{ roleFlags }
+
+func (c *rulesRunCmd) Run(ctx context.Context) error {
+	p, err := c.start(ctx, "rules", func(c *config) []engine { return []engine{c.kafka()} })
+	if err != nil {
+		return err
+	}
+	parts, err := p.rulesParts(ctx)
+	if err != nil {
+		return err
+	}
+	ops, err := p.ops(p.Rules.consumerConfig, p.rulesReady, nil)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, append(parts, ops)...)
+}
+
+// Topics of the rules, beside that of frames.
+const (
+	statesTopic   = "ringwatch.rules"      // what is known of alerts, by cluster
+	filesTopic    = "ringwatch.rule-files" // files given through the API, by account
+	recordedTopic = "ringwatch.recorded"   // what rules over all clusters look at
+	pulseTopic    = "ringwatch.pulse"      // that ingest works
+)
+
+// maxStateBytes bounds what is kept of a cluster's alerts: 10,000 of them, packed, are some 300 KB.
+const maxStateBytes = 12 << 20
+
+func (p *process) statesLog() stream.LogConfig {
+	c := stream.DefaultLogConfig(statesTopic)
+	c.Partitions, c.MaxEntryBytes, c.MaxLastBytes = p.Kafka.Partitions, maxStateBytes, 1<<30
+	return c
+}
+
+func (p *process) filesLog() stream.LogConfig {
+	c := stream.DefaultLogConfig(filesTopic)
+	c.Partitions, c.Retention, c.MaxEntryBytes = 1, 0, 1<<20
+	return c
+}
+
+func (p *process) pulseLog() stream.LogConfig {
+	c := stream.DefaultLogConfig(pulseTopic)
+	c.Partitions, c.Retention = 1, time.Hour
+	return c
+}
+
+// openLog makes a log's topic if need be, and its client.
+func (p *process) openLog(ctx context.Context, c stream.LogConfig) (*stream.Log, error) {
+	err := retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable, func(ctx context.Context) error {
+		return stream.EnsureLog(ctx, p.Kafka, c, p.log)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stream.NewLog(p.Kafka, c, p.metrics, p.log)
+}
+
+// sharedLog is openLog, once a process and topic.
+func (p *process) sharedLog(ctx context.Context, c stream.LogConfig) (*stream.Log, error) {
+	p.logsMu.Lock()
+	defer p.logsMu.Unlock()
+	if l := p.logs[c.Topic]; l != nil {
+		return l, nil
+	}
+	l, err := p.openLog(ctx, c)
+	if err == nil {
+		if p.logs == nil {
+			p.logs = map[string]*stream.Log{}
+		}
+		p.logs[c.Topic] = l
+	}
+	return l, err
+}
+
+// rulesParts wires Kafka → rules → Kafka and whoever is told of alerts.
+func (p *process) rulesParts(ctx context.Context) ([]part, error) {
+	if err := p.topic(ctx); err != nil {
+		return nil, err
+	}
+	recorded := p.Kafka
+	recorded.Topic = recordedTopic
+	err := retry(ctx, p.log, "the topic "+recordedTopic, stream.Retryable,
+		func(ctx context.Context) error { return stream.EnsureTopic(ctx, recorded, p.log) })
+	if err != nil {
+		return nil, err
+	}
+	states, err := p.sharedLog(ctx, p.statesLog())
+	if err != nil {
+		return nil, err
+	}
+	files, err := p.sharedLog(ctx, p.filesLog())
+	if err != nil {
+		return nil, err
+	}
+	pulses, err := p.sharedLog(ctx, p.pulseLog())
+	if err != nil {
+		return nil, err
+	}
+	applied := newApplied()
+	begin, err := applied.read(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	heard := &pulse{}
+	producer, err := stream.NewProducer(p.Kafka, labelled(p.metrics, "rules"), p.log)
+	if err != nil {
+		return nil, err
+	}
+	forward, err := stream.NewProducer(recorded, labelled(p.metrics, "recorded"), p.log)
+	if err != nil {
+		return nil, err
+	}
+	notifier, err := p.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deps := rules.Deps{
+		Publish: producer.Publish,
+		Forward: func(ctx context.Context, account string, b []byte) error {
+			return forward.Publish(ctx, account, frame.EveryCluster, b)
+		},
+		Notify:  notifier.send,
+		Load:    loadStates(states),
+		Save:    saveState(states),
+		Pulse:   heard.unbroken,
+		Applied: applied.files,
+		Budget:  p.budget, Metrics: p.metrics, Log: p.log,
+	}
+	parts := []part{
+		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
+		func(ctx context.Context) error { return heard.follow(ctx, pulses) },
+		notifier.run,
+	}
+	p.Rules.Config.Clock = clock
+	for _, every := range []bool{false, true} {
+		run, err := p.rulesConsumer(deps, recorded, every)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, run)
+	}
+	p.rulesReady = func(ctx context.Context) error { return producer.Ready(ctx) }
+	return []part{func(ctx context.Context) error {
+		defer producer.Close()
+		defer forward.Close()
+		return together(ctx, parts...)
+	}}, nil
+}
+
+// labelled tells the producers of a process apart.
+func labelled(reg prometheus.Registerer, of string) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{"producer": of}, reg)
+}
+
+// rulesConsumer wires the rules of single clusters, or those over all clusters of an account.
+func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every bool) (part, error) {
+	of, group := p.Kafka, "ringwatch-rules"
+	if every {
+		of, group = recorded, "ringwatch-rules-accounts"
+	}
+	reached := &through{}
+	deps.Every, deps.Through = every, reached.of
+	role, err := rules.New(p.Rules.Config, deps)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	c := stream.DefaultConsumerConfig(of, group)
+	c.MaxAge = p.Rules.MaxLookback + p.Rules.CatchUp
+	c.TickEvery = rulesTick
+	consumer, err := stream.NewConsumer(c, role, p.metrics, p.log)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return consumer.Run(ctx) })
+		g.Go(func() error { return reached.follow(ctx, consumer) })
+		return g.Wait()
+	}, nil
+}
+
+// rulesTick is how often what is due is looked for, and how far the stream has been read.
+const rulesTick = 500 * time.Millisecond
+
+// loadStates reads what is known of the alerts of a partition's clusters.
+func loadStates(log *stream.Log) func(context.Context, int32) ([]rules.State, error) {
+	return func(ctx context.Context, partition int32) ([]rules.State, error) {
+		entries, _, err := log.Last(ctx, []int32{partition})
+		if err != nil {
+			return nil, err
+		}
+		var list []rules.State
+		for _, e := range entries {
+			s, err := rules.UnpackState(e.Value)
+			if err != nil {
+				return nil, fmt.Errorf("cluster %s: %w", e.Cluster, err)
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	}
+}
+
+func saveState(log *stream.Log) func(context.Context, int32, rules.State) error {
+	return func(ctx context.Context, _ int32, s rules.State) error {
+		e := stream.Entry{Account: s.Account, Cluster: s.Cluster, Key: "state"}
+		if len(s.Groups) > 0 {
+			var err error
+			if e.Value, err = s.Pack(); err != nil {
+				return err
+			}
+		}
+		return log.Publish(ctx, e)
+	}
+}
+
+// through remembers how far a consumer is.
+type through struct {
+	mu sync.Mutex
+	at map[int32]time.Time
+}
+
+func (t *through) of(partition int32) (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, known := t.at[partition]
+	return at, known
+}
+
+func (t *through) follow(ctx context.Context, c *stream.Consumer) error {
+	tick := time.NewTicker(rulesTick)
+	defer tick.Stop()
+	for {
+		if reached, err := c.Progress(ctx); err == nil {
+			t.mu.Lock()
+			t.at = reached.Through
+			t.mu.Unlock()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// applied are the rule files that were given through the API, as far as this process has read.
+type applied struct {
+	mu sync.Mutex
+	of map[string]map[string][]byte // by account and name
+}
+
+func newApplied() *applied { return &applied{of: map[string]map[string][]byte{}} }
+
+func (a *applied) take(e stream.Entry) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.Value == nil {
+		delete(a.of[e.Account], e.Key)
+		return nil
+	}
+	if a.of[e.Account] == nil {
+		a.of[e.Account] = map[string][]byte{}
+	}
+	a.of[e.Account][e.Key] = e.Value
+	return nil
+}
+
+func (a *applied) read(ctx context.Context, log *stream.Log) (stream.Position, error) {
+	entries, at, err := log.Last(ctx, nil)
+	for _, e := range entries {
+		_ = a.take(e)
+	}
+	return at, err
+}
+
+func (a *applied) follow(ctx context.Context, log *stream.Log, from stream.Position) error {
+	return log.Follow(ctx, from, a.take)
+}
+
+// files returns a copy of what there is.
+func (a *applied) files() map[string]map[string][]byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := map[string]map[string][]byte{}
+	for account, list := range a.of {
+		all[account] = map[string][]byte{}
+		for name, text := range list {
+			all[account][name] = text
+		}
+	}
+	return all
+}
+
+// boardParts wires what the API says of rules: the files, and what those who evaluate them say.
+func (p *process) boardParts(ctx context.Context) (*rules.Board, *applied, []part, error) {
+	states, err := p.sharedLog(ctx, p.statesLog())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	files, err := p.sharedLog(ctx, p.filesLog())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	given := newApplied()
+	begin, err := given.read(ctx, files)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	board, err := rules.NewBoard(p.Rules.Config, rules.Deps{Applied: given.files, Log: p.log})
+	if err != nil {
+		return nil, nil, nil, usageError{err}
+	}
+	follow := func(ctx context.Context) error {
+		put := func(e stream.Entry) error {
+			if e.Value == nil {
+				board.Put(rules.State{Account: e.Account, Cluster: e.Cluster})
+				return nil
+			}
+			s, err := rules.UnpackState(e.Value)
+			if err != nil {
+				p.log.Warn("what a cluster's rules say cannot be read", "cluster", e.Cluster, "error", err)
+				return nil
+			}
+			board.Put(s)
+			return nil
+		}
+		for ctx.Err() == nil {
+			last, at, err := states.Last(ctx, nil)
+			if err == nil {
+				for _, e := range last {
+					_ = put(e)
+				}
+				err = states.Follow(ctx, at, put)
+			}
+			if err != nil {
+				p.log.Warn("cannot read what rules say; trying again", "error", err)
+				pause(ctx, time.Second)
+			}
+		}
+		return nil
+	}
+	look := func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			pause(ctx, p.Rules.Reload)
+			board.Look(time.Now())
+		}
+		return nil
+	}
+	return board, given, []part{follow, look,
+		func(ctx context.Context) error { return given.follow(ctx, files, begin) }}, nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// promRules answers /api/v1/rules.
+func promRules(board *rules.Board) func(account.Principal, url.Values) (any, error) {
+	return func(who account.Principal, q url.Values) (any, error) {
+		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],
+			Names: q["rule_name[]"], Owns: who.Owns, WithoutAlerts: q.Get("exclude_alerts") == "true"}
+		if f.Type != "" && f.Type != "alert" && f.Type != "record" {
+			return nil, &front.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: "type",
+				Message: "type is alert or record: leave it out for all rules"}
+		}
+		return map[string]any{"groups": board.Groups(who.Account, f)}, nil
+	}
+}
+
+// promAlerts answers /api/v1/alerts.
+func promAlerts(board *rules.Board) func(account.Principal) any {
+	return func(who account.Principal) any {
+		return map[string]any{"alerts": board.Alerts(who.Account, who.Owns)}
+	}
+}
+
+// rulesCmd is `ringwatch rules`.
+type rulesCmd struct {
+	Run_ rulesRunCmd `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is what no subcommand means."`
+}
