@@ -17,10 +17,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Exit codes: 0 done, 1 failed, 2 called or configured wrongly.
+// Exit codes: 0 done, 1 failed, 2 called or configured wrongly, 3 rules that are odd but not wrong.
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	exitLint   = 3
 )
 
 type cli struct {
@@ -44,6 +45,7 @@ type cli struct {
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
+	Rules    rulesCmd    `cmd:"" group:"Set-up" help:"Check and test rules."`
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
@@ -51,6 +53,12 @@ type cli struct {
 
 // usageError is the caller's mistake: exit code 2.
 type usageError struct{ error }
+
+// exitError has an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
 
 func main() {
 	os.Exit(run(os.Args[1:]))
@@ -86,6 +94,9 @@ func run(args []string) int {
 		return exitUsage
 	}
 	fmt.Fprintf(os.Stderr, "ringwatch: %s\n", plainLines(err.Error()))
+	if own := (exitError{}); errors.As(err, &own) {
+		return own.code
+	}
 	return exitFailed
 }
 
