@@ -77,7 +77,8 @@ func (f *files) read() (map[string]map[string][]byte, error) {
 		}
 	}
 	if f.config.Shipped {
-		for _, name := range ShippedFiles {
+		// The other ones are about Ringwatch's own /metrics, which are not in the stream.
+		for _, name := range ShippedFiles[:1] {
 			text, err := fs.ReadFile(Shipped, name)
 			if err != nil {
 				return nil, err

@@ -45,7 +45,6 @@ type cli struct {
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
-	Rules    rulesCmd    `cmd:"" group:"Set-up" help:"Check and test rules."`
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`

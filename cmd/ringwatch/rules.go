@@ -18,7 +18,9 @@ import (
 	"github.com/ringwatch/ringwatch/rules/ruletest"
 )
 
+// rulesCmd is the role and what works with rule files.
 type rulesCmd struct {
+	Role  rulesRunCmd   `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is also what no subcommand means."`
 	Check rulesCheckCmd `cmd:"" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
 	Test  rulesTestCmd  `cmd:"" help:"Run unit tests of rules, in promtool's format."`
 }

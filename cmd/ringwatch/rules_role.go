@@ -401,8 +401,3 @@ func promAlerts(board *rules.Board) func(account.Principal) any {
 		return map[string]any{"alerts": board.Alerts(who.Account, who.Owns)}
 	}
 }
-
-// rulesCmd is `ringwatch rules`.
-type rulesCmd struct {
-	Run_ rulesRunCmd `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is what no subcommand means."`
-}
