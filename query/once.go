@@ -178,15 +178,13 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 		})
 }
 
-// LatestOf is Latest of those metrics only that any of the selectors may select, which is read in a
-// fraction of the time.
-func (r *Reader) LatestOf(
-	ctx context.Context, account string, n *Node, selectors [][]*labels.Matcher,
-) (State, error) {
-	key := fmt.Sprintf("latest/%s/%s/%q", account, n.ID, selectors)
-	return Once(ctx, r, account, key, func(ctx context.Context) (State, error) {
-		return r.readLatest(ctx, account, n, Wanted(selectors...))
-	})
+// LatestOf is Latest of those metrics only that are asked for, which is read in a fraction of the
+// time.
+func (r *Reader) LatestOf(ctx context.Context, q *Question, n *Node) (State, error) {
+	return Once(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
+		func(ctx context.Context) (State, error) {
+			return r.readLatest(ctx, q.account, n, q.want)
+		})
 }
 
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the

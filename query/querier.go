@@ -117,6 +117,8 @@ type selection struct {
 	pieces []piece
 	now    int64
 	lease  *memory.Lease
+	// question is what an instant asks of newest states.
+	question *Question
 
 	mu      sync.Mutex
 	missing []string
@@ -150,6 +152,7 @@ func (q *queryable) answer(
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
 	if s.isInstant() {
+		s.question = s.reader.Ask(s.who.Account, s.plan.read)
 		g.SetLimit(statesAtOnce)
 	}
 	for i := range asked {
@@ -294,7 +297,7 @@ func (c *collector) newest(ctx context.Context) (done bool, err error) {
 	if at < c.now-c.lookback {
 		return false, nil
 	}
-	state, err := c.reader.LatestOf(ctx, c.who.Account, c.node, c.plan.read)
+	state, err := c.reader.LatestOf(ctx, c.question, c.node)
 	if err != nil {
 		return false, err
 	}

@@ -142,6 +142,8 @@ type Reader struct {
 	nodes    nodeList
 	silences silences
 	flights  flights
+
+	dictionaries dictionaries
 }
 
 // NewReader validates and registers the reader's metrics.

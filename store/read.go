@@ -188,8 +188,8 @@ func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, d
 	r.parts[start] = part
 }
 
-// wanted returns what tells whether a metric of a name is asked for; nil: all are.
-func (r *reader) wanted() func(metric string) bool {
+// wanted returns which metrics are asked for; nil: all are.
+func (r *reader) wanted() *frame.Wanted {
 	var names []*labels.Matcher
 	for _, m := range r.matchers {
 		if m.Name == labels.MetricName {
@@ -199,9 +199,9 @@ func (r *reader) wanted() func(metric string) bool {
 	if len(names) == 0 {
 		return nil
 	}
-	return func(metric string) bool {
+	return frame.NewWanted(func(metric string) bool {
 		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(metric) })
-	}
+	}, nil)
 }
 
 // kept takes a closed window.
