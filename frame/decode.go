@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"sync"
 )
 
 // Allowance is asked before memory is taken: so many bytes more. Its error ends the decoding.
@@ -36,6 +37,9 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 		return nil, err
 	}
 	f := &Frame{Header: h}
+	if want != nil && want.nothing {
+		return f, nil
+	}
 	d := decoder{f: f, key: key, allow: allow, want: want}
 	if h.Compression != None {
 		d.take(int64(h.RawLength))
@@ -43,10 +47,17 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	if d.err != nil {
 		return nil, d.err
 	}
-	if d.b, err = unpack(&h, packed); err != nil {
+	room := payloads.Get().(*[]byte)
+	if d.b, err = unpackInto(*room, &h, packed); err != nil {
+		payloads.Put(room)
 		return nil, err
 	}
+	raw := d.b
 	d.payload()
+	if h.Compression == Zstd && cap(raw) <= maxPooled { // nothing points into it: texts are copies
+		*room = raw[:0]
+	}
+	payloads.Put(room)
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -55,6 +66,11 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	}
 	return f, nil
 }
+
+// payloads are buffers for unpacked payloads. A larger one than maxPooled is not kept.
+var payloads = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 1 << 20
 
 // Check reads a whole frame as far as that is possible without its key frame: a key frame entirely, a delta frame to the end of its
 // compression. It is what a receiver that keeps no state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.

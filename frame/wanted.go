@@ -8,8 +8,9 @@ import (
 // Wanted says which metrics somebody reads frames for. It is made once for many frames: it remembers
 // what it wants of each dictionary that Dictionaries holds. It may be used from many goroutines.
 type Wanted struct {
-	metric func(name string) bool
-	known  *Dictionaries
+	metric  func(name string) bool
+	known   *Dictionaries
+	nothing bool
 
 	mu sync.Mutex
 	of map[*dictionary][][]bool
@@ -19,6 +20,11 @@ type Wanted struct {
 // at once. known may be nil: then each key frame's dictionary is read anew.
 func NewWanted(metric func(name string) bool, known *Dictionaries) *Wanted {
 	return &Wanted{metric: metric, known: known, of: map[*dictionary][][]bool{}}
+}
+
+// WantNothing wants no metric: of frames only their headers are read, payloads stay packed.
+func WantNothing() *Wanted {
+	return &Wanted{metric: func(string) bool { return false }, nothing: true}
 }
 
 // Metric reports whether a metric of that name is wanted; all are of a nil Wanted.

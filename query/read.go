@@ -127,6 +127,9 @@ func (r *Reader) readRange(
 	if recentFrom-from <= edgeSlack {
 		recentFrom = from
 	}
+	if recentFrom > from {
+		recentFrom = max(recentFrom, r.storedUntil(ctx, accountName, n.Cluster))
+	}
 	if r.sources.Recent != nil && to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
 		recent, ok, err := r.recentRange(ctx, accountName, n, recentFrom, to, selectors)
@@ -155,6 +158,22 @@ func (r *Reader) readRange(
 		r.metrics.reads.WithLabelValues("range", fromStore).Inc()
 	}
 	return all, err
+}
+
+// closedMillis is how long after a window's end it is expected to be closed, in ms.
+const closedMillis = 60_000
+
+// storedUntil returns the beginning of the first window, in ms, that the store may not have in
+// columns; 0 if frames are on their way to the store, or nobody knows. What is before it costs the
+// store a fraction of what it takes to read the recent source's frames.
+func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) int64 {
+	if r.sources.Behind == nil {
+		return 0
+	}
+	if _, behind := r.sources.Behind(ctx, accountName, cluster); behind {
+		return 0
+	}
+	return frame.WindowOf(r.config.Clock().UnixMilli() - closedMillis)
 }
 
 // recentRange returns what the recent source has, if that is surely everything.

@@ -58,6 +58,11 @@ func (d *dictionaries) get(account string) *frame.Dictionaries {
 
 // wanted returns which metrics any of the selectors may select; nil if they may select all.
 func (d *dictionaries) wanted(account string, selectors [][]*labels.Matcher) *frame.Wanted {
+	if len(selectors) > 0 && !slices.ContainsFunc(selectors, func(matchers []*labels.Matcher) bool {
+		return !slices.ContainsFunc(matchers, noMetric)
+	}) {
+		return frame.WantNothing()
+	}
 	of := wantedNames(selectors)
 	if of == nil {
 		return nil
@@ -95,4 +100,9 @@ func wantedNames(selectors [][]*labels.Matcher) func(metric string) bool {
 		}
 		return is
 	}
+}
+
+// noMetric reports whether a matcher allows no metric: each has a name.
+func noMetric(m *labels.Matcher) bool {
+	return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == ""
 }

@@ -192,6 +192,9 @@ func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, d
 func (r *reader) wanted() *frame.Wanted {
 	var names []*labels.Matcher
 	for _, m := range r.matchers {
+		if m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == "" {
+			return frame.WantNothing() // but the instants
+		}
 		if m.Name == labels.MetricName {
 			names = append(names, m)
 		}
