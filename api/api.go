@@ -56,6 +56,7 @@ type Config struct {
 	MaxQueryBytes   int   `yaml:"max_query_bytes"`
 	MaxRequestBytes int64 `yaml:"max_request_bytes"`
 	// AnswersBytes bounds what is kept of answers, encoded, for who asks for everything newest before it has changed: some 27 KB for a node of 2,000 series. 0 keeps none.
+	// Half as much again is for newest values that PromQL asks for.
 	AnswersBytes int64 `yaml:"answers_bytes"`
 	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
@@ -133,7 +134,8 @@ func (c *Config) Validate() error {
 
 // Reader returns what of the configuration is for Deps.Reader.
 func (c *Config) Reader() query.ReaderConfig {
-	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL, Timeout: c.RequestTimeout, Clock: c.Clock}
+	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL, Timeout: c.RequestTimeout,
+		KeptBytes: c.AnswersBytes / 2, Clock: c.Clock}
 }
 
 // Node is a node as the store's metadata describes it.

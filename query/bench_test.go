@@ -2,7 +2,6 @@ package query_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -96,19 +95,23 @@ func (f *benchFleet) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (
 }
 
 // BenchmarkFleetInstant asks for the newest values of a fleet whose frames are in the recent source.
-// What it says by node is CPU of one core, as the benchmark runs on one.
+// With GOMAXPROCS=1 what it says by node is CPU. kept is for who asks again before nodes have sent.
 func BenchmarkFleetInstant(b *testing.B) {
 	const nodes = 200
-	for _, frames := range []int{1, 8} {
-		f := newBenchFleet(b, nodes, 10, frames)
+	for _, c := range []struct {
+		name   string
+		frames int
+		kept   int64
+	}{{"key", 1, 0}, {"delta", 8, 0}, {"kept", 8, 128 << 20}} {
+		f := newBenchFleet(b, nodes, 10, c.frames)
 		for _, expr := range []string{
 			"sum by (cluster) (cassandra_compaction_pending_tasks)",
 			"topk(10, os_load1)",
 			"topk(10, sum by (cluster, keyspace, table) (cassandra_table_live_sstables))",
 			"histogram_quantile(0.99, sum(cassandra_client_request_latency_seconds))",
 		} {
-			b.Run(fmt.Sprintf("frames=%d/%s", len(f.frames[f.nodes[0].ID]), expr[:10]), func(b *testing.B) {
-				e, who := f.engine(b), querytest.Principal(b, querytest.Account)
+			b.Run(c.name+"/"+expr, func(b *testing.B) {
+				e, who := f.engine(b, c.kept), querytest.Principal(b, querytest.Account)
 				b.ReportAllocs()
 				for b.Loop() {
 					got, err := e.Instant(b.Context(), who,
@@ -124,11 +127,11 @@ func BenchmarkFleetInstant(b *testing.B) {
 	}
 }
 
-func (f *benchFleet) engine(b *testing.B) *query.Engine {
+func (f *benchFleet) engine(b *testing.B, kept int64) *query.Engine {
 	b.Helper()
 	clock := func() time.Time { return time.UnixMilli(f.at + 1000) }
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: f, Recent: f})
+		Timeout: time.Minute, KeptBytes: kept, Clock: clock}, query.Sources{Store: f, Recent: f})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -178,15 +178,6 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 		})
 }
 
-// LatestOf is Latest of those metrics only that are asked for, which is read in a fraction of the
-// time.
-func (r *Reader) LatestOf(ctx context.Context, q *Question, n *Node) (State, error) {
-	return Once(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
-		func(ctx context.Context) (State, error) {
-			return r.readLatest(ctx, q.account, n, q.want)
-		})
-}
-
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the
 // selectors selects; no selectors select everything. A range that the recent source surely has
 // whole is its, the older part of another is the store's. The list of series is the caller's, what
