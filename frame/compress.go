@@ -31,7 +31,10 @@ var (
 )
 
 // unpack returns the payload of h.RawLength bytes. It allocates as it goes, so a header that promises more than the bytes hold costs nothing.
-func unpack(h *Header, packed []byte) ([]byte, error) {
+func unpack(h *Header, packed []byte) ([]byte, error) { return unpackInto(nil, h, packed) }
+
+// unpackInto is unpack that may write into the room there is in a buffer.
+func unpackInto(room []byte, h *Header, packed []byte) ([]byte, error) {
 	switch h.Compression {
 	case None:
 		return packed, nil
@@ -54,7 +57,10 @@ func unpack(h *Header, packed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%w: the payload unpacks to another length than raw_length", ErrMalformed)
 		}
 		if header.HasFCS {
-			raw, err := zstdDecoder().DecodeAll(packed, make([]byte, 0, min(h.RawLength, 256*len(packed)+4096)))
+			if need := min(h.RawLength, 256*len(packed)+4096); cap(room) < need {
+				room = make([]byte, 0, need)
+			}
+			raw, err := zstdDecoder().DecodeAll(packed, room[:0])
 			if err != nil {
 				return nil, fmt.Errorf("%w: zstd: %v", ErrMalformed, err)
 			}

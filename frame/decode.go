@@ -2,7 +2,9 @@ package frame
 
 import (
 	"fmt"
-	"strings"
+	"hash/maphash"
+	"slices"
+	"sync"
 )
 
 // Allowance is asked before memory is taken: so many bytes more. Its error ends the decoding.
@@ -20,10 +22,11 @@ func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 	return DecodeWanted(allow, b, key, nil)
 }
 
-// DecodeWanted is DecodeWithin without the columns of metrics that are not wanted: their values are
-// passed over and not looked at, which takes a fraction of the time and no memory. want is asked for
-// a metric's name; nil wants all.
-func DecodeWanted(allow Allowance, b []byte, key *Frame, want func(metric string) bool) (*Frame, error) {
+// DecodeWanted is DecodeWithin without the columns of metrics that are not wanted, and without the
+// entities of templates that have no other metrics: they are passed over and not looked at, which
+// takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for the metrics
+// that its key frame was decoded for.
+func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, error) {
 	h, packed, err := Parse(b)
 	if err != nil {
 		return nil, err
@@ -34,6 +37,9 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want func(metric string
 		return nil, err
 	}
 	f := &Frame{Header: h}
+	if want != nil && want.nothing {
+		return f, nil
+	}
 	d := decoder{f: f, key: key, allow: allow, want: want}
 	if h.Compression != None {
 		d.take(int64(h.RawLength))
@@ -41,18 +47,30 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want func(metric string
 	if d.err != nil {
 		return nil, d.err
 	}
-	if d.b, err = unpack(&h, packed); err != nil {
+	room := payloads.Get().(*[]byte)
+	if d.b, err = unpackInto(*room, &h, packed); err != nil {
+		payloads.Put(room)
 		return nil, err
 	}
+	raw := d.b
 	d.payload()
+	if h.Compression == Zstd && cap(raw) <= maxPooled { // nothing points into it: texts are copies
+		*room = raw[:0]
+	}
+	payloads.Put(room)
 	if d.err != nil {
 		return nil, d.err
 	}
-	if len(d.b) > 0 {
+	if len(d.b) > 0 && !d.enough {
 		return nil, fmt.Errorf("%w: %d bytes after the last section", ErrMalformed, len(d.b))
 	}
 	return f, nil
 }
+
+// payloads are buffers for unpacked payloads. A larger one than maxPooled is not kept.
+var payloads = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 1 << 20
 
 // Check reads a whole frame as far as that is possible without its key frame: a key frame entirely, a delta frame to the end of its
 // compression. It is what a receiver that keeps no state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
@@ -87,20 +105,22 @@ func (h *Header) names(key *Frame) error {
 type decoder struct {
 	reader
 	allow     Allowance
-	want      func(metric string) bool
+	want      *Wanted
 	f, key    *Frame
 	bounds    int   // sets known
 	templates []tpl // key frame's and added ones
+	enough    bool  // what is left of the payload is of metrics that nobody wants
 }
 
 // tpl is what the decoder must know of a template.
 type tpl struct {
 	*Template
 	sizes   []int  // buckets of each metric's histograms
+	wanted  []bool // by metric; nil if none is. Only with a want
 	keyed   int    // entities of the key frame
 	total   int    // with those added
-	removed []int  // ascending, all below keyed
-	gone    []bool // the same by number, only if there are any
+	removed int    // of the key frame's
+	gone    []bool // which, only if there are any
 }
 
 // What decoded things take, in bytes: what Go's types of them do, and for texts and maps what their
@@ -129,7 +149,15 @@ func (d *decoder) take(bytes int64) {
 	}
 }
 
-func (t *tpl) live() int { return t.total - len(t.removed) }
+func (t *tpl) live() int { return t.total - t.removed }
+
+// passed reports whether nobody wants anything of a template.
+func (d *decoder) passed(t *tpl) bool { return d.want != nil && t.wanted == nil }
+
+// wants reports whether a metric of a template is wanted.
+func (d *decoder) wants(t *tpl, metric int) bool {
+	return d.want == nil || t.wanted != nil && t.wanted[metric]
+}
 
 func (d *decoder) payload() {
 	if d.key == nil {
@@ -143,6 +171,12 @@ func (d *decoder) payload() {
 		d.removed()
 	}
 	d.unique()
+	if d.want != nil && d.key == nil {
+		d.f.counts = make([]int, len(d.templates))
+		for i := range d.templates {
+			d.f.counts[i] = d.templates[i].total
+		}
+	}
 	d.f.Presence = d.groups(false)
 	d.f.Values = d.groups(true)
 }
@@ -166,7 +200,24 @@ func (d *decoder) know(key *Frame) {
 	d.bounds = len(key.Bounds)
 	d.templates = make([]tpl, len(key.Templates))
 	for i := range key.Templates {
-		d.templates[i] = tpl{Template: &key.Templates[i], sizes: d.sizes(&key.Templates[i])}
+		t := &d.templates[i]
+		t.Template = &key.Templates[i]
+		if key.shared != nil {
+			t.sizes = key.shared.sizes[i]
+		} else {
+			t.sizes = d.sizes(t.Template)
+		}
+		if d.want != nil && key.shared == nil {
+			t.wanted = d.want.choose(t.Template)
+		}
+		if key.counts != nil {
+			t.keyed, t.total = key.counts[i], key.counts[i]
+		}
+	}
+	if d.want != nil && key.shared != nil {
+		for i, wanted := range d.want.chooseOf(key.shared) {
+			d.templates[i].wanted = wanted
+		}
 	}
 	for _, g := range key.Added {
 		d.templates[g.Template].keyed = len(g.Rows)
@@ -199,7 +250,7 @@ func (d *decoder) sizes(t *Template) []int {
 func (d *decoder) eachGroup(what string, content func(template int, t *tpl)) {
 	n := d.count(what, len(d.templates), 2)
 	previous := -1
-	for i := 0; i < n && d.err == nil; i++ {
+	for i := 0; i < n && d.err == nil && !d.enough; i++ {
 		previous = d.gap("a template", previous, len(d.templates))
 		if d.err == nil {
 			content(previous, &d.templates[previous])
@@ -221,6 +272,16 @@ func (d *decoder) entities() {
 		n := d.count("entities", limit, max(1, len(t.Labels)))
 		if n == 0 && d.err == nil {
 			d.fail(ErrMalformed, "a group of entities is empty")
+		}
+		if d.passed(t) {
+			for i := n * len(t.Labels); i > 0 && d.err == nil; i-- {
+				length := d.count("bytes of a label value", MaxLabelBytes, 1)
+				d.b = d.b[length:]
+			}
+			t.total += n
+			entities += n
+			cells += n * len(t.Metrics)
+			return
 		}
 		if d.take(int64(n) * int64(rowSize+uniqueSize+valueSize*len(t.Labels))); d.err != nil {
 			return
@@ -247,17 +308,24 @@ func (d *decoder) removed() {
 		if n == 0 {
 			d.fail(ErrMalformed, "a group of removed entities is empty")
 		}
-		t.removed = d.indexes("an entity", n, t.keyed)
+		if t.removed = n; d.passed(t) {
+			d.passOver(n)
+			return
+		}
+		list := d.indexes("an entity", n, t.keyed)
 		if d.take(int64(t.total)); d.err != nil {
 			return
 		}
 		t.gone = make([]bool, t.total)
-		for _, e := range t.removed {
+		for _, e := range list {
 			t.gone[e] = true
 		}
-		d.f.Removed = append(d.f.Removed, Removed{template, t.removed})
+		d.f.Removed = append(d.f.Removed, Removed{template, list})
 	})
 }
+
+// uniqueSeed keeps senders from making rows of one hash.
+var uniqueSeed = maphash.MakeSeed()
 
 // unique checks that no two live entities of a template have the same labels; only templates that gained entities can.
 func (d *decoder) unique() {
@@ -272,24 +340,28 @@ func (d *decoder) unique() {
 			}
 			continue
 		}
-		seen := make(map[string]bool, t.live())
+		rows := make([][]string, 0, t.live())
+		seen := make(map[uint64]int, t.live()) // the last row of a hash
+		before := make([]int, 0, t.live())     // by row: the one before it of the same hash, or -1
 		check := func(row []string) {
-			var k string
-			if len(row) == 1 {
-				k = row[0]
-			} else {
-				// A label value may hold any byte, so lengths keep ("a","b") and ("a\xffb","") apart.
-				var sb strings.Builder
-				for _, v := range row {
-					fmt.Fprintf(&sb, "%d:", len(v))
-					sb.WriteString(v)
+			var h maphash.Hash
+			h.SetSeed(uniqueSeed)
+			for _, v := range row { // a label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart
+				maphash.WriteComparable(&h, len(v))
+				h.WriteString(v)
+			}
+			k := h.Sum64()
+			last, found := seen[k]
+			if !found {
+				last = -1
+			}
+			for i := last; i >= 0; i = before[i] {
+				if slices.Equal(rows[i], row) {
+					d.fail(ErrMalformed, "two entities of type %q have the labels %q", t.Type, row)
 				}
-				k = sb.String()
 			}
-			if seen[k] {
-				d.fail(ErrMalformed, "two entities of type %q have the labels %q", t.Type, row)
-			}
-			seen[k] = true
+			seen[k] = len(rows)
+			rows, before = append(rows, row), append(before, last)
 		}
 		if d.key != nil {
 			for _, kg := range d.key.Added {
@@ -325,19 +397,29 @@ func (d *decoder) indexes(what string, n, limit int) []int {
 // groups reads the presence or the values section.
 func (d *decoder) groups(values bool) []Group {
 	var groups []Group
+	last := len(d.templates) // that is wanted
+	for last--; last >= 0 && d.passed(&d.templates[last]); last-- {
+	}
 	d.eachGroup("groups", func(template int, t *tpl) {
+		if values && template > last { // it is the last section
+			d.enough = true
+			return
+		}
 		n := d.count("columns", len(t.Metrics), 2)
 		if n == 0 {
 			d.fail(ErrMalformed, "a group has no columns")
 		}
-		if d.take(int64(n) * columnSize); d.err != nil {
-			return
+		g := Group{Template: template}
+		if !d.passed(t) {
+			if d.take(int64(n) * columnSize); d.err != nil {
+				return
+			}
+			g.Columns = make([]Column, 0, n)
 		}
-		g := Group{Template: template, Columns: make([]Column, 0, n)}
 		metric := -1
 		for i := 0; i < n && d.err == nil; i++ {
 			metric = d.gap("a metric", metric, len(t.Metrics))
-			if d.err == nil && d.want != nil && !d.want(t.Metrics[metric].Name) {
+			if d.err == nil && !d.wants(t, metric) {
 				d.skip(t, metric, values)
 				continue
 			}

@@ -16,6 +16,38 @@ func (d *decoder) exponent() int {
 }
 
 func (d *decoder) dictionary() {
+	if d.want == nil || d.key != nil {
+		d.readDictionary()
+		d.chooseAdded()
+		return
+	}
+	raw := d.b
+	if known := d.want.known.find(raw); known != nil {
+		d.b = d.b[len(known.raw):]
+		d.f.Bounds, d.f.Templates, d.f.shared = known.bounds, known.templates, known
+		d.bounds, d.templates = len(known.bounds), make([]tpl, len(known.templates))
+		for i, wanted := range d.want.chooseOf(known) {
+			d.templates[i] = tpl{Template: &known.templates[i], sizes: known.sizes[i], wanted: wanted}
+		}
+		return
+	}
+	if d.readDictionary(); d.err == nil {
+		d.want.known.keep(raw[:len(raw)-len(d.b)], d)
+	}
+	d.chooseAdded()
+}
+
+// chooseAdded finds what is wanted of the templates that the frame itself brings.
+func (d *decoder) chooseAdded() {
+	if d.want == nil || d.err != nil {
+		return
+	}
+	for i := len(d.templates) - len(d.f.Templates); i < len(d.templates); i++ {
+		d.templates[i].wanted = d.want.choose(d.templates[i].Template)
+	}
+}
+
+func (d *decoder) readDictionary() {
 	n := d.count("bounds sets", MaxBoundsSets-d.bounds, 3)
 	for i := 0; i < n && d.err == nil; i++ {
 		b := Bounds{Exponent: d.exponent()}

@@ -160,6 +160,9 @@ type Frame struct {
 	Removed   []Removed  // the key frame's entities that are gone, by template
 	Presence  []Group    // cells whose presence differs from the key frame's; columns carry only selectors
 	Values    []Group    // cells whose value differs from their base
+
+	counts []int       // of a key frame that was decoded for some metrics: how many entities each template has
+	shared *dictionary // that Bounds and Templates are of, if they are shared
 }
 
 // Identity says what the node is.

@@ -16,6 +16,7 @@ func FuzzDecode(f *testing.F) {
 	for _, v := range all {
 		if v.name == "kinds" {
 			key, _ = Decode(v.hex, nil)
+			keyBytes = v.hex
 		}
 		if _, payload, err := Parse(v.hex); err == nil {
 			f.Add(payload, v.key != "")
@@ -44,6 +45,9 @@ func FuzzDecode(f *testing.F) {
 // The base is a zstd decoder's.
 var decodeBound = memorytest.Bound{Base: 12 << 20, Factor: 128, Time: time.Minute}
 
+// keyBytes is the key frame that delta frames are decoded against.
+var keyBytes []byte
+
 // again decodes and, where that works and nothing was packed, expects the encoder to give the same bytes.
 func again(t *testing.T, b []byte, key *Frame) {
 	size := len(b)
@@ -53,11 +57,25 @@ func again(t *testing.T, b []byte, key *Frame) {
 	var f *Frame
 	var err error
 	decodeBound.Within(t, size, func() { f, err = Decode(b, key) })
+	_, _ = DecodeWanted(nil, b, key, NewWanted(func(name string) bool { return len(name)%2 == 0 }, nil))
 	if err != nil {
 		if !isSentinel(err) {
 			t.Fatalf("an error that is none of ours: %v", err)
 		}
 		return
+	}
+	some := NewWanted(func(name string) bool { return len(name)%2 == 0 }, NewDictionaries(1<<20))
+	for range 2 { // the second time the dictionary is known
+		keyed := key
+		if !f.IsKey() {
+			if keyed, err = DecodeWanted(nil, keyBytes, nil, some); err != nil {
+				t.Fatalf("the key frame cannot be decoded for some metrics: %v", err)
+			}
+		}
+		narrow, err := DecodeWanted(nil, b, keyed, some)
+		if err != nil || len(narrow.Values) > len(f.Values) {
+			t.Fatalf("it can be decoded, but not for some metrics: %v", err)
+		}
 	}
 	if f.Compression != None {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -36,6 +37,10 @@ func (r *reader) uvarint() uint64 {
 
 // passOver passes over n varints.
 func (r *reader) passOver(n int) {
+	for n >= 8 && len(r.b) >= 8 { // eight bytes end eight varints at most
+		n -= bits.OnesCount64(^binary.LittleEndian.Uint64(r.b) & 0x8080808080808080)
+		r.b = r.b[8:]
+	}
 	for i, b := range r.b {
 		if n == 0 {
 			r.b = r.b[i:]

@@ -178,17 +178,6 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 		})
 }
 
-// LatestOf is Latest of those metrics only that any of the selectors may select, which is read in a
-// fraction of the time.
-func (r *Reader) LatestOf(
-	ctx context.Context, account string, n *Node, selectors [][]*labels.Matcher,
-) (State, error) {
-	key := fmt.Sprintf("latest/%s/%s/%q", account, n.ID, selectors)
-	return Once(ctx, r, account, key, func(ctx context.Context) (State, error) {
-		return r.readLatest(ctx, account, n, Wanted(selectors...))
-	})
-}
-
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the
 // selectors selects; no selectors select everything. A range that the recent source surely has
 // whole is its, the older part of another is the store's. The list of series is the caller's, what

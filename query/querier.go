@@ -117,6 +117,8 @@ type selection struct {
 	pieces []piece
 	now    int64
 	lease  *memory.Lease
+	// question is what an instant asks of newest states.
+	question *question
 
 	mu      sync.Mutex
 	missing []string
@@ -154,9 +156,12 @@ func (q *queryable) answer(
 		return nil, nil, err
 	}
 	answers := make([][]*oneSeries, len(asked))
+	known := make([]*newestOf, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
 	if s.isInstant() {
+		s.question = s.reader.ask(s.who.Account, s.plan.read)
+		known = s.reader.current(ctx, s.question, asked)
 		g.SetLimit(statesAtOnce)
 	}
 	for i := range asked {
@@ -164,7 +169,7 @@ func (q *queryable) answer(
 			break
 		}
 		g.Go(func() (err error) {
-			answers[i], err = s.node(gctx, &asked[i])
+			answers[i], err = s.node(gctx, &asked[i], known[i])
 			return err
 		})
 	}
@@ -266,13 +271,13 @@ func (s *selection) tooMany(n int64) error {
 	return nil
 }
 
-// node reads what is selected of one node.
-func (s *selection) node(ctx context.Context, n *Node) ([]*oneSeries, error) {
+// node reads what is selected of one node, whose newest state may be known.
+func (s *selection) node(ctx context.Context, n *Node, known *newestOf) ([]*oneSeries, error) {
 	ctx, end := s.reader.Scope(ctx, s.who.Account)
 	defer end()
 	c := collector{selection: s, node: n, byLabels: map[uint64][]*oneSeries{}}
 	if s.isInstant() {
-		done, err := c.newest(ctx)
+		done, err := c.newest(ctx, known)
 		if done || err != nil {
 			return c.list, err
 		}
@@ -296,34 +301,31 @@ type collector struct {
 
 // newest answers from a node's newest state if that is what the instant sees: if no newer one can be
 // meant, and the node is not silent.
-func (c *collector) newest(ctx context.Context) (done bool, err error) {
+func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err error) {
 	at := c.hints.End
 	if at < c.now-c.lookback {
 		return false, nil
 	}
-	state, err := c.reader.LatestOf(ctx, c.who.Account, c.node, c.plan.read)
-	if err != nil {
-		return false, err
+	if state == nil {
+		if state, err = c.reader.newestOf(ctx, c.question, c.node); err != nil {
+			return false, err
+		}
 	}
-	c.lacks(state.Missing)
-	if state.Window == nil || len(state.Times) == 0 {
+	c.lacks(state.missing)
+	t := state.at
+	if t == 0 {
 		return true, nil
 	}
-	t := state.Times[len(state.Times)-1]
 	if t > at {
 		return false, nil // the instant lies before it
 	}
 	if t < c.hints.Start {
 		return true, nil // nothing lives on
 	}
-	if t+missedIntervals*max(state.Node.Interval, c.node.Interval) <= at {
+	if t+missedIntervals*max(state.interval, c.node.Interval) <= at {
 		return false, nil // it may be silent: that depends on the frame before, too
 	}
-	for _, m := range c.plan.read {
-		list, err := state.LatestContext(ctx, m...)
-		if err != nil {
-			return false, err
-		}
+	for _, list := range state.lists {
 		for i := range list {
 			if err := c.add(&list[i], nil, nil); err != nil {
 				return false, err

@@ -43,7 +43,7 @@ type State struct {
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an
 // old one.
 func (r *Reader) readLatest(
-	ctx context.Context, accountName string, n *Node, want func(metric string) bool,
+	ctx context.Context, accountName string, n *Node, want *frame.Wanted,
 ) (State, error) {
 	var recent *window.Window
 	var seen int64
@@ -99,7 +99,7 @@ func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+stale
 // newest makes a window of one state, of which every frame must be readable.
 // want names the metrics that it is to have; nil: all.
 func newest(
-	ctx context.Context, accountName string, n *Node, frames [][]byte, want func(metric string) bool,
+	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
 ) (*window.Window, error) {
 	lease := memory.Of(ctx)
 	for _, b := range frames {
@@ -126,6 +126,9 @@ func (r *Reader) readRange(
 	recentFrom := max(from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
 	if recentFrom-from <= edgeSlack {
 		recentFrom = from
+	}
+	if recentFrom > from {
+		recentFrom = max(recentFrom, r.storedUntil(ctx, accountName, n.Cluster))
 	}
 	if r.sources.Recent != nil && to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
@@ -157,6 +160,22 @@ func (r *Reader) readRange(
 	return all, err
 }
 
+// closedMillis is how long after a window's end it is expected to be closed, in ms.
+const closedMillis = 60_000
+
+// storedUntil returns the beginning of the first window, in ms, that the store may not have in
+// columns; 0 if frames are on their way to the store, or nobody knows. What is before it costs the
+// store a fraction of what it takes to read the recent source's frames.
+func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) int64 {
+	if r.sources.Behind == nil {
+		return 0
+	}
+	if _, behind := r.sources.Behind(ctx, accountName, cluster); behind {
+		return 0
+	}
+	return frame.WindowOf(r.config.Clock().UnixMilli() - closedMillis)
+}
+
 // recentRange returns what the recent source has, if that is surely everything.
 func (r *Reader) recentRange(
 	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
@@ -179,7 +198,7 @@ func (r *Reader) recentRange(
 		}
 		byWindow[h.Window()] = append(byWindow[h.Window()], b)
 	}
-	want := Wanted(selectors...)
+	want := r.dictionaries.wanted(accountName, selectors)
 	var parts [][]window.Series
 	var instants []int64
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
@@ -256,36 +275,4 @@ func Union(
 	}
 	return window.Join(slices.DeleteFunc(parts,
 		func(p []window.Series) bool { return len(p) == 0 })...), nil
-}
-
-// Wanted returns what tells whether any of the selectors may select a metric of a name; nil if they
-// may select all.
-func Wanted(selectors ...[]*labels.Matcher) func(metric string) bool {
-	var names [][]*labels.Matcher
-	for _, matchers := range selectors {
-		var list []*labels.Matcher
-		for _, m := range matchers {
-			if m.Name == labels.MetricName {
-				list = append(list, m)
-			}
-		}
-		if len(list) == 0 {
-			return nil
-		}
-		names = append(names, list)
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	known := map[string]bool{} // regular expressions are matched once a name
-	return func(metric string) bool {
-		is, found := known[metric]
-		if !found {
-			is = slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
-				return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(metric) })
-			})
-			known[metric] = is
-		}
-		return is
-	}
 }

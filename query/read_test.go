@@ -20,6 +20,7 @@ func selectors() map[string][][]*labels.Matcher {
 		"everything": nil,
 		"nothing":    {name("there_is_none")},
 		"two":        {name("node_.*"), name("node_load1|cassandra_compaction_.*")},
+		"instants":   {{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")}},
 	}
 }
 

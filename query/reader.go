@@ -90,7 +90,10 @@ type ReaderConfig struct {
 	NodesTTL time.Duration
 	// Timeout bounds a reading, which does not end with the request that began it.
 	Timeout time.Duration
-	Clock   func() time.Time // nil: time.Now
+	// KeptBytes bounds what is kept of newest states that were asked for by selectors, until they
+	// are not the newest any more. 0 keeps none.
+	KeptBytes int64
+	Clock     func() time.Time // nil: time.Now
 }
 
 func (c *ReaderConfig) validate() error {
@@ -142,6 +145,9 @@ type Reader struct {
 	nodes    nodeList
 	silences silences
 	flights  flights
+
+	dictionaries dictionaries
+	states       newestStates
 }
 
 // NewReader validates and registers the reader's metrics.
@@ -158,6 +164,9 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 	}
 	r := &Reader{config: c, sources: s}
 	r.nodes.init(c.Clock, s.Store)
+	if r.states, err = newNewestStates(c.KeptBytes); err != nil {
+		return nil, err
+	}
 	if r.metrics, err = newMetrics(s.Metrics); err != nil {
 		return nil, fmt.Errorf("query: cannot register a metric: %w", err)
 	}

@@ -56,6 +56,8 @@ type Config struct {
 	Admit ring.Admit `yaml:"-"`
 	// Memory is what closing windows may take, per account and together. nil: whatever it needs. Reads take theirs from their context's lease.
 	Memory *memory.Budget `yaml:"-"`
+	// KeptBytes bounds what is kept of what closed windows said to a reading, for the next that asks them the same. 0 keeps nothing.
+	KeptBytes int `yaml:"-"`
 	// Registerer takes the ring's metrics; nil: nobody.
 	Registerer prometheus.Registerer `yaml:"-"`
 

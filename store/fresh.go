@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -84,6 +85,38 @@ func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID,
 		return full == nil
 	}, "SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ?", account, gocql.UUID(node), window)
 	return frames, errors.Join(err, full)
+}
+
+// askedAlone is of how many windows frames are asked for without asking first which of them have some.
+const askedAlone = 3
+
+// windowsInQuery bounds how many partitions one query names.
+const windowsInQuery = 48
+
+// havingFrames returns those of a node's windows that have frames in fresh, in no order; all, if
+// there are so few that asking would cost more than it spares. Most windows that have no columns and
+// no rollup have no frames either: the node was not there.
+func (s *Store) havingFrames(ctx context.Context, account string, node uuid.UUID, windows []int64) ([]int64, error) {
+	if len(windows) <= askedAlone {
+		return windows, nil
+	}
+	var list []int64
+	for some := range slices.Chunk(windows, windowsInQuery) {
+		err := s.each(ctx, func(scan func(...any) bool) bool {
+			var account string
+			var node gocql.UUID
+			var start int64
+			if !scan(&account, &node, &start) {
+				return false
+			}
+			list = append(list, start)
+			return true
+		}, "SELECT DISTINCT account, node, window FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window IN ?", account, gocql.UUID(node), some)
+		if err != nil {
+			return nil, fmt.Errorf("store: read which windows have frames: %w", err)
+		}
+	}
+	return list, nil
 }
 
 // recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far the clocks of our own processes may differ.

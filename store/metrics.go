@@ -28,7 +28,7 @@ type Metrics struct {
 	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty, damaged
 	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
 	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
-	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh
+	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter       // key frames whose identity could not be read
 }
 
@@ -70,7 +70,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		RollupSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollup_compute_seconds",
 			Help: "Time to compute a rollup, without Cassandra's.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}, []string{"level"}),
 		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
-		ReadWindows:   vec("read_windows_total", "Windows answered, by layer.", "layer"),
+		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
 	if reg != nil {

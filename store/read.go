@@ -22,6 +22,7 @@ import (
 // ReadReport says what an answer was made of.
 type ReadReport struct {
 	Raw, Fresh int     // windows answered from each layer
+	Kept       int     // closed windows that this process has read before
 	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damaged    int     // their number
 	// Instants are when the node sent the frames that the windows were made of, from from to to, in ms,
@@ -67,33 +68,18 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
-	spans, err := s.spans(ctx, frame.WindowOf(from), frame.WindowOf(to))
-	if err != nil {
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
+	if err := r.columns(ctx); err != nil {
 		return nil, report, err
-	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		defer close(r.lateKnown)
-		r.late, err = s.lateWindows(gctx, account, node, frame.WindowOf(from), frame.WindowOf(to))
-		return err
-	})
-	for _, span := range spans {
-		g.Go(func() error {
-			return span.Read(gctx, Query{Account: account, Node: node, From: span.from, To: span.to, Matchers: matchers}, r.kept)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, report, fmt.Errorf("store: read raw: %w", err)
 	}
 	horizon := now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
-		if r.late[w] || w >= frame.WindowOf(horizon) && !r.closed[w] {
+		if r.late[w] || w >= frame.WindowOf(horizon) && !r.closed[w] && r.known[w] == nil {
 			freshWindows = append(freshWindows, w)
 		}
 	}
-	g, gctx = errgroup.WithContext(ctx)
+	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsInFlight)
 	for _, w := range freshWindows {
 		g.Go(func() error { return r.fresh(gctx, w) })
@@ -108,6 +94,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 		return nil, report, fmt.Errorf("store: read: %w", r.failed)
 	}
 	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
+	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
 	if err := r.joinTimes(); err != nil {
@@ -130,6 +117,9 @@ type reader struct {
 	node     uuid.UUID
 	from, to int64
 	matchers []*labels.Matcher
+	question string                // the matchers', if closed windows are kept
+	began    int64                 // ms
+	known    map[int64]*keptWindow // windows that need not be read
 
 	lateKnown chan struct{}  // closed when late is there
 	late      map[int64]bool // windows with late frames
@@ -141,6 +131,51 @@ type reader struct {
 	times  map[int64][]int64         // by window: those of its frames, also outside of the range
 	report *ReadReport
 	failed error // why something that matches is not in parts: the context has ended, or its lease gives no more
+}
+
+// columns answers the windows that are closed: from what is kept of them, if they have no late
+// frames, else from raw.
+func (r *reader) columns(ctx context.Context) error {
+	windows := windowsIn(r.from, r.to)
+	first, last := windows[0], windows[len(windows)-1]
+	late := func(ctx context.Context) (err error) {
+		defer close(r.lateKnown)
+		r.late, err = r.lateWindows(ctx, r.account, r.node, first, last)
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	if r.known = r.keptOf(windows); len(r.known) == 0 {
+		g.Go(func() error { return late(gctx) })
+	} else {
+		if err := late(ctx); err != nil {
+			return fmt.Errorf("store: read raw: %w", err)
+		}
+		for w := range r.late {
+			delete(r.known, w)
+		}
+		for w, k := range r.known {
+			if err := r.takeKnown(w, k); err != nil {
+				return fmt.Errorf("store: read: %w", err)
+			}
+		}
+	}
+	missing := slices.DeleteFunc(windows, func(w int64) bool { return r.known[w] != nil })
+	if len(missing) > 0 {
+		spans, err := r.spans(ctx, missing[0], missing[len(missing)-1])
+		if err != nil {
+			_ = g.Wait()
+			return err
+		}
+		for _, span := range spans {
+			g.Go(func() error {
+				return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers}, r.kept)
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("store: read raw: %w", err)
+	}
+	return nil
 }
 
 // matching returns what matches of a window, or too little and says why in failed; and notes the
@@ -188,10 +223,13 @@ func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, d
 	r.parts[start] = part
 }
 
-// wanted returns what tells whether a metric of a name is asked for; nil: all are.
-func (r *reader) wanted() func(metric string) bool {
+// wanted returns which metrics are asked for; nil: all are.
+func (r *reader) wanted() *frame.Wanted {
 	var names []*labels.Matcher
 	for _, m := range r.matchers {
+		if m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == "" {
+			return frame.WantNothing() // but the instants
+		}
 		if m.Name == labels.MetricName {
 			names = append(names, m)
 		}
@@ -199,9 +237,9 @@ func (r *reader) wanted() func(metric string) bool {
 	if len(names) == 0 {
 		return nil
 	}
-	return func(metric string) bool {
+	return frame.NewWanted(func(metric string) bool {
 		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(metric) })
-	}
+	}, nil)
 }
 
 // kept takes a closed window.
@@ -213,6 +251,9 @@ func (r *reader) kept(k Kept) {
 		return
 	}
 	<-r.lateKnown
+	if r.known[k.Start] != nil { // it lies between windows that were not known
+		return
+	}
 	late := r.late[k.Start]
 	r.mu.Lock()
 	r.closed[k.Start] = true
@@ -220,8 +261,17 @@ func (r *reader) kept(k Kept) {
 		r.held[k.Start] = k
 	}
 	r.mu.Unlock()
-	if !late {
+	switch {
+	case late:
+	case r.keptWindows == nil || len(k.Damage) > 0:
 		r.takeKept(&k)
+	default:
+		part, err := r.keep(r.ctx, &k)
+		r.take(k.Start, part, false, k.Meta.Report.Lost(), nil)
+		r.mu.Lock()
+		r.times[k.Start] = k.Window.Times
+		r.failed = cmp.Or(r.failed, err)
+		r.mu.Unlock()
 	}
 }
 

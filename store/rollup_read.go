@@ -137,6 +137,10 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 			missing = append(missing, start)
 		}
 	}
+	missing, err := r.havingFrames(ctx, r.account, r.node, missing)
+	if err != nil {
+		return err
+	}
 	for start := range r.late {
 		if start >= from && start <= to {
 			missing = append(missing, start)

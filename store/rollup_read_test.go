@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -161,4 +162,29 @@ func TestFrameAfterRawExpired(t *testing.T) {
 		}
 	}
 	checkRollups(t, s, n.ID, samples, "afterwards")
+}
+
+// TestRollupsOfOpenWindows: windows that nobody has closed are in the answer, however many there are
+// and whatever windows between them have no frames.
+func TestRollupsOfOpenWindows(t *testing.T) {
+	start := rollup.Hour.Start(time.Now().UnixMilli())
+	c := newClock(start)
+	// With a shorter grace all frames count as late.
+	s := mustStore(t, c, func(c *Config) { c.Grace = 2*c.Timeout + 10*time.Second })
+	n := windowtest.NewNode(seeded(t, 1))
+	var frames [][]byte
+	for i := range 30 {
+		at := start + int64(i)*60_000
+		if i >= 10 && i < 20 {
+			continue
+		}
+		sent := n.Step(at, false)
+		c.millis.Store(sent.At + 100)
+		if err := s.WriteFrame(t.Context(), "acme", sent.Bytes); err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, sent.Bytes)
+	}
+	c.millis.Store(start + 45*60_000)
+	checkRollups(t, s, n.ID, direct(t, frames), "of open windows")
 }

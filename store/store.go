@@ -54,6 +54,7 @@ type Store struct {
 	pace         *pace                                       // of closing windows
 	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
+	keptWindows  *bounded[keptID, *keptWindow]               // nil: none are kept
 }
 
 type dictionaryKey struct {
@@ -79,8 +80,13 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	var kept *bounded[keptID, *keptWindow]
+	if c.KeptBytes > 0 {
+		kept = newBounded[keptID, *keptWindow](c.KeptBytes)
+	}
 	return &Store{
-		config: c, metrics: m, log: c.Log, settleFor: settleFor,
+		keptWindows: kept,
+		config:      c, metrics: m, log: c.Log, settleFor: settleFor,
 		pace:          newPace(m.ClosingAtOnce.Set),
 		written:       newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries:  newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),

@@ -47,16 +47,16 @@ func BuildWithin(allow Allowance, node Node, frames [][]byte) (*Window, Report, 
 	return BuildWanted(allow, node, frames, nil)
 }
 
-// BuildWanted is BuildWithin for who asks only for some metrics, by name: the window has no others,
-// and is made in a fraction of the time. nil wants all.
-func BuildWanted(allow Allowance, node Node, frames [][]byte, want func(metric string) bool) (*Window, Report, error) {
+// BuildWanted is BuildWithin for who asks only for some metrics: the window has no others, nor
+// types that have only others, and is made in a fraction of the time. nil wants all.
+func BuildWanted(allow Allowance, node Node, frames [][]byte, want *frame.Wanted) (*Window, Report, error) {
 	rep := Report{Frames: len(frames)}
 	heads, start, err := readHeads(&node.ID, frames, &rep)
 	if err != nil {
 		return nil, rep, err
 	}
 	b := builder{allow: allow, want: want, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
-	b.window = &Window{Node: node, Start: start}
+	b.window, b.drafts.want = &Window{Node: node, Start: start}, want
 	for i := range heads {
 		b.last[heads[i].key()] = i
 	}
@@ -125,7 +125,7 @@ func (h *head) key() keyID {
 // builder makes a window frame by frame.
 type builder struct {
 	allow  Allowance
-	want   func(metric string) bool
+	want   *frame.Wanted
 	rep    *Report
 	heads  []head
 	last   map[keyID]int // the last head that needs a key frame
@@ -263,13 +263,6 @@ func (b *builder) finish() {
 	}
 	for _, d := range b.drafts.list {
 		b.types[d].finish(byDictionary[d.Dictionary])
-	}
-	for _, t := range b.window.Types {
-		for m := range t.Metrics {
-			if b.want != nil && !b.want(t.Metrics[m].Name) {
-				t.columns[m] = unknown
-			}
-		}
 	}
 	if b.allow != nil {
 		b.allow.Give(b.due)

@@ -192,8 +192,15 @@ func TestBuildWanted(t *testing.T) {
 	})
 }
 
+// known is shared by all of the test's runs: dictionaries of other frames must not get in the way.
+var known = frame.NewDictionaries(1 << 20)
+
 func mustBuildRapid(t *rapid.T, frames [][]byte, want func(string) bool) (*window.Window, window.Report) {
-	w, rep, err := window.BuildWanted(nil, window.Node{Account: "acme"}, frames, want)
+	var of *frame.Wanted
+	if want != nil {
+		of = frame.NewWanted(want, known)
+	}
+	w, rep, err := window.BuildWanted(nil, window.Node{Account: "acme"}, frames, of)
 	if err != nil {
 		t.Fatal(err)
 	}

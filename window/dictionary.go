@@ -117,6 +117,7 @@ type drafts struct {
 	list   []*draft
 	bounds []*frame.Bounds
 	bytes  int64 // that rows and rosters take, for who counts
+	want   *frame.Wanted
 }
 
 // of returns the draft for a type with these labels.
@@ -142,18 +143,23 @@ func (d *draft) metric(m Metric) int32 {
 	return int32(len(d.Metrics) - 1)
 }
 
-// metrics returns by number of a template's metrics their numbers in the draft.
+// metrics returns by number of a template's metrics their numbers in the draft, −1 for those that
+// are not wanted.
 func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame.Bounds) []int32 {
 	numbers := make([]int32, len(t.Metrics))
 	first := len(d.Metrics) == 0
 	for i := range t.Metrics {
+		if !ds.want.Metric(t.Metrics[i].Name) {
+			numbers[i] = -1
+			continue
+		}
 		m := Metric{Type: t.Type, Name: t.Metrics[i].Name, Kind: t.Metrics[i].Kind, Unit: t.Metrics[i].Unit, Exponent: t.Metrics[i].Exponent, HasSum: t.Metrics[i].HasSum}
 		if m.Kind.IsHistogram() {
 			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
 		}
 		if first { // a template's names are unique, so there is nothing to compare with
+			numbers[i] = int32(len(d.Metrics))
 			d.Metrics = append(d.Metrics, m)
-			numbers[i] = int32(i)
 		} else {
 			numbers[i] = d.metric(m)
 		}

@@ -79,8 +79,8 @@ func (s *selection) ask() error {
 	return s.lease.Take(owed)
 }
 
-// bytes returns what a series takes.
-func (s *Series) bytes() int64 {
+// Bytes returns what a series takes, its labels and values among it.
+func (s *Series) Bytes() int64 {
 	n := seriesBytes + pointBytes*int64(len(s.At))
 	s.Labels.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
 	for i := range s.Histograms {
@@ -232,7 +232,7 @@ func (s *selection) add(t *Type, metric int, rows []int32) error {
 			continue
 		}
 		one.Labels = t.labels(&b, node, metric, row)
-		if s.owed += one.bytes(); s.owed > askEvery {
+		if s.owed += one.Bytes(); s.owed > askEvery {
 			if err := s.ask(); err != nil {
 				return err
 			}

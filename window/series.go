@@ -44,6 +44,23 @@ type Series struct {
 	Strings    []string
 }
 
+// Between returns the values i to j-1 of a series, which share its memory.
+func (s *Series) Between(i, j int) Series {
+	of := *s
+	of.At = s.At[i:j]
+	switch {
+	case s.Ints != nil:
+		of.Ints = s.Ints[i:j]
+	case s.Doubles != nil:
+		of.Doubles = s.Doubles[i:j]
+	case s.Histograms != nil:
+		of.Histograms = s.Histograms[i:j]
+	case s.Strings != nil:
+		of.Strings = s.Strings[i:j]
+	}
+	return of
+}
+
 // Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over buckets) and their sum, an integer scaled by
 // Metric.Exponent. Most buckets are empty, so only the others are there. The lists may be shared between values: do not change them.
 type Histogram struct {

@@ -101,6 +101,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	prometheusAPI := promapi.New(promapi.Deps{
 		Rules: promRules(board), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
+		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})
 	server, err := api.New(p.API, api.Deps{
 		Routes:      prometheusAPI.Routes(),

@@ -9,11 +9,12 @@ import (
 // What of the process's memory a kind of thing may take at most. The rest is for what does not
 // follow from what accounts send and ask: code, connections, indexes, garbage.
 const (
-	budgetPart   = 2 // a half: frames that are read, windows that are closed, answers
-	inFlightPart = 4 // a quarter: bodies of frames on their way
-	answersPart  = 8 // kept answers
-	seriesPart   = 8 // the index of an account's series
-	samplesPart  = 8 // what PromQL's engine makes of samples, for all queries at once
+	budgetPart   = 2  // a half: frames that are read, windows that are closed, answers
+	inFlightPart = 4  // a quarter: bodies of frames on their way
+	answersPart  = 8  // kept answers
+	keptPart     = 64 // what PromQL asked newest states; and as much for what it asked closed windows
+	seriesPart   = 8  // the index of an account's series
+	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
 )
 
 // sampleBytes is what PromQL's engine takes for a sample.
@@ -29,6 +30,8 @@ func (p *process) bound() error {
 	}
 	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
+	p.API.KeptBytes = min(p.API.KeptBytes, p.limit.Bytes/keptPart)
+	p.Cassandra.KeptBytes = int(p.API.KeptBytes)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
 	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
 	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/common/model"
+
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// shownFlags are what /api/v1/status/flags says: the limits of queries, under the names that they
+// have among a Prometheus's flags. Any key of scope read sees it, so it names what concerns a
+// client, and neither files nor hosts nor keys.
+func shownFlags(c *query.Config) map[string]string {
+	return map[string]string{
+		"query.timeout":         model.Duration(c.Timeout).String(),
+		"query.lookback-delta":  model.Duration(c.Lookback).String(),
+		"query.max-samples":     strconv.Itoa(c.MaxSamples),
+		"query.max-concurrency": strconv.Itoa(c.MaxConcurrent),
+	}
+}
+
+// shownConfig is what /api/v1/status/config says: the section query of the configuration, without
+// the names of files.
+func shownConfig(c query.Config) func() string {
+	c.LogFile, c.ActiveDir = "", ""
+	return func() string {
+		section := map[string]any{}
+		text, err := yaml.Marshal(c)
+		if err == nil {
+			err = yaml.Unmarshal(text, &section)
+		}
+		if err != nil {
+			return "" // cannot happen: it was read as YAML
+		}
+		maps.DeleteFunc(section, func(_ string, value any) bool { return value == "" })
+		text, _ = yaml.Marshal(map[string]any{"query": section})
+		return string(text)
+	}
+}

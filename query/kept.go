@@ -1,0 +1,117 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/maypok86/otter/v2"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// newestOf is what a node's newest state says to a question. It is shared, nobody changes it.
+type newestOf struct {
+	at       int64             // of the newest frame, ms; 0: none is known
+	interval int64             // how often the node sends, ms
+	lists    [][]window.Series // by the question's selectors
+	missing  []string          // why there may be a newer one, in words
+	kept     Kept
+}
+
+// newestStates keeps what nodes' newest states said, for who asks the same before the node has sent
+// again: dashboards have several panels, and several people look at one. It is bounded in bytes.
+type newestStates struct {
+	of *otter.Cache[newestKey, *newestOf] // nil: nothing is kept
+}
+
+type newestKey struct {
+	account, question string
+	node              uuid.UUID
+}
+
+// newestCost is what an entry takes beside its series, in bytes.
+const newestCost = 500
+
+func newNewestStates(most int64) (newestStates, error) {
+	if most <= 0 {
+		return newestStates{}, nil
+	}
+	c, err := otter.New(&otter.Options[newestKey, *newestOf]{
+		MaximumWeight: uint64(most),
+		Weigher: func(k newestKey, s *newestOf) uint32 {
+			bytes := int64(newestCost + len(k.account) + len(k.question))
+			for _, list := range s.lists {
+				for i := range list {
+					bytes += list[i].Bytes()
+				}
+			}
+			return uint32(min(bytes, 1<<31))
+		},
+	})
+	if err != nil {
+		return newestStates{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)
+	}
+	return newestStates{c}, nil
+}
+
+func (s *newestStates) get(k newestKey) *newestOf {
+	if s.of == nil {
+		return nil
+	}
+	n, _ := s.of.GetIfPresent(k)
+	return n
+}
+
+// newestOf reads what a node's newest state says to a question.
+func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf, error) {
+	k := newestKey{q.account, q.text, n.ID}
+	return Once(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
+		func(ctx context.Context) (*newestOf, error) {
+			state, err := r.readLatest(ctx, q.account, n, q.want)
+			if err != nil {
+				return nil, err
+			}
+			of := &newestOf{missing: state.Missing}
+			if state.Window == nil || len(state.Times) == 0 {
+				return of, nil
+			}
+			of.at, of.interval = state.Times[len(state.Times)-1], state.Node.Interval
+			of.kept = Kept{Seen: state.Seen, Interval: state.Node.Interval, Recent: state.Recent}
+			for _, m := range q.selectors {
+				list, err := state.LatestContext(ctx, m...)
+				if err != nil {
+					return nil, err
+				}
+				of.lists = append(of.lists, list)
+			}
+			if r.states.of != nil && state.Recent {
+				r.states.of.Set(k, of)
+			}
+			return of, nil
+		})
+}
+
+// current returns by node what is kept of its newest state, if that still is the newest; nil for the
+// others. It asks the recent source once, for all of which something is kept.
+func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*newestOf {
+	list := make([]*newestOf, len(nodes))
+	var some []Node
+	var places []int
+	for i := range nodes {
+		if of := r.states.get(newestKey{q.account, q.text, nodes[i].ID}); of != nil {
+			list[i] = of
+			some, places = append(some, nodes[i]), append(places, i)
+		}
+	}
+	if len(some) == 0 {
+		return list
+	}
+	same := r.Unchanged(ctx, q.account, some, func(i int) *Kept { return &list[places[i]].kept })
+	for i, is := range same {
+		if !is {
+			list[places[i]] = nil
+		}
+	}
+	return list
+}
