@@ -33,6 +33,7 @@ type cluster struct {
 	version int // of files
 	set     *set
 	part    *part
+	wanted  *frame.Wanted
 	nodes   map[uuid.UUID]*node
 	seen    map[*selector][]*view
 	ordered map[*selector]int           // how many of seen have been put in order
@@ -82,10 +83,15 @@ func (c *cluster) load() error {
 	}
 	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
 	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
+	c.wanted = frame.NewWanted(func(metric string) bool { return c.part.candidatesOf(metric) != nil },
+		frame.NewDictionaries(dictionaryBytes))
 	var err error
 	c.groups, err = c.newGroups()
 	return err
 }
+
+// dictionaryBytes bounds what is kept of dictionaries that a cluster's nodes share.
+const dictionaryBytes = 1 << 20
 
 // clone returns a part whose memory of names is its own.
 func (p *part) clone() *part {

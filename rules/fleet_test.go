@@ -175,7 +175,7 @@ func (l *line) recorded() map[string]map[int64]float64 {
 		}
 		f := followers[h.Node]
 		if f == nil {
-			f = window.NewFollower(window.Node{}, func(string) bool { return true })
+			f = window.NewFollower(window.Node{}, nil)
 			followers[h.Node] = f
 		}
 		if _, err := f.Frame(nil, s.bytes, func(c *window.Cell) {

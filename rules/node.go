@@ -49,8 +49,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	}
 	if n.follower == nil {
 		c.lease.Give(n.forget())
-		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id},
-			func(metric string) bool { return c.part.candidatesOf(metric) != nil })
+		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id}, c.wanted)
 		n.cells = map[*window.Dictionary][][]*cell{}
 	}
 	n.pass++

@@ -53,8 +53,7 @@ func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 		return nil // it is in memory
 	}
 	if g.reader == nil {
-		g.reader = window.NewFollower(window.Node{Account: c.account, ID: h.Node},
-			func(metric string) bool { return c.part.candidatesOf(metric) != nil })
+		g.reader = window.NewFollower(window.Node{Account: c.account, ID: h.Node}, c.wanted)
 	}
 	taken := counting{lease: c.lease}
 	defer func() { c.lease.Give(taken.bytes) }()

@@ -18,7 +18,7 @@ import (
 // goroutine.
 type Follower struct {
 	node   Node
-	want   func(metric string) bool
+	want   *frame.Wanted
 	keys   []*followed // in the order of their coming
 	drafts drafts
 	wanted map[*draft][]bool
@@ -67,8 +67,8 @@ type Pass struct {
 	Identity frame.Identity
 }
 
-// NewFollower returns a Follower for the metrics that are wanted, by name.
-func NewFollower(node Node, want func(metric string) bool) *Follower {
+// NewFollower returns a Follower for the metrics that are wanted; nil wants all.
+func NewFollower(node Node, want *frame.Wanted) *Follower {
 	return &Follower{node: node, want: want, wanted: map[*draft][]bool{}}
 }
 
@@ -219,7 +219,7 @@ func (f *Follower) visit(key *followed, p *pass, visit func(*Cell)) {
 func (f *Follower) wantedOf(d *draft) []bool {
 	list := f.wanted[d]
 	for i := len(list); i < len(d.Metrics); i++ {
-		list = append(list, f.want(d.Metrics[i].Name))
+		list = append(list, f.want.Metric(d.Metrics[i].Name))
 	}
 	f.wanted[d] = list
 	return list

@@ -52,8 +52,8 @@ func TestFollowerProperty(t *testing.T) {
 		_, sent := history(picker(rt))
 		pick := picker(rt)
 		half := func(name string) bool { return len(name)%2 == 0 }
-		all := window.NewFollower(window.Node{}, func(string) bool { return true })
-		some := window.NewFollower(window.Node{}, half)
+		all := window.NewFollower(window.Node{}, nil)
+		some := window.NewFollower(window.Node{}, frame.NewWanted(half, nil))
 		for _, s := range sent {
 			got, err := follow(all, s.Bytes)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestFollowerForgets(t *testing.T) {
 		if len(deltas) == 0 {
 			return
 		}
-		f := window.NewFollower(window.Node{}, func(string) bool { return true })
+		f := window.NewFollower(window.Node{}, nil)
 		if _, err := f.Frame(nil, deltas[0].Bytes, nil); err == nil {
 			rt.Fatal("a delta frame was read without its key frame")
 		}
