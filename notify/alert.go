@@ -30,9 +30,9 @@ type Alert struct {
 	Annotations labels.Labels `json:"annotations"`
 
 	State      State     `json:"state"`
-	ActiveAt   time.Time `json:"activeAt"`           // since when the expression holds
-	StartsAt   time.Time `json:"startsAt"`           // since when it fires
-	EndsAt     time.Time `json:"endsAt,omitzero"`    // when it ended; zero while it fires
+	ActiveAt   time.Time `json:"activeAt"`            // since when the expression holds
+	StartsAt   time.Time `json:"startsAt"`            // since when it fires
+	EndsAt     time.Time `json:"endsAt,omitzero"`     // when it ended; zero while it fires
 	ValidUntil time.Time `json:"validUntil,omitzero"` // fires until then unless it is repeated
 
 	Value        Value  `json:"value"`                  // of the expression, when it was last evaluated

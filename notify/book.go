@@ -70,6 +70,10 @@ func (b *book) put(a *Alert, now time.Time) {
 		b.bytes += chainBytes
 	}
 	c.seen = now
+	if c.later(a) {
+		b.ledger.drop("stale", 1)
+		return
+	}
 	if n := len(c.steps); n > 0 && same(c.steps[n-1], a) {
 		b.ledger.drop("repeated", 1)
 		if n > 1 || !c.flying {
@@ -109,6 +113,18 @@ func (b *book) restore(a *Alert, now time.Time) {
 
 func same(a, b *Alert) bool {
 	return a.State == b.State && a.ActiveAt.UnixMilli() == b.ActiveAt.UnixMilli()
+}
+
+// later says whether a state is known that comes after this one: an alert that has ended fires again
+// only as another firing. Two processes may speak of one alert for a moment.
+func (c *chain) later(a *Alert) bool {
+	state, activeAt := c.told.state, c.told.activeAt
+	if n := len(c.steps); n > 0 {
+		state, activeAt = c.steps[n-1].State, c.steps[n-1].ActiveAt.UnixMilli()
+	}
+	of := a.ActiveAt.UnixMilli()
+	return state != "" && (of < activeAt ||
+		of == activeAt && state == Resolved && a.State == Firing)
 }
 
 // was says whether the receiver was told this last.
@@ -195,8 +211,8 @@ func (b *book) landed(batch []flight, reason string, now time.Time) {
 		c.flying = false
 		c.steps = c.steps[1:]
 		b.bytes -= f.alert.size()
+		c.hear(f.alert, now) // what was refused is not offered again at each repeat
 		if reason == "" {
-			c.hear(f.alert, now)
 			b.ledger.sent.Inc()
 		} else {
 			b.ledger.drop(reason, 1)

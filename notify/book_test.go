@@ -50,7 +50,8 @@ func TestBookOnce(t *testing.T) {
 	if got := drain(b, at(10)); got != "a firing, b firing, a resolved, a firing" {
 		t.Errorf("told %q", got)
 	}
-	put(firing("a", 5), resolved("b", 0, 2), resolved("old", 0, 3))
+	put(firing("a", 5), resolved("b", 0, 2), resolved("old", 0, 3), resolved("a", 0, 1),
+		firing("b", 0))
 	if got := drain(b, at(11)); got != "b resolved, old resolved" {
 		t.Errorf("then told %q", got)
 	}

@@ -120,7 +120,7 @@ func (a *Alertmanager) UnmarshalYAML(text []byte) error {
 }
 
 // String is the configuration without its secrets.
-func (a Alertmanager) String() string { return shown(a.Account, a.Prometheus) }
+func (a Alertmanager) String() string { return shown(a.Account, &a.Prometheus) }
 
 // GoString is String: %#v shows no secret either.
 func (a Alertmanager) GoString() string { return a.String() }

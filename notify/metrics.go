@@ -29,7 +29,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		accepted: counter("accepted", "Alerts given to an outlet, repeats included, by receiver."),
 		sent:     counter("sent", "Alerts that a receiver has taken."),
 		dropped: counter("dropped", "Alerts not sent: repeated (the receiver has that state, or it "+
-			"waits), relabel (dropped by relabelling), full (max_bytes), refused (the receiver "+
+			"waits), stale (a later state is known), relabel (dropped by relabelling), full (max_bytes), refused (the receiver "+
 			"never takes it), removed (the receiver is discovered no more), handed_on (each receiver "+
 			"has its own), unwanted (send_resolved is false), stopped (we ended).",
 			"reason"),
