@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"memory":     {},
 	"ring":       {},
 	"lookup":     {"ring"},
+	"notify":     {"stream"},
 	"ingest":     {"frame", "account", "front", "stream", "memory"},
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
 	"recent":     {"frame", "window"},
@@ -93,7 +94,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

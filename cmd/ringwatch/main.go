@@ -40,6 +40,7 @@ type cli struct {
 	Lookup   lookupCmd   `cmd:"" group:"Questions" help:"Look up rows of a table by key."`
 	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who asks for how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
+	Alerts   alertsCmd   `cmd:"" group:"Questions" help:"Show what fires, worst first."`
 
 	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before it is restarted with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`

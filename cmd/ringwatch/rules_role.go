@@ -132,7 +132,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	notifier, err := p.notifier(ctx)
+	notifier, err := p.openNotifier(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		Forward: func(ctx context.Context, account string, b []byte) error {
 			return forward.Publish(ctx, account, frame.EveryCluster, b)
 		},
-		Notify:  notifier.send,
+		Notify:  tell(notifier),
 		Load:    loadStates(states),
 		Save:    saveState(states),
 		Pulse:   heard.unbroken,
@@ -151,7 +151,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	parts := []part{
 		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
 		func(ctx context.Context) error { return heard.follow(ctx, pulses) },
-		notifier.run,
+		notifier.Run,
 	}
 	p.Rules.Config.Clock = clock
 	for _, every := range []bool{false, true} {

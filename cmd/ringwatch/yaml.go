@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,6 +47,8 @@ func (d *yamlDecoder) value(n ast.Node, v reflect.Value, path string) {
 	switch {
 	case n.Type() == ast.NullType:
 		return // an empty section keeps its defaults
+	case ownYAML(v) != nil:
+		d.own(n, ownYAML(v), path)
 	case v.Type() == reflect.TypeFor[time.Duration]():
 		d.duration(n, v, path)
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -117,6 +120,59 @@ func (d *yamlDecoder) dictionary(n ast.Node, v reflect.Value, path string) {
 		d.value(e.Value, item, path+"."+key)
 		v.SetMapIndex(reflect.ValueOf(key), item)
 	}
+}
+
+// ownYAML returns the value if it reads its YAML itself: one in a form of others, Prometheus's say.
+func ownYAML(v reflect.Value) yaml.BytesUnmarshaler {
+	if !v.CanAddr() {
+		return nil
+	}
+	own, _ := v.Addr().Interface().(yaml.BytesUnmarshaler)
+	return own
+}
+
+func (d *yamlDecoder) own(n ast.Node, v yaml.BytesUnmarshaler, path string) {
+	text, ok := d.flow(n, path)
+	if !ok {
+		return
+	}
+	if err := v.UnmarshalYAML([]byte(text)); err != nil {
+		d.fail(n, path, "%s", err)
+	}
+}
+
+// flow writes a node as YAML in one line, with the variables' values in their places as text, so
+// that no variable can change the structure.
+func (d *yamlDecoder) flow(n ast.Node, path string) (string, bool) {
+	var parts []string
+	if entries, ok := pairs(n); ok {
+		for _, e := range entries {
+			key := e.Key.GetToken().Value
+			text, ok := d.flow(e.Value, path+"."+key)
+			if !ok {
+				return "", false
+			}
+			parts = append(parts, strconv.Quote(key)+": "+text)
+		}
+		return "{" + strings.Join(parts, ", ") + "}", true
+	}
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for i, item := range list.Values {
+			text, ok := d.flow(item, fmt.Sprintf("%s[%d]", path, i))
+			if !ok {
+				return "", false
+			}
+			parts = append(parts, text)
+		}
+		return "[" + strings.Join(parts, ", ") + "]", true
+	}
+	text, ok := d.text(n, path)
+	switch n.Type() {
+	case ast.StringType, ast.LiteralType:
+		quoted, err := json.Marshal(text) // which is YAML, too
+		return string(quoted), ok && err == nil
+	}
+	return text, ok
 }
 
 func (d *yamlDecoder) text(n ast.Node, path string) (string, bool) {

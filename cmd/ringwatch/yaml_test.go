@@ -4,7 +4,45 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/notify"
 )
+
+// TestYAMLOfOthers: notify's outlets are written in Prometheus's form, with our variables.
+func TestYAMLOfOthers(t *testing.T) {
+	t.Setenv("RW_TEST_SECRET", `a: b # "no" yaml }`)
+	c := notify.DefaultConfig()
+	err := decodeYAML([]byte(`
+alertmanagers:
+  - account: acme
+    static_configs:
+      - targets: ["am-1:9093", am-2:9093]
+    timeout: 3s
+    basic_auth: {username: 0123, password: "${RW_TEST_SECRET}"}
+alert_relabel_configs:
+  - {source_labels: [severity], regex: "info|none", action: drop}
+webhooks:
+  - url: https://example.org/${RW_TEST_SECRET}
+topic: {topic: ringwatch.alerts, partitions: 4}
+`), &c)
+	if err != nil || c.Validate() != nil || len(c.Alertmanagers) != 1 || len(c.Webhooks) != 1 ||
+		len(c.AlertRelabelConfigs) != 1 || c.Topic.Partitions != 4 || c.Topic.MaxEntryBytes == 0 {
+		t.Fatalf("%v %+v", err, c)
+	}
+	a := c.Alertmanagers[0]
+	auth := a.Prometheus.HTTPClientConfig.BasicAuth
+	if a.Account != "acme" || string(auth.Password) != `a: b # "no" yaml }` ||
+		auth.Username != "0123" || a.Prometheus.Timeout.String() != "3s" {
+		t.Errorf("%+v", auth)
+	}
+	err = decodeYAML([]byte("alertmanagers:\n  - timeuot: 3s\n  - basic_auth: {password: \"${RW_NOT}\"}\n"),
+		&c)
+	for _, want := range []string{"line 2: alertmanagers[0]: ", "timeuot", "line 3", "RW_NOT"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
 
 type sample struct {
 	Name     string

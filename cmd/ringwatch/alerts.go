@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+type alertsCmd struct {
+	clientFlags
+	Cluster string `help:"Only alerts of this cluster." placeholder:"NAME"`
+	State   string `help:"Only alerts that are firing, or pending: not yet for long enough." enum:"firing,pending," default:"" placeholder:"STATE"`
+	Wide    bool   `help:"Show each alert's expression and summary, too." short:"w"`
+	JSON    bool   `name:"json" help:"Print the API's JSON, of all alerts."`
+}
+
+// Help implements kong.HelpProvider.
+func (*alertsCmd) Help() string {
+	return "Lists the alerts that the key may see, the worst severity first and then the oldest: " +
+		"since when each is active, where, and the value of its expression. What is silenced is " +
+		"Alertmanager's to say.\n\nExample: ringwatch alerts --state firing --wide"
+}
+
+// Run implements the command.
+func (c *alertsCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, time.Now()) }
+
+func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, "/api/v1/alerts", nil)
+	}
+	alerts, err := api.alerts(ctx)
+	if err != nil {
+		return err
+	}
+	alerts = slices.DeleteFunc(alerts, func(a alertInfo) bool {
+		return c.State != "" && a.State != c.State || c.Cluster != "" && a.Labels["cluster"] != c.Cluster
+	})
+	if len(alerts) == 0 {
+		_, err := fmt.Fprintln(out, c.nothing())
+		return err
+	}
+	var expressions map[string]string
+	if c.Wide {
+		if expressions, err = api.alertExpressions(ctx); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(alerts, compareAlerts)
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SEVERITY\tALERT\tSTATE\tSINCE\tWHERE\tVALUE")
+	for i := range alerts {
+		a := &alerts[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", dash(plain(a.Labels["severity"])),
+			dash(plain(a.Labels["alertname"])), dash(plain(a.State)), a.since(now), a.where(), a.value())
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+	for i, line := range strings.SplitAfter(table.String(), "\n") {
+		if _, err := io.WriteString(out, line); err != nil {
+			return err
+		}
+		if c.Wide && i > 0 && i <= len(alerts) {
+			alerts[i-1].explain(out, expressions)
+		}
+	}
+	return nil
+}
+
+// nothing is what to say when there is nothing to show.
+func (c *alertsCmd) nothing() string {
+	text := "Nothing is firing"
+	switch c.State {
+	case "":
+		text += " or pending"
+	case "pending":
+		text = "Nothing is pending"
+	}
+	if c.Cluster != "" {
+		text += " in cluster " + plain(c.Cluster)
+	}
+	return text + "."
+}
+
+// alertInfo is an alert as /api/v1/alerts shows it.
+type alertInfo struct {
+	Labels, Annotations map[string]string
+	State               string
+	ActiveAt            time.Time
+	Value               string
+}
+
+func (c *client) alerts(ctx context.Context) ([]alertInfo, error) {
+	var answer struct{ Data struct{ Alerts []alertInfo } }
+	err := c.ask(ctx, "/api/v1/alerts", nil, &answer)
+	return answer.Data.Alerts, err
+}
+
+// alertExpressions returns the expressions of alerts by alertInfo.key, and by the rules' names for
+// an alert that has changed since.
+func (c *client) alertExpressions(ctx context.Context) (map[string]string, error) {
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Rules []struct {
+					Name, Query string
+					Alerts      []alertInfo
+				}
+			}
+		}
+	}
+	if err := c.ask(ctx, "/api/v1/rules", url.Values{"type": {"alert"}}, &answer); err != nil {
+		return nil, err
+	}
+	m := map[string]string{}
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			m[r.Name] = r.Query
+			for i := range r.Alerts {
+				m[r.Alerts[i].key()] = r.Query
+			}
+		}
+	}
+	return m, nil
+}
+
+// key tells alerts apart; no name of a rule is one.
+func (a *alertInfo) key() string {
+	var parts []string
+	for name, value := range a.Labels {
+		parts = append(parts, name+"\x00"+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "\x01") + "\x01"
+}
+
+// explain prints what the table has no room for.
+func (a *alertInfo) explain(out io.Writer, expressions map[string]string) {
+	expression, ok := expressions[a.key()]
+	if !ok {
+		expression = expressions[a.Labels["alertname"]]
+	}
+	summary := a.Annotations["summary"]
+	if summary == "" {
+		summary = a.Annotations["description"]
+	}
+	for _, text := range []string{expression, summary} {
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			fmt.Fprintf(out, "    %s\n", plain(text))
+		}
+	}
+}
+
+// severities in the words that rules use, the worst first. Others come after all of these.
+var severities = [][]string{
+	{"critical", "page", "emergency", "fatal"}, {"error", "high", "major"}, {"warning", "warn"},
+	{"minor", "low"}, {"info", "information", "none"},
+}
+
+func (a *alertInfo) rank() int {
+	i := slices.IndexFunc(severities, func(words []string) bool {
+		return slices.Contains(words, strings.ToLower(a.Labels["severity"]))
+	})
+	if i < 0 {
+		return len(severities)
+	}
+	return i
+}
+
+// compareAlerts sorts by severity, firing before pending, the oldest first.
+func compareAlerts(a, b alertInfo) int {
+	if d := a.rank() - b.rank(); d != 0 {
+		return d
+	}
+	if d := strings.Compare(a.State, b.State); d != 0 { // firing is before pending
+		return d
+	}
+	if d := a.ActiveAt.Compare(b.ActiveAt); d != 0 {
+		return d
+	}
+	return strings.Compare(a.key(), b.key())
+}
+
+// since is how long the alert's expression has held.
+func (a *alertInfo) since(now time.Time) string {
+	if a.ActiveAt.IsZero() {
+		return "-"
+	}
+	seconds := max(0, now.Sub(a.ActiveAt).Seconds())
+	return (&nodeInfo{AgeSeconds: &seconds}).age()
+}
+
+// where is what of the fleet the alert is about: its labels from the cluster down to a table.
+func (a *alertInfo) where() string {
+	var parts []string
+	for _, name := range []string{"cluster", "datacenter", "rack", "node", "keyspace", "table"} {
+		if value := a.Labels[name]; value != "" {
+			parts = append(parts, plain(value))
+		}
+	}
+	return dash(strings.Join(parts, " / "))
+}
+
+// value is the expression's, in few characters.
+func (a *alertInfo) value() string {
+	v, err := strconv.ParseFloat(a.Value, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return dash(plain(a.Value))
+	}
+	return human(v, "")
+}
