@@ -92,7 +92,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
-	board, _, more, err := p.boardParts(ctx)
+	board, publish, more, err := p.boardParts(ctx)
 	if err != nil {
 		redis.Close()
 		return nil, err
@@ -104,7 +104,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})
 	server, err := api.New(p.API, api.Deps{
-		Routes:      prometheusAPI.Routes(),
+		Routes:      append(prometheusAPI.Routes(), board.Routes(publish)...),
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
 		Reader:      reader,

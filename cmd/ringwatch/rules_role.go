@@ -315,7 +315,9 @@ func (a *applied) files() map[string]map[string][]byte {
 }
 
 // boardParts wires what the API says of rules: the files, and what those who evaluate them say.
-func (p *process) boardParts(ctx context.Context) (*rules.Board, *applied, []part, error) {
+func (p *process) boardParts(
+	ctx context.Context,
+) (*rules.Board, func(context.Context, string, string, []byte) error, []part, error) {
 	states, err := p.sharedLog(ctx, p.statesLog())
 	if err != nil {
 		return nil, nil, nil, err
@@ -369,7 +371,14 @@ func (p *process) boardParts(ctx context.Context) (*rules.Board, *applied, []par
 		}
 		return nil
 	}
-	return board, given, []part{follow, look,
+	publish := func(ctx context.Context, account, name string, text []byte) error {
+		e := stream.Entry{Account: account, Key: name, Value: text}
+		if err := files.Publish(ctx, e); err != nil {
+			return err
+		}
+		return given.take(e)
+	}
+	return board, publish, []part{follow, look,
 		func(ctx context.Context) error { return given.follow(ctx, files, begin) }}, nil
 }
 
