@@ -39,7 +39,8 @@ var mayImport = map[string][]string{
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
-	"api":        {"frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
+	"catalog":    {},
+	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.

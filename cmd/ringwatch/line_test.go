@@ -50,6 +50,7 @@ func TestWholeLine(t *testing.T) {
 	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
 	t.Run("Dashboards", w.testDashboards) // it writes more rows
+	t.Run("Catalogue", w.testCatalog)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("YoungNodeWithoutCassandra", w.testYoung)
