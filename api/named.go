@@ -61,7 +61,10 @@ func split(text string) []string {
 }
 
 // names divides metrics= into selectors and names of the account's catalogue.
-func (s *Server) names(p account.Principal, metrics []string) (selectors []string, asked []catalog.Asked, err error) {
+func (s *Server) names(
+	p account.Principal,
+	metrics []string,
+) (selectors []string, asked []catalog.Asked, err error) {
 	if s.deps.Catalog == nil {
 		return metrics, nil, nil
 	}
@@ -73,7 +76,13 @@ func (s *Server) names(p account.Principal, metrics []string) (selectors []strin
 		}
 		for _, part := range parts {
 			if total++; total > s.config.MaxSelectors {
-				return nil, nil, bad("too_many_metrics", "metrics", "metrics has more than the %d names and selectors that are allowed: ask for fewer at a time", s.config.MaxSelectors)
+				return nil, nil, bad(
+					"too_many_metrics",
+					"metrics",
+					"metrics has more than the %d names and selectors that are allowed: ask for "+
+						"fewer at a time",
+					s.config.MaxSelectors,
+				)
 			}
 			if !isName(part) {
 				selectors = append(selectors, part)
@@ -110,9 +119,15 @@ const (
 	namedStepMin = 20_000
 )
 
-// named evaluates what a query asks by name, for all nodes of the scope at once. missing says in words
-// what is stored and could not be read.
-func (s *Server) named(ctx context.Context, p account.Principal, q *metricsQuery, c catalog.Scope, nodes []Node) (of map[uuid.UUID][]named, missing []string, err error) {
+// named evaluates what a query asks by name, for all nodes of the scope at once. missing says in
+// words what is stored and could not be read.
+func (s *Server) named(
+	ctx context.Context,
+	p account.Principal,
+	q *metricsQuery,
+	c catalog.Scope,
+	nodes []Node,
+) (of map[uuid.UUID][]named, missing []string, err error) {
 	if len(q.names) == 0 {
 		return nil, nil, nil
 	}
@@ -138,21 +153,37 @@ func (s *Server) named(ctx context.Context, p account.Principal, q *metricsQuery
 		for j := range a.Picked {
 			v := &a.Picked[j]
 			expr := v.Expr(within, catalog.Labels(a.Of, catalog.NodeLabels...), window)
-			lost, err := s.evaluate(ctx, p, q, expr, step, func(l labels.Labels, at []int64, values []float64) {
-				id, err := uuid.Parse(l.Get("node"))
-				if err != nil {
-					return // an account's own entry that takes the label away
-				}
-				if points += len(at); points > s.config.MaxPoints {
-					return // not kept
-				}
-				of[id] = append(of[id], named{a.Short(), v.Type, catalog.UnitOf(v.Unit).Symbol, l, at, values})
-			})
+			lost, err := s.evaluate(
+				ctx,
+				p,
+				q,
+				expr,
+				step,
+				func(l labels.Labels, at []int64, values []float64) {
+					id, err := uuid.Parse(l.Get("node"))
+					if err != nil {
+						return // an account's own entry that takes the label away
+					}
+					if points += len(at); points > s.config.MaxPoints {
+						return // not kept
+					}
+					of[id] = append(
+						of[id],
+						named{a.Short(), v.Type, catalog.UnitOf(v.Unit).Symbol, l, at, values},
+					)
+				},
+			)
 			if err != nil {
 				return nil, nil, namedError(ctx, a, err)
 			}
 			if points > s.config.MaxPoints {
-				return nil, nil, bad("too_many_values", "metrics", "the answer would have more than %d values: ask for fewer metrics, less time, a wider step or one node at a time", s.config.MaxPoints)
+				return nil, nil, bad(
+					"too_many_values",
+					"metrics",
+					"the answer would have more than %d values: ask for fewer metrics, less "+
+						"time, a wider step or one node at a time",
+					s.config.MaxPoints,
+				)
 			}
 			for _, text := range lost {
 				if !slices.Contains(missing, text) {
@@ -165,8 +196,14 @@ func (s *Server) named(ctx context.Context, p account.Principal, q *metricsQuery
 }
 
 // evaluate asks the engine and visits each series of the answer.
-func (s *Server) evaluate(ctx context.Context, p account.Principal, q *metricsQuery, expr string, step time.Duration,
-	visit func(l labels.Labels, at []int64, values []float64)) (missing []string, err error) {
+func (s *Server) evaluate(
+	ctx context.Context,
+	p account.Principal,
+	q *metricsQuery,
+	expr string,
+	step time.Duration,
+	visit func(l labels.Labels, at []int64, values []float64),
+) (missing []string, err error) {
 	var answer *query.Answer
 	if q.latest {
 		answer, err = s.deps.Engine.Instant(ctx, p, expr, s.config.Clock(), query.Options{})
@@ -214,19 +251,41 @@ func namedError(ctx context.Context, a *catalog.Asked, err error) error {
 	case limited:
 		return bad("too_large", "metrics", "%s: %v", a.Name, limit)
 	case waits:
-		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: "metrics", Message: busy.Error(), RetryAfter: 1}
+		return &Error{
+			Status:     http.StatusTooManyRequests,
+			Reason:     "too_many_requests",
+			Field:      "metrics",
+			Message:    busy.Error(),
+			RetryAfter: 1,
+		}
 	case errors.As(err, &samples):
-		return bad("too_large", "metrics", "%s needs more samples than query.max_samples allows: ask for less time, a wider step or one node at a time", a.Name)
+		return bad(
+			"too_large",
+			"metrics",
+			"%s needs more samples than query.max_samples allows: ask for less time, a wider "+
+				"step or one node at a time",
+			a.Name,
+		)
 	case errors.As(err, &late):
-		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", Cause: err}
+		return &Error{
+			Status:  http.StatusGatewayTimeout,
+			Reason:  "timeout",
+			Message: "the answer took too long: ask for less time or fewer metrics",
+			Cause:   err,
+		}
 	case wrong:
-		return &Error{Status: http.StatusUnprocessableEntity, Reason: "not_evaluated", Field: "metrics", Message: a.Name + " cannot be evaluated: " + err.Error()}
+		return &Error{
+			Status:  http.StatusUnprocessableEntity,
+			Reason:  "not_evaluated",
+			Field:   "metrics",
+			Message: a.Name + " cannot be evaluated: " + err.Error(),
+		}
 	}
 	return asError(ctx, err)
 }
 
-// appendNamed appends one element of a payload. NaN is left out unless reportNaN=true asks for it; then
-// each step without a value is there, too.
+// appendNamed appends one element of a payload. NaN is left out unless reportNaN=true asks for it;
+// then each step without a value is there, too.
 func (q *metricsQuery) appendNamed(dst []byte, n *named) []byte {
 	dst = append(dst, `{"metric":`...)
 	dst = appendString(dst, n.metric)

@@ -66,7 +66,13 @@ func TestNames(t *testing.T) {
 
 	t.Run("the newest values are the series'", func(t *testing.T) {
 		var answer namedAnswer
-		f.get(cluster, url.Values{"metrics": {"n::compactions,n::nodestatus", "cassandra_compaction_pending_tasks"}}, &answer)
+		f.get(
+			cluster,
+			url.Values{
+				"metrics": {"n::compactions,n::nodestatus", "cassandra_compaction_pending_tasks"},
+			},
+			&answer,
+		)
 		if len(answer) != 2 {
 			t.Fatalf("%d nodes", len(answer))
 		}
@@ -75,8 +81,12 @@ func TestNames(t *testing.T) {
 				t.Fatalf("%+v", n.Payload)
 			}
 			series, pending, status := n.Payload[0], n.Payload[1], n.Payload[2]
-			if series.Metric != "cassandra_compaction_pending_tasks" || pending.Metric != "compactions" || pending.Type != "pendingtasks" ||
-				pending.Unit != "1" || pending.Labels == nil || pending.Values[0].Value != series.Values[0].Value {
+			if series.Metric != "cassandra_compaction_pending_tasks" ||
+				pending.Metric != "compactions" ||
+				pending.Type != "pendingtasks" ||
+				pending.Unit != "1" ||
+				pending.Labels == nil ||
+				pending.Values[0].Value != series.Values[0].Value {
 				t.Errorf("%+v is not %+v", pending, series)
 			}
 			if status.Metric != "nodeStatus" || status.Values[0].Value != "1" {
@@ -90,7 +100,8 @@ func TestNames(t *testing.T) {
 		types := map[string]int{}
 		for _, p := range answer[0].Payload {
 			types[p.Type]++
-			if p.Labels["keyspace"] == "" || p.Labels["table"] == "" || p.Metric != "readLatency" || !strings.HasPrefix(p.Unit, "us") {
+			if p.Labels["keyspace"] == "" || p.Labels["table"] == "" || p.Metric != "readLatency" ||
+				!strings.HasPrefix(p.Unit, "us") {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -98,7 +109,15 @@ func TestNames(t *testing.T) {
 			t.Errorf("%v", types)
 		}
 		one := answer[0].Payload[0].Labels
-		f.get(f.metricsPath(0), url.Values{"metrics": {"cf::" + one["keyspace"] + "::" + one["table"] + "::readLatency::99thPercentile"}}, &answer)
+		f.get(
+			f.metricsPath(0),
+			url.Values{
+				"metrics": {
+					"cf::" + one["keyspace"] + "::" + one["table"] + "::readLatency::99thPercentile",
+				},
+			},
+			&answer,
+		)
 		if len(answer[0].Payload) != 1 || answer[0].Payload[0].Labels["table"] != one["table"] {
 			t.Errorf("%+v", answer)
 		}
@@ -106,9 +125,19 @@ func TestNames(t *testing.T) {
 	t.Run("a time range has a value for each step", func(t *testing.T) {
 		var answer namedAnswer
 		at := f.now.Load()
-		f.get(f.metricsPath(0), url.Values{"metrics": {"n::compactions"}, "from": {fmt.Sprint(at - 60_000)}, "to": {fmt.Sprint(at)}, "step": {"15s"}}, &answer)
+		f.get(
+			f.metricsPath(0),
+			url.Values{
+				"metrics": {"n::compactions"},
+				"from":    {fmt.Sprint(at - 60_000)},
+				"to":      {fmt.Sprint(at)},
+				"step":    {"15s"},
+			},
+			&answer,
+		)
 		values := answer[0].Payload[0].Values
-		if len(values) != 5 || values[4].Time.UnixMilli() != at || values[0].Time.UnixMilli() != at-60_000 {
+		if len(values) != 5 || values[4].Time.UnixMilli() != at ||
+			values[0].Time.UnixMilli() != at-60_000 {
 			t.Fatalf("%+v", values)
 		}
 		for _, v := range values {
@@ -117,7 +146,17 @@ func TestNames(t *testing.T) {
 				t.Fatalf("nothing was said at %s", v.Time)
 			}
 		}
-		f.get(f.metricsPath(0), url.Values{"metrics": {"n::compactions"}, "from": {fmt.Sprint(at - 3600_000)}, "to": {fmt.Sprint(at)}, "step": {"60s"}, "reportNaN": {"true"}}, &answer)
+		f.get(
+			f.metricsPath(0),
+			url.Values{
+				"metrics":   {"n::compactions"},
+				"from":      {fmt.Sprint(at - 3600_000)},
+				"to":        {fmt.Sprint(at)},
+				"step":      {"60s"},
+				"reportNaN": {"true"},
+			},
+			&answer,
+		)
 		values = answer[0].Payload[0].Values
 		last, err := strconv.ParseFloat(values[60].Value, 64)
 		if len(values) != 61 || values[0].Value != "NaN" || err != nil || math.IsNaN(last) {
@@ -140,7 +179,8 @@ func TestNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := f.ask(acmeKey, f.metricsPath(0), q); r.status != http.StatusBadRequest || !strings.Contains(string(r.body), want) {
+			if r := f.ask(acmeKey, f.metricsPath(0), q); r.status != http.StatusBadRequest ||
+				!strings.Contains(string(r.body), want) {
 				t.Errorf("%s: %d %s", text, r.status, r.body)
 			}
 		}
@@ -156,7 +196,10 @@ func TestNames(t *testing.T) {
 			Entries []struct{ Name, Description string }
 		}
 		f.get("/v1/catalog", nil, &groups)
-		i := slices.IndexFunc(groups[0].Entries, func(e struct{ Name, Description string }) bool { return e.Name == "n::reads" })
+		i := slices.IndexFunc(
+			groups[0].Entries,
+			func(e struct{ Name, Description string }) bool { return e.Name == "n::reads" },
+		)
 		if i < 0 || groups[0].Entries[i].Description == "" {
 			t.Errorf("%+v", groups[0])
 		}

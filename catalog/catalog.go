@@ -1,13 +1,16 @@
-// Package catalog is the list of what operators ask for by name: n::cpuUtilization, not an expression.
+// Package catalog is the list of what operators ask for by name: n::cpuUtilization, not an
+// expression.
 //
-// An entry has a name, a description and one or more values, each with PromQL, a unit and the range in
-// which it is healthy. The shipped file is catalog.yaml; an account may have a file of its own, whose
-// entries stand beside the shipped ones. One expression serves a node, a datacenter and a cluster: it
-// has placeholders for the matchers and for the labels that are kept (see Value.Expr).
+// An entry has a name, a description and one or more values, each with PromQL, a unit and the
+// range in which it is healthy. The shipped file is catalog.yaml; an account may have a file of
+// its own, whose entries stand beside the shipped ones. One expression serves a node, a datacenter
+// and a cluster: it has placeholders for the matchers and for the labels that are kept (see
+// Value.Expr).
 //
-// What it promises: every expression of a Catalog parses and has the scope among the matchers of each
-// selector, so that it can mean nothing else; names and their other spellings are unique; units are
-// those of Units. What bites: nothing here knows whether a node has the metrics that are named.
+// What it promises: every expression of a Catalog parses and has the scope among the matchers of
+// each selector, so that it can mean nothing else; names and their other spellings are unique;
+// units are those of Units. What bites: nothing here knows whether a node has the metrics that are
+// named.
 package catalog
 
 import (
@@ -40,8 +43,8 @@ type Catalog struct {
 
 // Group is some entries that belong together.
 type Group struct {
-	Name    string  `yaml:"name" json:"name"`   // one word
-	Title   string  `yaml:"title" json:"title"` // for people
+	Name    string  `yaml:"name"    json:"name"`  // one word
+	Title   string  `yaml:"title"   json:"title"` // for people
 	Entries []Entry `yaml:"entries" json:"entries"`
 }
 
@@ -66,7 +69,8 @@ type Value struct {
 	Unit    string `json:"unit"` // one of Units
 	PromQL  string `json:"promql"`
 	Healthy *Range `json:"healthy,omitempty"` // nil: nobody can say
-	// Deviation says that it makes sense to compare a node with its peers, or a table with its own past.
+	// Deviation says that it makes sense to compare a node with its peers, or a table with its own
+	// past.
 	Deviation bool `json:"deviation,omitempty"`
 }
 

@@ -70,7 +70,11 @@ func TestMetricsAreTheAgents(t *testing.T) {
 	}
 	for _, e := range mustShipped(t).All() {
 		for i := range e.Values {
-			tree, err := parser.NewParser(parser.Options{}).ParseExpr(e.Values[i].Expr(catalog.Scope{}, catalog.NodeLabels, time.Minute))
+			tree, err := parser.NewParser(
+				parser.Options{},
+			).ParseExpr(
+				e.Values[i].Expr(catalog.Scope{}, catalog.NodeLabels, time.Minute),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,10 +91,12 @@ func TestMetricsAreTheAgents(t *testing.T) {
 func TestLookup(t *testing.T) {
 	c := mustShipped(t)
 	a, err := c.Lookup("cf::shop::Orders::READLATENCY::99thpercentile")
-	if err != nil || a.Keyspace != "shop" || a.Table != "Orders" || len(a.Picked) != 1 || a.Picked[0].Type != "99thPercentile" {
+	if err != nil || a.Keyspace != "shop" || a.Table != "Orders" || len(a.Picked) != 1 ||
+		a.Picked[0].Type != "99thPercentile" {
 		t.Errorf("%+v %v", a, err)
 	}
-	if a, err = c.Lookup("ks::*::reads"); err != nil || a.Keyspace != "" || a.Of != catalog.Keyspace {
+	if a, err = c.Lookup("ks::*::reads"); err != nil || a.Keyspace != "" ||
+		a.Of != catalog.Keyspace {
 		t.Errorf("%+v %v", a, err)
 	}
 	if a, err = c.Lookup("n::osload"); err != nil || len(a.Picked) != 3 {
@@ -154,7 +160,9 @@ func TestOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := joined.Lookup("n::orders")
-	if err != nil || !a.Own || a.Values[0].Healthy.Holds(0) || !a.Values[0].Healthy.Holds(math.NaN()) || !a.Values[0].Healthy.Holds(1) {
+	if err != nil || !a.Own || a.Values[0].Healthy.Holds(0) ||
+		!a.Values[0].Healthy.Holds(math.NaN()) ||
+		!a.Values[0].Healthy.Holds(1) {
 		t.Errorf("%+v %v", a, err)
 	}
 	if _, err := shipped.Lookup("n::orders"); err == nil {
@@ -166,24 +174,32 @@ func TestOwn(t *testing.T) {
 func TestWrong(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(own, old, new, 1) }
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown key":       {replace("unit:", "units:"), "own.yaml: [9:9] unknown field"},
-		"no YAML":              {"groups: [", "own.yaml: "},
-		"a name of no form":    {replace("n::orders", "orders"), "entry orders: the name is none of n::NAME"},
-		"no description":       {replace("Orders.", ""), "entry n::orders: the description is missing"},
-		"an unknown unit":      {replace("per_second", "parsecs"), `type "count": unknown unit "parsecs": there are count,`},
-		"no PromQL":            {replace("rate(", "rate(("), "entry n::orders: type \"count\": promql: "},
+		"an unknown key": {replace("unit:", "units:"), "own.yaml: [9:9] unknown field"},
+		"no YAML":        {"groups: [", "own.yaml: "},
+		"a name of no form": {replace("n::orders", "orders"), "entry orders: the name is none " +
+			"of n::NAME"},
+		"no description": {replace("Orders.", ""), "entry n::orders: the description is " +
+			"missing"},
+		"an unknown unit": {replace("per_second", "parsecs"), `type "count": unknown unit "parsecs": there are count,`},
+		"no PromQL": {replace("rate(", "rate(("), "entry n::orders: type \"count\": " +
+			"promql: "},
 		"no scope":             {replace("$scope", `cluster="other"`), "the selector of shop_orders_total has no $scope"},
 		"no labels":            {replace("sum by ($by)", "sum"), "promql has no by ($by)"},
 		"a scalar":             {replace("sum by ($by) (rate(shop_orders_total{$scope}[$range]))", "scalar(sum by ($by) (x{$scope}))"), "promql is a scalar"},
 		"an empty range":       {replace("{min: 1}", "{}"), "healthy has neither min nor max"},
 		"a range turned round": {replace("{min: 1}", "{min: 2, max: 1}"), "min 2 is above max 1"},
 		"an infinite range":    {replace("{min: 1}", "{max: .inf}"), "healthy: +Inf is no number"},
-		"a percentage of 120":  {replace("{min: 1}", "{max: 120}\n        # ") + "      - {name: n::p, description: P., type: a, unit: percent, promql: 'sum by ($by) (a{$scope})', healthy: {max: 120}}\n", "percentages are from 0 to 100"},
-		"two shapes":           {replace("        type", "        values: [{type: a, unit: count, promql: 'sum by ($by) (a{$scope})'}]\n        type"), "values: stands beside"},
-		"too large":            {own + "#" + strings.Repeat("x", 256<<10), "bytes where 262144 are allowed"},
+		"a percentage of 120": {replace("{min: 1}", "{max: 120}\n        # ") + "      - {name: " +
+			"n::p, description: P., type: a, unit: percent, promql: 'sum by ($by) (a{$scope})', " +
+			"healthy: {max: 120}}\n", "percentages are from 0 to 100"},
+		"two shapes": {replace("        type", "        values: [{type: a, unit: "+
+			"count, promql: 'sum by ($by) (a{$scope})'}]\n        type"), "values: stands beside"},
+		"too large": {own + "#" + strings.Repeat("x", 256<<10), "bytes where 262144 " +
+			"are allowed"},
 	} {
 		_, err := catalog.Load("own.yaml", []byte(c.text))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "own.yaml") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "own.yaml") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -192,7 +208,8 @@ func TestWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := mustShipped(t).With(mine, "own.yaml"); err == nil ||
-		err.Error() != "own.yaml: entry n::READS: the name n::READS is entry n::reads's already: choose another" {
+		err.Error() != "own.yaml: entry n::READS: the name n::READS is entry n::reads's already: "+
+			"choose another" {
 		t.Error(err)
 	}
 }

@@ -52,8 +52,8 @@ func Labels(of Of, places ...string) []string {
 	return list
 }
 
-// Expr returns the value's PromQL for a scope: one value for each combination of the labels that are
-// kept (at least one), rates over the window.
+// Expr returns the value's PromQL for a scope: one value for each combination of the labels that
+// are kept (at least one), rates over the window.
 func (v *Value) Expr(s Scope, keep []string, window time.Duration) string {
 	return strings.NewReplacer("$scope", s.matchers(), "$by", strings.Join(keep, ", "),
 		"$range", model.Duration(window).String()).Replace(v.PromQL)

@@ -54,11 +54,16 @@ type fileValue struct {
 	Deviation bool   `yaml:"deviation"`
 }
 
-// Load reads a catalogue. The error says everything that is wrong at once, each with the file's name
-// and the entry's.
+// Load reads a catalogue. The error says everything that is wrong at once, each with the file's
+// name and the entry's.
 func Load(name string, text []byte) (*Catalog, error) {
 	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s has %d bytes where %d are allowed: leave entries out", name, len(text), maxFileBytes)
+		return nil, fmt.Errorf(
+			"%s has %d bytes where %d are allowed: leave entries out",
+			name,
+			len(text),
+			maxFileBytes,
+		)
 	}
 	var f file
 	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
@@ -73,7 +78,14 @@ func Load(name string, text []byte) (*Catalog, error) {
 	for i := range f.Groups {
 		g := Group{Name: f.Groups[i].Name, Title: f.Groups[i].Title}
 		if !word.MatchString(g.Name) || seen[g.Name] {
-			wrong = append(wrong, fmt.Errorf("%s: group %q: a group's name is one word of letters, and no other group's", name, g.Name))
+			wrong = append(
+				wrong,
+				fmt.Errorf(
+					"%s: group %q: a group's name is one word of letters, and no other group's",
+					name,
+					g.Name,
+				),
+			)
 		}
 		seen[g.Name] = true
 		for j := range f.Groups[i].Entries {
@@ -92,7 +104,10 @@ func Load(name string, text []byte) (*Catalog, error) {
 		c.Groups = append(c.Groups, g)
 	}
 	if n > maxEntries {
-		wrong = append(wrong, fmt.Errorf("%s has %d entries where %d are allowed", name, n, maxEntries))
+		wrong = append(
+			wrong,
+			fmt.Errorf("%s has %d entries where %d are allowed", name, n, maxEntries),
+		)
 	}
 	if err := c.index(); err != nil {
 		wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
@@ -131,7 +146,10 @@ func (c *Catalog) With(own *Catalog, file string) (*Catalog, error) {
 		}
 		at := slices.IndexFunc(joined.Groups, func(of Group) bool { return of.Name == g.Name })
 		if at < 0 {
-			joined.Groups = append(joined.Groups, Group{Name: g.Name, Title: g.Title, Entries: entries})
+			joined.Groups = append(
+				joined.Groups,
+				Group{Name: g.Name, Title: g.Title, Entries: entries},
+			)
 			continue
 		}
 		joined.Groups[at].Entries = append(joined.Groups[at].Entries, entries...)
@@ -150,7 +168,12 @@ var (
 
 // entry checks an entry.
 func (f *fileEntry) entry(group string) (Entry, error) {
-	e := Entry{Name: f.Name, Group: group, Description: strings.TrimSpace(f.Description), Aliases: f.Aliases}
+	e := Entry{
+		Name:        f.Name,
+		Group:       group,
+		Description: strings.TrimSpace(f.Description),
+		Aliases:     f.Aliases,
+	}
 	var wrong []error
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	for of, begin := range form {
@@ -159,7 +182,9 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 		}
 	}
 	if e.Of == "" {
-		return e, errors.New("the name is none of n::NAME, ks::{keyspace}::NAME and cf::{keyspace}::{table}::NAME")
+		return e, errors.New(
+			"the name is none of n::NAME, ks::{keyspace}::NAME and cf::{keyspace}::{table}::NAME",
+		)
 	}
 	for _, alias := range f.Aliases {
 		if short, is := strings.CutPrefix(alias, form[e.Of]); !is || !shortName.MatchString(short) {
@@ -175,7 +200,9 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 	case len(values) == 0:
 		values = []fileValue{single}
 	case single != (fileValue{}):
-		fail("values: stands beside type, unit, promql, healthy or deviation: put these into values")
+		fail(
+			"values: stands beside type, unit, promql, healthy or deviation: put these into values",
+		)
 	}
 	types := map[string]bool{}
 	for _, v := range values {
@@ -186,7 +213,16 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 		if err := v.check(e.Of); err != nil {
 			fail("type %q: %w", v.Type, err)
 		}
-		e.Values = append(e.Values, Value{Type: v.Type, Unit: v.Unit, PromQL: strings.TrimSpace(v.PromQL), Healthy: v.Healthy, Deviation: v.Deviation})
+		e.Values = append(
+			e.Values,
+			Value{
+				Type:      v.Type,
+				Unit:      v.Unit,
+				PromQL:    strings.TrimSpace(v.PromQL),
+				Healthy:   v.Healthy,
+				Deviation: v.Deviation,
+			},
+		)
 	}
 	return e, errors.Join(wrong...)
 }

@@ -37,12 +37,13 @@ func (e *UnknownError) Error() string {
 
 // IsName reports whether a text has the form of a catalogue's name. No metric's name begins so.
 func IsName(text string) bool {
-	return strings.HasPrefix(text, "n::") || strings.HasPrefix(text, "ks::") || strings.HasPrefix(text, "cf::")
+	return strings.HasPrefix(text, "n::") || strings.HasPrefix(text, "ks::") ||
+		strings.HasPrefix(text, "cf::")
 }
 
-// Lookup finds what a name means: n::NAME, ks::KEYSPACE::NAME or cf::KEYSPACE::TABLE::NAME, where * is
-// every keyspace or table, and ::TYPE behind it picks one value. Letters' case counts only in keyspaces
-// and tables. The error is an *UnknownError.
+// Lookup finds what a name means: n::NAME, ks::KEYSPACE::NAME or cf::KEYSPACE::TABLE::NAME, where
+// * is every keyspace or table, and ::TYPE behind it picks one value. Letters' case counts only in
+// keyspaces and tables. The error is an *UnknownError.
 func (c *Catalog) Lookup(name string) (Asked, error) {
 	a := Asked{}
 	parts := strings.Split(name, "::")
@@ -75,7 +76,10 @@ func (c *Catalog) Lookup(name string) (Asked, error) {
 	}
 	a.Picked = a.Values
 	if len(parts) == places+3 {
-		i := slices.IndexFunc(a.Values, func(v Value) bool { return strings.EqualFold(v.Type, parts[places+2]) })
+		i := slices.IndexFunc(
+			a.Values,
+			func(v Value) bool { return strings.EqualFold(v.Type, parts[places+2]) },
+		)
 		if i < 0 {
 			e := &UnknownError{Name: name}
 			base := strings.Join(parts[:places+2], "::")
@@ -122,7 +126,8 @@ func (c *Catalog) near(text string) []string {
 	return names
 }
 
-// distance returns how many letters must be changed, added or taken away to make one text of another.
+// distance returns how many letters must be changed, added or taken away to make one text of
+// another.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

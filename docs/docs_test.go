@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
+	"relabel":    {"selector"},
 	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 

@@ -60,14 +60,16 @@ func (c *config) validateCatalogs() error {
 type catalogCmd struct {
 	clientFlags
 	Name    string `arg:"" optional:"" help:"A name such as n::cpuUtilization, or a part of one: its PromQL is shown."`
-	Shipped bool   `help:"Show what comes with this program and ask no API."`
-	JSON    bool   `name:"json" help:"Print the API's JSON."`
+	Shipped bool   `                   help:"Show what comes with this program and ask no API."`
+	JSON    bool   `                   help:"Print the API's JSON."                                                    name:"json"`
 }
 
 // Help implements kong.HelpProvider.
 func (*catalogCmd) Help() string {
-	return "Lists what can be asked by name in metrics= of the API, with the account's own entries. In " +
-		"PromQL $scope stands for the matchers of a cluster, a datacenter or a node, $by for the labels " +
+	return "Lists what can be asked by name in metrics= of the API, with the account's own " +
+		"entries. In " +
+		"PromQL $scope stands for the matchers of a cluster, a datacenter or a node, $by for the " +
+		"labels " +
 		"that are kept, and $range for the window of rates.\n\n" +
 		"Example: ringwatch catalog n::diskUtilization\n\n" +
 		"Example: ringwatch catalog latency"
@@ -84,14 +86,23 @@ func (c *catalogCmd) run(ctx context.Context, out io.Writer) error {
 	var found []catalog.Entry
 	if c.Name != "" {
 		if found = findEntries(groups, c.Name); len(found) == 0 {
-			return fmt.Errorf("nothing in the catalogue has %q in its name: ringwatch catalog lists all names", c.Name)
+			return fmt.Errorf(
+				"nothing in the catalogue has %q in its name: ringwatch catalog lists all names",
+				c.Name,
+			)
 		}
 		for i := range groups {
 			groups[i].Entries = slices.DeleteFunc(groups[i].Entries, func(e catalog.Entry) bool {
-				return !slices.ContainsFunc(found, func(of catalog.Entry) bool { return of.Name == e.Name })
+				return !slices.ContainsFunc(
+					found,
+					func(of catalog.Entry) bool { return of.Name == e.Name },
+				)
 			})
 		}
-		groups = slices.DeleteFunc(groups, func(g catalog.Group) bool { return len(g.Entries) == 0 })
+		groups = slices.DeleteFunc(
+			groups,
+			func(g catalog.Group) bool { return len(g.Entries) == 0 },
+		)
 	}
 	switch {
 	case c.JSON:
@@ -159,7 +170,15 @@ func printGroups(out io.Writer, groups []catalog.Group) error {
 				if j > 0 {
 					name, text = "", ""
 				}
-				fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", name, plain(v.Type), plain(v.Unit), healthy(v.Healthy), text)
+				fmt.Fprintf(
+					t,
+					"  %s\t%s\t%s\t%s\t%s\n",
+					name,
+					plain(v.Type),
+					plain(v.Unit),
+					healthy(v.Healthy),
+					text,
+				)
 			}
 		}
 		if err := t.Flush(); err != nil {

@@ -39,10 +39,11 @@ var mayBeUnknown = map[string]string{
 
 	"n::rowCacheHitRate":     "the row cache is off by default",
 	"n::counterCacheHitRate": "no table has counters",
-	"n::keyCacheHitRate":     "BTI tables have no key cache, and a young node may not have asked it lately",
-	"n::chunkCacheHitRate":   "what is in memtables is read from no chunk",
-	"n::messagingLatency":    "there is no other node",
-	"n::gcPause":             "a node with little work collects no garbage for minutes",
+	"n::keyCacheHitRate": "BTI tables have no key cache, and a young node may not have asked " +
+		"it lately",
+	"n::chunkCacheHitRate": "what is in memtables is read from no chunk",
+	"n::messagingLatency":  "there is no other node",
+	"n::gcPause":           "a node with little work collects no garbage for minutes",
 }
 
 const (
@@ -53,6 +54,9 @@ const (
 
 // testCatalog asks for every entry of the catalogue while one reads and writes shop.orders.
 func (w *whole) testCatalog(t *testing.T) {
+	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService", "forceKeyspaceFlush(shop)"); err != nil {
+		t.Fatal(err) // partitions and SSTables are on disk only after it
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	busy := make(chan error, 1)
 	go func() { busy <- w.keepBusy(ctx) }()
@@ -69,10 +73,22 @@ func (w *whole) testCatalog(t *testing.T) {
 	waiting := map[string]string{} // what is asked, by entry and type
 	for _, e := range shipped.All() {
 		for _, v := range e.Values {
-			waiting[e.Name+" "+v.Type] = strings.NewReplacer("{keyspace}", "shop", "{table}", "orders").Replace(e.Name) + "::" + v.Type
+			waiting[e.Name+" "+v.Type] = strings.NewReplacer(
+				"{keyspace}",
+				"shop",
+				"{table}",
+				"orders",
+			).Replace(
+				e.Name,
+			) + "::" + v.Type
 		}
 	}
 	total := len(waiting)
+	defer func() {
+		if t.Failed() {
+			t.Logf("without a number are %q", slices.Sorted(maps.Keys(waiting)))
+		}
+	}()
 	eventually(t, "a number of each", func(ctx context.Context) error {
 		for _, key := range slices.Sorted(maps.Keys(waiting)) {
 			var answer []struct {
@@ -82,22 +98,33 @@ func (w *whole) testCatalog(t *testing.T) {
 			if err := w.Get(ctx, "/v1/nodes/"+w.node+"/metrics?metrics="+url.QueryEscape(waiting[key]), &answer); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
-			if len(answer) == 1 && len(answer[0].Payload) == 1 && len(answer[0].Payload[0].Values) == 1 && number(answer[0].Payload[0].Values[0].Value) >= 0 {
+			if len(answer) == 1 && len(answer[0].Payload) == 1 &&
+				len(answer[0].Payload[0].Values) == 1 &&
+				number(answer[0].Payload[0].Values[0].Value) >= 0 {
 				delete(waiting, key)
 			}
 		}
 		for key := range waiting {
 			if name, _, _ := strings.Cut(key, " "); mayBeUnknown[name] == "" {
-				return fmt.Errorf("%d have no number: %q", len(waiting), slices.Sorted(maps.Keys(waiting)))
+				return fmt.Errorf(
+					"%d have no number: %q",
+					len(waiting),
+					slices.Sorted(maps.Keys(waiting)),
+				)
 			}
 		}
 		return nil
 	})
-	t.Logf("%d values, of which a healthy node has no number of %q", total, slices.Sorted(maps.Keys(waiting)))
+	t.Logf(
+		"%d values, of which a healthy node has no number of %q",
+		total,
+		slices.Sorted(maps.Keys(waiting)),
+	)
 
 	var out bytes.Buffer
 	flags := clientFlags{API: w.API, Key: w.Key}
-	if err := (&catalogCmd{clientFlags: flags}).run(t.Context(), &out); err != nil || !strings.Contains(out.String(), "\n  n::cpuUtilization ") {
+	if err := (&catalogCmd{clientFlags: flags}).run(t.Context(), &out); err != nil ||
+		!strings.Contains(out.String(), "\n  n::cpuUtilization ") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -112,15 +139,23 @@ func TestCatalogCommand(t *testing.T) {
 		}
 		return out.String()
 	}
-	if text := show(catalogCmd{Name: "N::CPUutilization"}); !strings.Contains(text, "rate(os_cpu_seconds_total{$scope") || !strings.Contains(text, "percentage in percent, healthy ≤ 90\n") {
+	if text := show(catalogCmd{Name: "N::CPUutilization"}); !strings.Contains(
+		text,
+		"rate(os_cpu_seconds_total{$scope",
+	) ||
+		!strings.Contains(text, "percentage in percent, healthy ≤ 90\n") {
 		t.Error(text)
 	}
 	text := show(catalogCmd{Name: "latency"})
-	if !strings.Contains(text, "n::diskReadLatency") || !strings.Contains(text, "cf::{keyspace}::{table}::readLatency") || strings.Contains(text, "n::reads") {
+	if !strings.Contains(text, "n::diskReadLatency") ||
+		!strings.Contains(text, "cf::{keyspace}::{table}::readLatency") ||
+		strings.Contains(text, "n::reads") {
 		t.Error(text)
 	}
 	var groups []catalog.Group
-	if err := json.Unmarshal([]byte(show(catalogCmd{Name: "n::reads", JSON: true})), &groups); err != nil || len(groups) != 1 || groups[0].Entries[0].Name != "n::reads" {
+	if err := json.Unmarshal([]byte(show(catalogCmd{Name: "n::reads", JSON: true})), &groups); err != nil ||
+		len(groups) != 1 ||
+		groups[0].Entries[0].Name != "n::reads" {
 		t.Errorf("%v %+v", err, groups)
 	}
 	if err := (&catalogCmd{Shipped: true, Name: "nosuch"}).run(t.Context(), &bytes.Buffer{}); err == nil {
@@ -128,7 +163,8 @@ func TestCatalogCommand(t *testing.T) {
 	}
 }
 
-// TestAccountsCatalogs: an account's own entries are its alone, and a wrong file is said with the entry.
+// TestAccountsCatalogs: an account's own entries are its alone, and a wrong file is said with the
+// entry.
 func TestAccountsCatalogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.yaml")
 	write := func(name string) {
@@ -153,7 +189,11 @@ func TestAccountsCatalogs(t *testing.T) {
 		t.Error("another account has the entry")
 	}
 	write("n::reads")
-	if err := c.validateCatalogs(); err == nil || !strings.Contains(err.Error(), "account acme: "+path+": entry n::reads: the name n::reads is entry n::reads's already") {
+	if err := c.validateCatalogs(); err == nil ||
+		!strings.Contains(
+			err.Error(),
+			"account acme: "+path+": entry n::reads: the name n::reads is entry n::reads's already",
+		) {
 		t.Error(err)
 	}
 }
