@@ -41,14 +41,20 @@ var mayBeUnknown = map[string]string{
 	"n::counterCacheHitRate": "no table has counters",
 	"n::keyCacheHitRate": "BTI tables have no key cache, and a young node may not have asked " +
 		"it lately",
-	"n::chunkCacheHitRate": "what is in memtables is read from no chunk",
-	"n::messagingLatency":  "there is no other node",
-	"n::gcPause":           "a node with little work collects no garbage for minutes",
+	"n::chunkCacheHitRate":    "what is in memtables is read from no chunk",
+	"n::messagingLatency":     "there is no other node",
+	"n::counterMutationStage": noPool,
+	"n::viewMutationStage":    noPool,
+	"n::requestResponseStage": noPool,
+	"n::antiEntropyStage":     noPool,
+
+	"n::gcPause": "a node with little work collects no garbage for minutes",
 }
 
 const (
 	noDisk   = "a container's overlay has no line in /proc/diskstats"
 	noHints  = "the family appears when a node writes its first hint"
+	noPool   = "Cassandra makes the pool with its first task"
 	notAsked = "nobody asks so, and 0 would say that it takes no time"
 )
 
