@@ -131,6 +131,13 @@ func (c *Catalog) All() []*Entry {
 	return list
 }
 
+// New makes a catalogue of groups that were checked where they come from, as /v1/catalog has them. The
+// error names entries that share a name.
+func New(groups []Group) (*Catalog, error) {
+	c := &Catalog{Groups: groups}
+	return c, c.index()
+}
+
 // index fills names. The error names the two entries that share one.
 func (c *Catalog) index() error {
 	c.names = map[string]*Entry{}

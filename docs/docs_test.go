@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
 	"relabel":    {"selector"},
+	"report":     {"catalog"},
 	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 

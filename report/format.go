@@ -60,17 +60,23 @@ func short(v float64) string {
 	case v == math.Trunc(v) && a < 1e6:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 1e9:
-		return strconv.FormatFloat(v/1e9, 'f', 1, 64) + " G"
+		return trimmed(v/1e9, 1) + " G"
 	case a >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + " M"
+		return trimmed(v/1e6, 1) + " M"
 	case a >= 100:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		return trimmed(v, 1)
 	case a >= 0.01:
-		return strconv.FormatFloat(v, 'f', 2, 64)
+		return trimmed(v, 2)
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+// trimmed writes a number with so many decimals at most.
+func trimmed(v float64, decimals int) string {
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
 // length writes a length of time: 5 min, 3 h 25 min, 2 d 4 h.

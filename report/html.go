@@ -35,7 +35,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 // What a picture measures, in units of its view box.
 const (
 	plotWidth, plotHeight  = 480, 170
-	plotLeft, plotRight    = 62, 8
+	plotLeft, plotRight    = 62, 18
 	plotTop, plotBottom    = 8, 22
 	plotInner, plotInnerUp = plotWidth - plotLeft - plotRight, plotHeight - plotTop - plotBottom
 )

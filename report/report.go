@@ -69,6 +69,17 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	*n = Number(v)
+	return err
+}
+
 // Known reports whether there is a figure.
 func (n Number) Known() bool { return !math.IsNaN(float64(n)) }
 
