@@ -44,7 +44,10 @@ func (m *maker) balance(ctx context.Context) {
 		if len(list) < 2 {
 			continue
 		}
-		slices.SortStableFunc(list, func(a, b Series) int { return compareFalling(a.last(), b.last()) })
+		slices.SortStableFunc(
+			list,
+			func(a, b Series) int { return compareFalling(a.last(), b.last()) },
+		)
 		most, least := &list[0], &list[len(list)-1]
 		values := make([]float64, len(list))
 		for i := range list {
@@ -54,7 +57,8 @@ func (m *maker) balance(ctx context.Context) {
 			Most: m.address(most.Labels["node"]), MostHas: Number(most.last()),
 			Least: m.address(least.Labels["node"]), LeastHas: Number(least.last()),
 			NodeCount: len(list)}
-		b.Uneven = b.Median > 0 && (b.MostHas > unevenMore*b.Median || b.LeastHas < unevenLess*b.Median)
+		b.Uneven = b.Median > 0 &&
+			(b.MostHas > unevenMore*b.Median || b.LeastHas < unevenLess*b.Median)
 		m.report.Balance = append(m.report.Balance, b)
 	}
 	slices.SortStableFunc(m.report.Balance, func(a, b Balance) int {

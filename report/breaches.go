@@ -65,7 +65,11 @@ func (m *maker) breach(r rangedValue, s *Series) {
 		Unit: r.value.Unit, Healthy: r.value.Healthy, Node: s.Labels["node"],
 		Keyspace: s.Labels["keyspace"], Table: s.Labels["table"],
 		Seconds: float64(len(s.Points)) * Step.Seconds(),
-		First:   instantOf(s.Points[0].At).Add(-Step), Last: instantOf(s.Points[len(s.Points)-1].At),
+		First: instantOf(
+			s.Points[0].At,
+		).Add(
+			-Step,
+		), Last: instantOf(s.Points[len(s.Points)-1].At),
 		Worst: Number(s.Points[0].Value),
 	}
 	for _, p := range s.Points {

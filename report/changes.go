@@ -42,7 +42,8 @@ func (m *maker) alerts(ctx context.Context) {
 // Change is something that became another.
 type Change struct {
 	At time.Time `json:"at"` // to five minutes
-	// Kind is restart, down, up, joined, left, version, schema, mode, table_created or table_dropped.
+	// Kind is restart, down, up, joined, left, version, schema, mode, table_created or
+	// table_dropped.
 	Kind string `json:"kind"`
 	Node string `json:"node,omitempty"` // how people call it
 	Text string `json:"text"`           // a sentence
@@ -70,9 +71,12 @@ func (m *maker) changes(ctx context.Context) {
 		}
 	}
 	m.presence(follow("which nodes were up", "max by (node) (up"+where+")"))
-	m.texts(follow("versions of Cassandra",
-		"group by (node, value) (cassandra_node_version_info"+where+")"), "version",
-		func(node, value string) string { return fmt.Sprintf("%s runs Cassandra %s.", node, value) })
+	m.texts(
+		follow("versions of Cassandra",
+			"group by (node, value) (cassandra_node_version_info"+where+")"),
+		"version",
+		func(node, value string) string { return fmt.Sprintf("%s runs Cassandra %s.", node, value) },
+	)
 	m.texts(follow("modes", "group by (node, value) (cassandra_node_operation_mode_info"+where+")"),
 		"mode", func(node, value string) string { return fmt.Sprintf("%s is %s.", node, value) })
 	m.texts(follow("versions of the schema",
@@ -103,7 +107,8 @@ func (m *maker) presence(list []Series) {
 	}
 }
 
-// texts says when a text that a node, or the cluster, has became another. The first ones are no news.
+// texts says when a text that a node, or the cluster, has became another. The first ones are no
+// news.
 func (m *maker) texts(list []Series, kind string, sentence func(node, value string) string) {
 	begun := map[string]int64{} // when a node had its first text
 	for _, s := range list {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,20 +58,23 @@ func formatBytes(v float64) string {
 func short(v float64) string {
 	a := math.Abs(v)
 	switch {
-	case v == math.Trunc(v) && a < 1e6:
+	case v == math.Trunc(v) && a < 1e6 || math.IsInf(v, 0):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 1e9:
 		return trimmed(v/1e9, 1) + " G"
 	case a >= 1e6:
 		return trimmed(v/1e6, 1) + " M"
-	case a >= 100:
+	case a >= 100 || v < 0 && a < 0.001:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 10:
 		return trimmed(v, 1)
 	case a >= 0.01:
 		return trimmed(v, 2)
 	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
+	if a >= 0.001 {
+		return trimmed(v, 3)
+	}
+	return "<0.001"
 }
 
 // trimmed writes a number with so many decimals at most.
@@ -193,11 +197,14 @@ func (r *Report) Summary() []Tile {
 		{"writes", Format(writes, "per_second"), false},
 		{"values out of range", strconv.Itoa(len(r.Breaches)), len(r.Breaches) > 0},
 	}
-	if len(r.Disks) > 0 && r.Disks[0].Full.Known() {
-		list = append(list, Tile{"first disk full in", r.Disks[0].full(), r.Disks[0].Full < 30})
-	} else {
-		list = append(list, Tile{"first disk full in", "no disk grows", false})
+	full := Tile{"first disk full in", "not known yet", false}
+	if slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Growth.Known() }) {
+		full.Value = "no disk grows"
+		if d := &r.Disks[0]; d.Full.Known() {
+			full.Value, full.Bad = d.full(), d.Full < 30
+		}
 	}
+	list = append(list, full)
 	alerts := strconv.Itoa(len(r.Alerts))
 	if !r.AlertsRecorded {
 		alerts = "not recorded"

@@ -94,8 +94,8 @@ func draw(p *Plot) picture {
 	return out
 }
 
-// tickStep returns a round distance of three or four marks up to a value. Those of bytes are round in
-// powers of two.
+// tickStep returns a round distance of three or four marks up to a value. Those of bytes are round
+// in powers of two.
 func tickStep(highest float64, unit string) float64 {
 	if highest <= 0 {
 		return 1

@@ -15,8 +15,8 @@ type Plot struct {
 	Unit        string `json:"unit"`
 	// Max is the end of the healthy range; nil if there is none.
 	Max *float64 `json:"healthy_max,omitempty"`
-	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the median
-	// and the most, and the values of the node that has the most on average.
+	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the
+	// median and the most, and the values of the node that has the most on average.
 	At     []int64  `json:"at"`
 	Least  []Number `json:"least"`
 	Median []Number `json:"median"`
@@ -48,7 +48,13 @@ func (m *maker) plots(ctx context.Context) {
 			continue
 		}
 		v := &a.Picked[0]
-		list := m.over(ctx, of.name, v.Expr(m.scope, catalog.NodeLabels, Step), m.From.Add(Step), Step)
+		list := m.over(
+			ctx,
+			of.name,
+			v.Expr(m.scope, catalog.NodeLabels, Step),
+			m.From.Add(Step),
+			Step,
+		)
 		if len(list) == 0 {
 			continue
 		}

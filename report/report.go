@@ -1,13 +1,14 @@
-// Package report says what a cluster was like over a day: its worst nodes, what left its healthy range
-// and for how long, how full its disks become, its busiest and slowest tables, what is uneven, which
-// alerts fired and what changed.
+// Package report says what a cluster was like over a day: its worst nodes, what left its healthy
+// range and for how long, how full its disks become, its busiest and slowest tables, what is
+// uneven, which alerts fired and what changed.
 //
-// It asks PromQL of a Source, some 110 queries whatever the cluster's size, most of them filters whose
-// answers are empty while all is well. Over a day the steps are five minutes, which rollups serve.
+// It asks PromQL of a Source, some 110 queries whatever the cluster's size, most of them filters
+// whose answers are empty while all is well. Over a day the steps are five minutes, which rollups
+// serve.
 //
 // What it promises: figures are those that PromQL answers, and what could not be asked is said in
-// Report.Lacks. What bites: a length of time counts steps of five minutes, so what was shorter than a
-// step may be missing or count as one.
+// Report.Lacks. What bites: a length of time counts steps of five minutes, so what was shorter
+// than a step may be missing or count as one.
 package report
 
 import (
@@ -94,8 +95,8 @@ type Report struct {
 	Disks    []Disk    `json:"disks"`
 	Tables   []Table   `json:"tables"` // all, by name
 	Balance  []Balance `json:"balance"`
-	// AlertsRecorded says whether there are alerts of any cluster in that time at all: without rules
-	// nobody records them.
+	// AlertsRecorded says whether there are alerts of any cluster in that time at all: without
+	// rules nobody records them.
 	AlertsRecorded bool     `json:"alerts_recorded"`
 	Alerts         []Alert  `json:"alerts"`
 	Changes        []Change `json:"changes"`
@@ -114,8 +115,8 @@ type Node struct {
 	Rack       string `json:"rack"`
 	Version    string `json:"version"` // Cassandra's, as the node says now
 	Up         bool   `json:"up"`      // at the end
-	// BreachedSeconds adds up for how long its values were outside of their healthy ranges, Breached is
-	// how many values were.
+	// BreachedSeconds adds up for how long its values were outside of their healthy ranges,
+	// Breached is how many values were.
 	BreachedSeconds float64 `json:"breached_seconds"`
 	Breached        int     `json:"breached"`
 }
@@ -155,11 +156,15 @@ type maker struct {
 	total  int              // queries that are planned
 }
 
-// Make asks everything and returns the report. The error is ErrNoNodes, the context's, or says why not
-// even the nodes could be asked for.
+// Make asks everything and returns the report. The error is ErrNoNodes, the context's, or says why
+// not even the nodes could be asked for.
 func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 	if span := c.To.Sub(c.From); span < Step || span > 31*24*time.Hour {
-		return nil, fmt.Errorf("a report is of %s to 31 days, not of %s: choose other times", Step, span)
+		return nil, fmt.Errorf(
+			"a report is of %s to 31 days, not of %s: choose other times",
+			Step,
+			span,
+		)
 	}
 	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
 		nodes: map[string]*Node{}, report: &Report{Cluster: c.Cluster, From: c.From.UTC(),
@@ -189,8 +194,14 @@ func (m *maker) finish() {
 		m.report.Nodes = append(m.report.Nodes, *n)
 	}
 	slices.SortFunc(m.report.Nodes, func(a, b Node) int {
-		return firstOf(compareFalling(a.BreachedSeconds, b.BreachedSeconds),
-			compareFalling(float64(a.Breached), float64(b.Breached)), compareText(a.Name(), b.Name()))
+		return firstOf(
+			compareFalling(a.BreachedSeconds, b.BreachedSeconds),
+			compareFalling(
+				float64(a.Breached),
+				float64(b.Breached),
+			),
+			compareText(a.Name(), b.Name()),
+		)
 	})
 	slices.SortStableFunc(m.report.Changes, func(a, b Change) int {
 		return firstOf(a.At.Compare(b.At), compareText(a.Kind, b.Kind), compareText(a.Text, b.Text))

@@ -73,8 +73,18 @@ func TestKnownFaults(t *testing.T) {
 	breach("n::compactions", "10.0.0.3", 7200, 250)
 	breach("n::clientRequestRead", "10.0.0.2", 3600, 3e6)
 	breach("n::diskUtilization", "10.0.0.5", 12*3600, 80)
-	breach("n::nodeStatus", "10.0.0.6", 3000, 0)                          // down is who missed six frames
-	breach("cf::{keyspace}::{table}::readLatency", "slow", 86400, 2.34e6) // a bucket is a fifth wide
+	breach(
+		"n::nodeStatus",
+		"10.0.0.6",
+		3000,
+		0,
+	) // down is who missed six frames
+	breach(
+		"cf::{keyspace}::{table}::readLatency",
+		"slow",
+		86400,
+		2.34e6,
+	) // a bucket is a fifth wide
 	breach("cf::{keyspace}::{table}::tombstonesPerRead", "graves", 86400, 4970)
 	breach("cf::{keyspace}::{table}::partitionSize", "large", 86400, float64(gib))
 	for _, b := range r.Breaches {
@@ -103,7 +113,8 @@ func TestKnownFaults(t *testing.T) {
 		t.Errorf("%+v", r.Tables)
 	}
 	b := r.Balance[0]
-	if b.Entry != "n::load" || !b.Uneven || b.Most != "10.0.0.1" || !near(b.MostHas, 250*float64(gib)) {
+	if b.Entry != "n::load" || !b.Uneven || b.Most != "10.0.0.1" ||
+		!near(b.MostHas, 250*float64(gib)) {
 		t.Errorf("%+v", r.Balance)
 	}
 	if !r.AlertsRecorded || len(r.Alerts) != 1 || r.Alerts[0].Name != "PendingCompactions" ||
@@ -153,7 +164,8 @@ func testJSON(t *testing.T, r *report.Report) {
 		t.Fatal(err)
 	}
 	var back map[string]any
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back["breaches"].([]any)) != len(r.Breaches) {
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil ||
+		len(back["breaches"].([]any)) != len(r.Breaches) {
 		t.Errorf("%v", err)
 	}
 }
@@ -184,14 +196,17 @@ func TestHostileNames(t *testing.T) {
 	hostile := "</td><script>alert(1)</script>\x1b[2J\u202e"
 	r := &report.Report{Cluster: hostile, From: day, To: day.Add(time.Hour),
 		Nodes: []report.Node{{ID: hostile, Address: hostile, Rack: hostile}},
-		Plots: []report.Plot{{Title: "t", TopNode: hostile, At: []int64{1}, Least: []report.Number{1},
-			Median: []report.Number{1}, Most: []report.Number{1}, Top: []report.Number{1}}},
+		Plots: []report.Plot{
+			{Title: "t", TopNode: hostile, At: []int64{1}, Least: []report.Number{1},
+				Median: []report.Number{1}, Most: []report.Number{1}, Top: []report.Number{1}},
+		},
 		Lacks: []string{hostile}}
 	var page, text bytes.Buffer
 	if err := errors.Join(r.WriteHTML(&page), r.WriteText(&text)); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(page.String(), "<script") || strings.ContainsAny(text.String(), "\x1b\u202e") {
+	if strings.Contains(page.String(), "<script") ||
+		strings.ContainsAny(text.String(), "\x1b\u202e") {
 		t.Error("a name is more than text")
 	}
 }

@@ -17,11 +17,11 @@ import (
 // Sink takes finished reports. Its error says what to do; the same report may come again.
 type Sink func(ctx context.Context, r *Report) error
 
-// Schedule makes a report of each of its clusters once a day and gives it to its sinks. The zero value
-// is not usable: Run checks the fields.
+// Schedule makes a report of each of its clusters once a day and gives it to its sinks. The zero
+// value is not usable: Run checks the fields.
 type Schedule struct {
-	// At is the time of day, in UTC, at which the report of the day before is made. It is later than
-	// midnight by what the newest rollups take.
+	// At is the time of day, in UTC, at which the report of the day before is made. It is later
+	// than midnight by what the newest rollups take.
 	At time.Duration
 	// Clusters returns those of which there are reports on that day.
 	Clusters func(ctx context.Context) ([]string, error)
@@ -46,7 +46,9 @@ const (
 // ran is not made later: `ringwatch report --day` makes it.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s.At < 0 || s.At >= wholeDay || s.Make == nil || s.Clusters == nil || len(s.Sinks) == 0 {
-		return errors.New("report: a schedule needs a time of day, clusters and somewhere for reports to go")
+		return errors.New(
+			"report: a schedule needs a time of day, clusters and somewhere for reports to go",
+		)
 	}
 	now, sleep := s.Now, s.Sleep
 	if now == nil {
@@ -131,8 +133,8 @@ func (r *Report) FileName(extension string) string {
 	return name[:min(len(name), 100)] + "-" + r.From.Format(time.DateOnly) + "." + extension
 }
 
-// Directory is a sink that writes text, HTML and JSON into a directory. Each file is there whole or not
-// at all.
+// Directory is a sink that writes text, HTML and JSON into a directory. Each file is there whole
+// or not at all.
 func Directory(dir string) Sink {
 	return func(_ context.Context, r *Report) error {
 		for extension, write := range map[string]func(io.Writer) error{
@@ -162,16 +164,21 @@ func writeFile(path string, write func(io.Writer) error) error {
 // webhookTime bounds one request to a webhook.
 const webhookTime = 30 * time.Second
 
-// Webhook is a sink that posts the report's JSON, once. It follows no redirects, since an address may
-// have a secret in it.
+// Webhook is a sink that posts the report's JSON, once. It follows no redirects, since an address
+// may have a secret in it.
 func Webhook(address string) (Sink, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("the webhook's address is none: write one such as https://example.org/reports")
+		return nil, errors.New(
+			"the webhook's address is none: write one such as https://example.org/reports",
+		)
 	}
-	client := &http.Client{Timeout: webhookTime, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
+	client := &http.Client{
+		Timeout: webhookTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
 	return func(ctx context.Context, r *Report) error {
 		var body bytes.Buffer
 		if err := r.WriteJSON(&body); err != nil {
@@ -192,7 +199,11 @@ func Webhook(address string) (Sink, error) {
 		}
 		defer response.Body.Close()
 		if response.StatusCode < 200 || response.StatusCode > 299 {
-			return fmt.Errorf("the webhook at %s answered %s: look into its log", u.Host, response.Status)
+			return fmt.Errorf(
+				"the webhook at %s answered %s: look into its log",
+				u.Host,
+				response.Status,
+			)
 		}
 		return nil
 	}, nil

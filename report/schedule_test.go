@@ -51,14 +51,16 @@ func TestSchedule(t *testing.T) {
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if len(made) != 8 || made[0] != "a 11-20 00:00 11-21 00:00" || made[4] != "a 11-21 00:00 11-22 00:00" {
+	if len(made) != 8 || made[0] != "a 11-20 00:00 11-21 00:00" ||
+		made[4] != "a 11-21 00:00 11-22 00:00" {
 		t.Errorf("%q", made)
 	}
 	if !slices.Equal(failed, []string{"broken away", "broken away"}) {
 		t.Errorf("%q", failed)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(files) != 12 || !slices.Contains(files, filepath.Join(dir, "a-2026-11-20.html")) ||
+	if err != nil || len(files) != 12 ||
+		!slices.Contains(files, filepath.Join(dir, "a-2026-11-20.html")) ||
 		!slices.Contains(files, filepath.Join(dir, "_.._b-2026-11-21.json")) {
 		t.Errorf("%q %v", files, err)
 	}
@@ -92,12 +94,14 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("%v %+v", err, got)
 	}
 	for _, status = range []int{http.StatusFound, http.StatusInternalServerError} {
-		if err := sink(t.Context(), &report.Report{}); err == nil || strings.Contains(err.Error(), "secret") {
+		if err := sink(t.Context(), &report.Report{}); err == nil ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
 	server.Close()
-	if err := sink(t.Context(), &report.Report{}); err == nil || strings.Contains(err.Error(), "secret") {
+	if err := sink(t.Context(), &report.Report{}); err == nil ||
+		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	if _, err := report.Webhook("ftp://x"); err == nil {

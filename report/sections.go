@@ -60,8 +60,18 @@ func (r *Report) clockOf(t time.Time) string {
 }
 
 func (r *Report) sections() []section {
-	return []section{r.worst(), r.outOfRange(), r.fullness(), r.busiest(), r.slowest(), r.tombstones(),
-		r.partitions(), r.unevenness(), r.fired(), r.changed()}
+	return []section{
+		r.worst(),
+		r.outOfRange(),
+		r.fullness(),
+		r.busiest(),
+		r.slowest(),
+		r.tombstones(),
+		r.partitions(),
+		r.unevenness(),
+		r.fired(),
+		r.changed(),
+	}
 }
 
 func (r *Report) worst() section {
@@ -93,9 +103,14 @@ func (r *Report) worst() section {
 }
 
 func (r *Report) outOfRange() section {
-	s := section{ID: "ranges", Title: "Out of their healthy ranges", Columns: []column{{"what", false},
-		{"of", false}, {"healthy", true}, {"worst", true}, {"how long", true}, {"from", true},
-		{"to", true}}, Note: more(shownBreaches, len(r.Breaches))}
+	s := section{
+		ID:    "ranges",
+		Title: "Out of their healthy ranges",
+		Columns: []column{{"what", false},
+			{"of", false}, {"healthy", true}, {"worst", true}, {"how long", true}, {"from", true},
+			{"to", true}},
+		Note: more(shownBreaches, len(r.Breaches)),
+	}
 	if len(r.Breaches) == 0 {
 		s.Note = "Nothing left its healthy range."
 	}
@@ -151,23 +166,35 @@ func (r *Report) busiest() section {
 }
 
 func (r *Report) slowest() section {
-	return r.top("slowest", "Slowest tables", "No table was read or written.", func(t *Table) float64 {
-		slow := 0.0
-		for _, n := range []Number{t.ReadP99, t.WriteP99} {
-			if n.Known() {
-				slow = max(slow, float64(n))
+	return r.top(
+		"slowest",
+		"Slowest tables",
+		"No table was read or written.",
+		func(t *Table) float64 {
+			slow := 0.0
+			for _, n := range []Number{t.ReadP99, t.WriteP99} {
+				if n.Known() {
+					slow = max(slow, float64(n))
+				}
 			}
-		}
-		return slow
-	}, []column{{"read p99", true}, {"write p99", true}, {"reads", true}}, func(t *Table) []cell {
-		return []cell{figure(t.ReadP99, "microseconds"), figure(t.WriteP99, "microseconds"),
-			figure(t.Reads, "per_second")}
-	})
+			return slow
+		},
+		[]column{{"read p99", true}, {"write p99", true}, {"reads", true}},
+		func(t *Table) []cell {
+			return []cell{figure(t.ReadP99, "microseconds"), figure(t.WriteP99, "microseconds"),
+				figure(t.Reads, "per_second")}
+		},
+	)
 }
 
 func (r *Report) tombstones() section {
 	return r.top("tombstones", "Tombstones", "Reads met no tombstones.",
-		func(t *Table) float64 { return float64(t.Tombs) },
+		func(t *Table) float64 {
+			if t.Tombs < 1 { // the lowest bucket is from 0 to 1
+				return 0
+			}
+			return float64(t.Tombs)
+		},
 		[]column{{"in a read, p99", true}, {"reads", true}}, func(t *Table) []cell {
 			return []cell{{Text: Format(t.Tombs, "count"), Bad: t.Tombs > 1000},
 				figure(t.Reads, "per_second")}
@@ -219,8 +246,12 @@ func (r *Report) fired() section {
 }
 
 func (r *Report) changed() section {
-	s := section{ID: "changes", Title: "What changed", Columns: []column{{"at", false}, {"", false}},
-		Note: more(shownChanges, len(r.Changes))}
+	s := section{
+		ID:      "changes",
+		Title:   "What changed",
+		Columns: []column{{"at", false}, {"", false}},
+		Note:    more(shownChanges, len(r.Changes)),
+	}
 	if len(r.Changes) == 0 {
 		s.Note = "Nothing changed: no restarts, versions, schemas or tables."
 	}
@@ -233,7 +264,11 @@ func (r *Report) changed() section {
 
 // title says of what and of when the report is.
 func (r *Report) title() (what, when string) {
-	when = fmt.Sprintf("%s to %s UTC", r.From.Format("2006-01-02 15:04"), r.To.Format("2006-01-02 15:04"))
+	when = fmt.Sprintf(
+		"%s to %s UTC",
+		r.From.Format("2006-01-02 15:04"),
+		r.To.Format("2006-01-02 15:04"),
+	)
 	if r.From.Truncate(24*time.Hour).Equal(r.From) && r.To.Sub(r.From) == 24*time.Hour {
 		when = r.From.Format("Monday, 2 January 2006") + " (UTC)"
 	}

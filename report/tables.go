@@ -77,7 +77,10 @@ func (m *maker) tables(ctx context.Context) {
 	for _, t := range tables {
 		m.report.Tables = append(m.report.Tables, *t)
 	}
-	slices.SortFunc(m.report.Tables, func(a, b Table) int { return compareText(a.Name(), b.Name()) })
+	slices.SortFunc(
+		m.report.Tables,
+		func(a, b Table) int { return compareText(a.Name(), b.Name()) },
+	)
 }
 
 // Top returns the n tables, Cassandra's own left out, that have the most of something; where it is

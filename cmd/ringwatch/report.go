@@ -19,14 +19,15 @@ import (
 type reportCmd struct {
 	clientFlags
 	Cluster string `arg:"" help:"The cluster's name."`
-	Day     string `help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
-	Format  string `help:"text, html or json." enum:"text,html,json" default:"text"`
+	Day     string `       help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
+	Format  string `       help:"text, html or json."                                                  enum:"text,html,json" default:"text"`
 }
 
 // Help implements kong.HelpProvider.
 func (*reportCmd) Help() string {
 	return "Says what a cluster was like: its worst nodes, what left its healthy range and for how " +
-		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, and " +
+		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, " +
+		"and " +
 		"what changed. The page of --format html needs no network and can be printed.\n\n" +
 		"Example: ringwatch report production --day 2026-11-20\n\n" +
 		"Example: ringwatch report production --format html > report.html"
@@ -47,8 +48,10 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 			return usageError{fmt.Errorf("--day %q is no day: write one such as 2026-11-20", c.Day)}
 		}
 		if !from.Before(to.Add(-report.Step)) {
-			return usageError{fmt.Errorf("--day %s has not begun in UTC: leave it out for the last 24 "+
-				"hours", c.Day)}
+			return usageError{
+				fmt.Errorf("--day %s has not begun in UTC: leave it out for the last 24 "+
+					"hours", c.Day),
+			}
 		}
 		if end := from.Add(24 * time.Hour); end.Before(to) {
 			to = end
@@ -66,13 +69,18 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	said, began := time.Time{}, time.Now()
-	r, err := report.Make(ctx, reportSource{api}, report.Config{Cluster: c.Cluster, From: from, To: to,
-		Catalog: list, Progress: func(asked, of int) {
-			if now := time.Now(); now.Sub(began) > progressAfter && now.Sub(said) > progressAfter {
-				said = now
-				fmt.Fprintf(errs, "asking: %d of %d\n", asked, of)
-			}
-		}})
+	r, err := report.Make(
+		ctx,
+		reportSource{api},
+		report.Config{Cluster: c.Cluster, From: from, To: to,
+			Catalog: list, Progress: func(asked, of int) {
+				if now := time.Now(); now.Sub(began) > progressAfter &&
+					now.Sub(said) > progressAfter {
+					said = now
+					fmt.Fprintf(errs, "asking: %d of %d\n", asked, of)
+				}
+			}},
+	)
 	if errors.Is(err, report.ErrNoNodes) {
 		return fmt.Errorf("cluster %s had no nodes between %s and %s: choose another --day",
 			plain(c.Cluster), from.UTC().Format(time.DateTime), to.UTC().Format(time.DateTime))
@@ -132,7 +140,11 @@ func catalogOf(ctx context.Context, api *client) (*catalog.Catalog, error) {
 type reportSource struct{ *client }
 
 // Query implements report.Source.
-func (s reportSource) Query(ctx context.Context, expr string, at time.Time) ([]report.Series, error) {
+func (s reportSource) Query(
+	ctx context.Context,
+	expr string,
+	at time.Time,
+) ([]report.Series, error) {
 	return s.series(ctx, "/api/v1/query", url.Values{"query": {expr},
 		"time": {seconds(at.UnixMilli())}})
 }
@@ -145,7 +157,11 @@ func (s reportSource) QueryRange(ctx context.Context, expr string, from, to time
 		"step": {seconds(step.Milliseconds())}})
 }
 
-func (s reportSource) series(ctx context.Context, path string, values url.Values) ([]report.Series, error) {
+func (s reportSource) series(
+	ctx context.Context,
+	path string,
+	values url.Values,
+) ([]report.Series, error) {
 	body, err := s.form(ctx, path, values)
 	if err != nil {
 		return nil, err
@@ -160,8 +176,11 @@ func (s reportSource) series(ctx context.Context, path string, values url.Values
 		}
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("the API's answer is not understood (%w): is it of another version than "+
-			"this program?", err)
+		return nil, fmt.Errorf(
+			"the API's answer is not understood (%w): is it of another version than "+
+				"this program?",
+			err,
+		)
 	}
 	var list []report.Series
 	for _, of := range answer.Data.Result {

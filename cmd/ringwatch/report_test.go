@@ -21,8 +21,11 @@ func (w *whole) testReport(t *testing.T) {
 	make := func(format string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		ask := reportCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Cluster: nodes[0].Cluster,
-			Format: format}
+		ask := reportCmd{
+			clientFlags: clientFlags{API: w.API, Key: w.Key},
+			Cluster:     nodes[0].Cluster,
+			Format:      format,
+		}
 		if err := ask.run(t.Context(), &out, &errs); err != nil {
 			t.Fatal(err)
 		}
@@ -37,16 +40,24 @@ func (w *whole) testReport(t *testing.T) {
 			return err
 		}
 		if len(r.Nodes) != 1 || !r.Nodes[0].Up || len(r.Disks) == 0 || len(r.Plots) < 6 {
-			return fmt.Errorf("%d nodes, %d disks, %d plots", len(r.Nodes), len(r.Disks), len(r.Plots))
+			return fmt.Errorf(
+				"%d nodes, %d disks, %d plots",
+				len(r.Nodes),
+				len(r.Disks),
+				len(r.Plots),
+			)
 		}
-		if top := r.Top(1, func(t *report.Table) float64 { return float64(t.Writes) }); len(top) != 1 ||
+		if top := r.Top(1, func(t *report.Table) float64 { return float64(t.Writes) }); len(
+			top,
+		) != 1 ||
 			top[0].Name() != "shop.orders" {
 			return fmt.Errorf("the busiest table is %+v", top)
 		}
 		return nil
 	})
 	text := make("text")
-	if !strings.Contains(text, "nodes up: 1 of 1") || !strings.Contains(text, "No alerts are recorded") {
+	if !strings.Contains(text, "nodes up: 1 of 1") ||
+		!strings.Contains(text, "No alerts are recorded") {
 		t.Error(text)
 	}
 	t.Log("\n" + text)
