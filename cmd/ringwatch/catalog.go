@@ -51,9 +51,13 @@ func (c *config) catalogs() (catalogs, error) {
 	return list, errors.Join(wrong...)
 }
 
-// validateCatalogs finds what is wrong with the accounts' files.
+// validateCatalogs finds what is wrong with the accounts' files. One that is not there is no error of
+// the configuration: only the role api reads it, which may run on another machine and does say so.
 func (c *config) validateCatalogs() error {
 	_, err := c.catalogs()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	return err
 }
 

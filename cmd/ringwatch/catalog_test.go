@@ -183,6 +183,9 @@ func TestAccountsCatalogs(t *testing.T) {
 	if err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"), &c); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := c.catalogs(); c.validateCatalogs() != nil || err == nil {
+		t.Errorf("a file that is not there: %v", err)
+	}
 	write("n::orders")
 	list, err := c.catalogs()
 	if err != nil {
