@@ -112,6 +112,11 @@ func TestKnownFaults(t *testing.T) {
 		!near(r.Tables[i].Reads, 600) {
 		t.Errorf("%+v", r.Tables)
 	}
+	// Over the whole day, of which it was there for nine hours.
+	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Table == "young" }); i < 0 ||
+		!near(r.Tables[i].Reads, 6*9/24.) {
+		t.Errorf("%+v", r.Tables)
+	}
 	b := r.Balance[0]
 	if b.Entry != "n::load" || !b.Uneven || b.Most != "10.0.0.1" ||
 		!near(b.MostHas, 250*float64(gib)) {
