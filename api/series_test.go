@@ -99,6 +99,7 @@ func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = e.Close() })
+	f.engine = e
 	return promapi.New(promapi.Deps{
 		Engine: e, Reader: r, MaxRequestBytes: 1 << 20, Clock: f.clock,
 	}).Routes()

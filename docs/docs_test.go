@@ -41,7 +41,10 @@ var mayImport = map[string][]string{
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
-	"api":        {"frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
+	"catalog":    {},
+	"relabel":    {"selector"},
+	"report":     {"catalog"},
+	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.

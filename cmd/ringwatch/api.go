@@ -40,6 +40,10 @@ func (c *apiCmd) Run(ctx context.Context) error {
 
 // apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
+	catalogs, err := p.catalogs()
+	if err != nil {
+		return nil, err
+	}
 	held, parts, err := p.throttled()
 	if err != nil {
 		return nil, err
@@ -108,6 +112,8 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
 		Reader:      reader,
+		Engine:      engine,
+		Catalog:     catalogs.of,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
