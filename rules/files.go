@@ -32,6 +32,7 @@ type file struct {
 type files struct {
 	config  *Config
 	parser  parser.Parser
+	more    map[string][]byte
 	applied func() map[string]map[string][]byte
 	log     *slog.Logger
 	looked  time.Time
@@ -44,14 +45,18 @@ type files struct {
 }
 
 func newFiles(
-	c *Config, p parser.Parser, applied func() map[string]map[string][]byte, log *slog.Logger,
+	c *Config, p parser.Parser, more map[string][]byte,
+	applied func() map[string]map[string][]byte, log *slog.Logger,
 ) *files {
-	return &files{config: c, parser: p, applied: applied, log: log}
+	return &files{config: c, parser: p, more: more, applied: applied, log: log}
 }
 
 // read reads all files there are.
 func (f *files) read() (map[string]map[string][]byte, error) {
-	texts := map[string]map[string][]byte{"": {}}
+	texts := map[string]map[string][]byte{"": maps.Clone(f.more)}
+	if texts[""] == nil {
+		texts[""] = map[string][]byte{}
+	}
 	var wrong []error
 	add := func(account string, patterns []string) {
 		for _, pattern := range patterns {

@@ -143,7 +143,12 @@ type Deps struct {
 	// when that is known; nil: it always is.
 	Pulse func() (since, until time.Time)
 	// Past answers selectors that look back further than memory does; nil: nobody does.
-	Past func(account string) storage.Queryable
+	Past func(ctx context.Context, account string) storage.Queryable
+	// Relabel gives a node's series the labels that rules see, or leaves it out; nil: they see its
+	// own.
+	Relabel func(labels.Labels) (labels.Labels, bool)
+	// More are rule files for all accounts, by name, beside those of the configuration.
+	More map[string][]byte
 	// Applied returns an account's rule files that were given through the API, by name; nil: none.
 	Applied func() map[string]map[string][]byte
 
@@ -197,7 +202,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		EnableAtModifier:         true, EnableNegativeOffset: true, Parser: r.parser,
 	})
 	r.metrics = newMetrics(d.Metrics, d.Every)
-	r.files = newFiles(&r.config, r.parser, d.Applied, d.Log)
+	r.files = newFiles(&r.config, r.parser, d.More, d.Applied, d.Log)
 	if err := r.files.load(); err != nil {
 		return nil, err
 	}

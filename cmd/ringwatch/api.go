@@ -96,6 +96,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
+	p.engine.Store(engine)
 	board, publish, more, err := p.boardParts(ctx)
 	if err != nil {
 		redis.Close()

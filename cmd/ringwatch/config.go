@@ -61,6 +61,13 @@ type consumerConfig struct {
 type rulesConfig struct {
 	consumerConfig
 	rules.Config
+
+	// Mounts says whether disks have the label volume for rules: data, commitlog or root.
+	Mounts bool
+	// RelabelFiles are files of Prometheus's relabelling rules, applied after that.
+	RelabelFiles []string
+	// Deviations says whether nodes are compared with their peers, and tables with their own past.
+	Deviations bool
 }
 
 // metricsConfig is a listener for operators alone, whatever roles the process has.
@@ -100,9 +107,11 @@ func defaultConfig() config {
 		Lookup:    lookup.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
-		Rules:     rulesConfig{consumerConfig{Listen: "127.0.0.1:9475"}, rules.DefaultConfig()},
-		Alerting:  notify.DefaultConfig(),
-		Log:       logConfig{Level: "info", Format: "text"},
+		Rules: rulesConfig{
+			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(), Mounts: true,
+		},
+		Alerting: notify.DefaultConfig(),
+		Log:      logConfig{Level: "info", Format: "text"},
 	}
 }
 

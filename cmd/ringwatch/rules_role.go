@@ -146,7 +146,14 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		Save:    saveState(states),
 		Pulse:   heard.unbroken,
 		Applied: applied.files,
+		Past:    p.past,
 		Budget:  p.budget, Metrics: p.metrics, Log: p.log,
+	}
+	if deps.Relabel, err = p.mapping(); err != nil {
+		return nil, usageError{err}
+	}
+	if deps.More, err = p.deviations(); err != nil {
+		return nil, err
 	}
 	parts := []part{
 		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
@@ -331,7 +338,12 @@ func (p *process) boardParts(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	board, err := rules.NewBoard(p.Rules.Config, rules.Deps{Applied: given.files, Log: p.log})
+	extra, err := p.deviations()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	board, err := rules.NewBoard(p.Rules.Config,
+		rules.Deps{Applied: given.files, More: extra, Log: p.log})
 	if err != nil {
 		return nil, nil, nil, usageError{err}
 	}
