@@ -45,9 +45,7 @@ type cli struct {
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
-	Rules struct {
-		Relabel rulesRelabelCmd `cmd:"" help:"Show what relabelling would do to a node's series."`
-	} `cmd:"" group:"Set-up" help:"Try rules."`
+	Rules rulesRelabelOnly `cmd:"" group:"Set-up" help:"Try rules."`
 
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 

@@ -17,11 +17,16 @@ import (
 	"github.com/ringwatch/ringwatch/selector"
 )
 
+// rulesRelabelOnly is `ringwatch rules` until it has its other commands.
+type rulesRelabelOnly struct {
+	Relabel rulesRelabelCmd `cmd:"" help:"Show what relabelling would do to a node's series."`
+}
+
 type rulesRelabelCmd struct {
 	clientFlags
 	Node string `required:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
-	File string `            help:"Prometheus's relabelling rules. Without it: the shipped ones, of disks." type:"path" placeholder:"F"`
-	JSON bool   `            help:"Print JSON."                                                                                         name:"json"`
+	File string `help:"Prometheus's relabelling rules. Without it: the shipped ones, of disks." type:"path" placeholder:"F"`
+	JSON bool   `help:"Print JSON." name:"json"`
 }
 
 // Help implements kong.HelpProvider.
