@@ -196,10 +196,7 @@ func (m *maker) finish() {
 	slices.SortFunc(m.report.Nodes, func(a, b Node) int {
 		return firstOf(
 			compareFalling(a.BreachedSeconds, b.BreachedSeconds),
-			compareFalling(
-				float64(a.Breached),
-				float64(b.Breached),
-			),
+			compareFalling(float64(a.Breached), float64(b.Breached)),
 			compareText(a.Name(), b.Name()),
 		)
 	})
