@@ -91,7 +91,7 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	t.Cleanup(reader.Close)
 
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin, account.Rules}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
 		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read, account.Admin}}}},
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
@@ -100,9 +101,17 @@ func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
 	}
 	f.Cleanup(func() { _ = e.Close() })
 	f.engine = e
-	return promapi.New(promapi.Deps{
+	applied := map[string]map[string][]byte{f.account("acme"): {"team.yaml": []byte("groups: []")}}
+	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{
+		Applied: func() map[string]map[string][]byte { return applied },
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	keep := func(context.Context, string, string, []byte) error { return nil }
+	return append(promapi.New(promapi.Deps{
 		Engine: e, Reader: r, MaxRequestBytes: 1 << 20, Clock: f.clock,
-	}).Routes()
+	}).Routes(), board.Routes(keep)...)
 }
 
 func (f *seriesFixture) source() series.Source {

@@ -43,8 +43,8 @@ type Catalog struct {
 
 // Group is some entries that belong together.
 type Group struct {
-	Name    string  `yaml:"name"    json:"name"`  // one word
-	Title   string  `yaml:"title"   json:"title"` // for people
+	Name    string  `yaml:"name" json:"name"`   // one word
+	Title   string  `yaml:"title" json:"title"` // for people
 	Entries []Entry `yaml:"entries" json:"entries"`
 }
 

@@ -70,11 +70,8 @@ func TestMetricsAreTheAgents(t *testing.T) {
 	}
 	for _, e := range mustShipped(t).All() {
 		for i := range e.Values {
-			tree, err := parser.NewParser(
-				parser.Options{},
-			).ParseExpr(
-				e.Values[i].Expr(catalog.Scope{}, catalog.NodeLabels, time.Minute),
-			)
+			expr := e.Values[i].Expr(catalog.Scope{}, catalog.NodeLabels, time.Minute)
+			tree, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -48,47 +49,36 @@ func deviations(
 }
 
 func TestNodesAgainstPeers(t *testing.T) {
-	of := func(node, dc, values string) string {
-		return `  cassandra_compaction_pending_tasks{cluster="c",datacenter="` + dc + `",rack="r",node="` + node + `"} ` + values + "\n"
+	// loaded are nodes with their values, those of the second datacenter in capitals.
+	loaded := func(values map[string]string) string {
+		text := "load 1m\n"
+		for node, v := range values {
+			dc := "one"
+			if node < "a" {
+				dc = "two"
+			}
+			text += fmt.Sprintf("  cassandra_compaction_pending_tasks{cluster=\"c\",datacenter=%q,"+
+				"rack=\"r\",node=%q} %sx10\n", dc, node, v)
+		}
+		return text
 	}
-	got := deviations(
-		t,
-		"load 1m\n"+of("a", "one", "10x10")+of("b", "one", "12x10")+of("c", "one", "11x10")+
-			of(
-				"d",
-				"one",
-				"9x10",
-			)+of("e", "one", "60x10")+of("f", "two", "1x10")+of("g", "two", "500x10"),
-		"n::compactions",
-		5*time.Minute,
-		"node",
-	)
+	of := func(values map[string]string) map[string]float64 {
+		t.Helper()
+		return deviations(t, loaded(values), "n::compactions", 5*time.Minute, "node")
+	}
+	got := of(map[string]string{"a": "10", "b": "12", "c": "11", "d": "9", "e": "60", "F": "1",
+		"G": "500"})
 	// The median is 11, the distances from it are 1, 1, 0, 2 and 49, and their median is 1.
 	if len(got) != 5 || math.Abs(got["e"]-49/1.4826) > 0.01 || math.Abs(got["a"]+1/1.4826) > 0.01 {
 		t.Errorf("%v: the datacenter of two nodes has none", got)
 	}
 	// Where all are the same a tenth of the median is the spread.
-	got = deviations(
-		t,
-		"load 1m\n"+of("a", "one", "100x10")+of("b", "one", "100x10")+of("c", "one", "100x10")+
-			of("d", "one", "105x10"),
-		"n::compactions",
-		5*time.Minute,
-		"node",
-	)
+	got = of(map[string]string{"a": "100", "b": "100", "c": "100", "d": "105"})
 	if math.Abs(got["d"]-0.5) > 0.01 || got["a"] != 0 {
 		t.Errorf("%v", got)
 	}
 	// Of nothing but zeros nothing can be said.
-	got = deviations(
-		t,
-		"load 1m\n"+of("a", "one", "0x10")+of("b", "one", "0x10")+of("c", "one", "0x10")+
-			of("d", "one", "5x10"),
-		"n::compactions",
-		5*time.Minute,
-		"node",
-	)
-	if len(got) != 0 {
+	if got = of(map[string]string{"a": "0", "b": "0", "c": "0", "d": "5"}); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }

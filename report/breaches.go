@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ringwatch/ringwatch/catalog"
 )
@@ -32,14 +33,21 @@ func (m *maker) ranged() (list []rangedValue) {
 	return list
 }
 
+// hoursFrom is how long a report is whose tables are followed by the hour: a cluster may have
+// thousands, with histograms of each of their nodes.
+const hoursFrom = 6 * time.Hour
+
 // breaches asks for those steps alone at which a value was outside of its range.
 func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 	for _, r := range values {
-		keep := catalog.NodeLabels
+		keep, step := catalog.NodeLabels, Step
+		if r.entry.Of == catalog.Table && m.To.Sub(m.From) >= hoursFrom {
+			step = time.Hour
+		}
 		if r.entry.Of == catalog.Table || slices.Contains(ofCluster, r.entry.Name) {
 			keep = []string{"cluster"}
 		}
-		expr := r.value.Expr(m.scope, catalog.Labels(r.entry.Of, keep...), Step)
+		expr := r.value.Expr(m.scope, catalog.Labels(r.entry.Of, keep...), step)
 		var sides []string
 		number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 		if end := r.value.Healthy.Max; end != nil {
@@ -49,8 +57,8 @@ func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 			sides = append(sides, fmt.Sprintf("(%s) < %s", expr, number(*end)))
 		}
 		what := r.entry.Name + " outside of its range"
-		for _, s := range m.over(ctx, what, strings.Join(sides, " or "), m.From.Add(Step), Step) {
-			m.breach(r, &s)
+		for _, s := range m.over(ctx, what, strings.Join(sides, " or "), m.From.Add(step), step) {
+			m.breach(r, &s, step)
 		}
 	}
 	slices.SortStableFunc(m.report.Breaches, func(a, b Breach) int {
@@ -59,17 +67,13 @@ func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 	})
 }
 
-func (m *maker) breach(r rangedValue, s *Series) {
+func (m *maker) breach(r rangedValue, s *Series, step time.Duration) {
+	first, last := instantOf(s.Points[0].At), instantOf(s.Points[len(s.Points)-1].At)
 	b := Breach{
 		Entry: r.entry.Name, Type: r.value.Type, Description: r.entry.Description,
 		Unit: r.value.Unit, Healthy: r.value.Healthy, Node: s.Labels["node"],
 		Keyspace: s.Labels["keyspace"], Table: s.Labels["table"],
-		Seconds: float64(len(s.Points)) * Step.Seconds(),
-		First: instantOf(
-			s.Points[0].At,
-		).Add(
-			-Step,
-		), Last: instantOf(s.Points[len(s.Points)-1].At),
+		Seconds: float64(len(s.Points)) * step.Seconds(), First: first.Add(-step), Last: last,
 		Worst: Number(s.Points[0].Value),
 	}
 	for _, p := range s.Points {

@@ -7,8 +7,8 @@
 // serve.
 //
 // What it promises: figures are those that PromQL answers, and what could not be asked is said in
-// Report.Lacks. What bites: a length of time counts steps of five minutes, so what was shorter
-// than a step may be missing or count as one.
+// Report.Lacks. What bites: a length of time counts steps, of five minutes for nodes and an hour
+// for tables, so what was shorter than a step may be missing or count as one.
 package report
 
 import (
@@ -196,10 +196,7 @@ func (m *maker) finish() {
 	slices.SortFunc(m.report.Nodes, func(a, b Node) int {
 		return firstOf(
 			compareFalling(a.BreachedSeconds, b.BreachedSeconds),
-			compareFalling(
-				float64(a.Breached),
-				float64(b.Breached),
-			),
+			compareFalling(float64(a.Breached), float64(b.Breached)),
 			compareText(a.Name(), b.Name()),
 		)
 	})

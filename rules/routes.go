@@ -40,9 +40,9 @@ func (b *Board) Routes(
 	r := &routes{b, publish}
 	return []front.Route{
 		{Pattern: "GET /v1/rules", Handle: r.list},
-		{Pattern: "GET /v1/rules/{name}", Handle: r.read},
-		{Pattern: "PUT /v1/rules/{name}", Scope: account.Rules, Handle: r.apply},
-		{Pattern: "DELETE /v1/rules/{name}", Scope: account.Rules, Handle: r.remove},
+		{Pattern: "GET /v1/rules/{file}", Handle: r.read},
+		{Pattern: "PUT /v1/rules/{file}", Scope: account.Rules, Handle: r.apply},
+		{Pattern: "DELETE /v1/rules/{file}", Scope: account.Rules, Handle: r.remove},
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *routes) list(w http.ResponseWriter, _ *http.Request, who account.Princi
 }
 
 func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Principal) error {
-	name := req.PathValue("name")
+	name := req.PathValue("file")
 	text, found := r.own(who.Account)[name]
 	if !found {
 		return noFile(name)
@@ -89,14 +89,14 @@ func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Prin
 }
 
 func noFile(name string) error {
-	return &front.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "name",
+	return &front.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
 		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were", name)}
 }
 
 func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Principal) error {
-	name := req.PathValue("name")
+	name := req.PathValue("file")
 	if !fileName.MatchString(name) {
-		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "name",
+		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "file",
 			Message: fmt.Sprintf("%q cannot be a rule file's name: use a to z, 0 to 9, '.', '_' and '-', "+
 				"63 at most, with a letter or digit first", name)}
 	}
@@ -125,7 +125,7 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 }
 
 func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Principal) error {
-	name := req.PathValue("name")
+	name := req.PathValue("file")
 	if _, found := r.own(who.Account)[name]; !found {
 		return noFile(name)
 	}

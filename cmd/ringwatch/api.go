@@ -97,12 +97,12 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.engine.Store(engine)
-	board, publish, more, err := p.boardParts(ctx)
+	board, publish, boards, err := p.boardParts()
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	parts = append(parts, more...)
+	parts = append(parts, boards)
 	prometheusAPI := promapi.New(promapi.Deps{
 		Rules: promRules(board), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,

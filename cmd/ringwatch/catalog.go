@@ -64,8 +64,8 @@ func (c *config) validateCatalogs() error {
 type catalogCmd struct {
 	clientFlags
 	Name    string `arg:"" optional:"" help:"A name such as n::cpuUtilization, or a part of one: its PromQL is shown."`
-	Shipped bool   `                   help:"Show what comes with this program and ask no API."`
-	JSON    bool   `                   help:"Print the API's JSON."                                                    name:"json"`
+	Shipped bool   `help:"Show what comes with this program and ask no API."`
+	JSON    bool   `help:"Print the API's JSON." name:"json"`
 }
 
 // Help implements kong.HelpProvider.

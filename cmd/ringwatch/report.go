@@ -19,8 +19,8 @@ import (
 type reportCmd struct {
 	clientFlags
 	Cluster string `arg:"" help:"The cluster's name."`
-	Day     string `       help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
-	Format  string `       help:"text, html or json."                                                  enum:"text,html,json" default:"text"`
+	Day     string `help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
+	Format  string `help:"text, html or json." enum:"text,html,json" default:"text"`
 }
 
 // Help implements kong.HelpProvider.

@@ -20,8 +20,8 @@ import (
 type rulesRelabelCmd struct {
 	clientFlags
 	Node string `required:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
-	File string `            help:"Prometheus's relabelling rules. Without it: the shipped ones, of disks." type:"path" placeholder:"F"`
-	JSON bool   `            help:"Print JSON."                                                                                         name:"json"`
+	File string `help:"Prometheus's relabelling rules. Without it: the shipped ones, of disks." type:"path" placeholder:"F"`
+	JSON bool   `help:"Print JSON." name:"json"`
 }
 
 // Help implements kong.HelpProvider.
