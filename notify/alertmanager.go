@@ -209,8 +209,8 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) err
 	})
 }
 
-// postable gives a late alert times that say what is meant now: an end that has passed would resolve
-// one that fires, and one to come would not resolve one that ended.
+// postable gives a late alert times that say what is meant now: an end that has passed would
+// resolve one that fires, and one to come would not resolve one that ended.
 func (a *alertmanagers) postable(f flight, now time.Time) postable {
 	p := postable{
 		Labels: f.alert.Labels, Annotations: f.alert.Annotations, GeneratorURL: f.alert.GeneratorURL,

@@ -248,7 +248,8 @@ func TestAlertmanagerAway(t *testing.T) {
 	stop()
 }
 
-// TestAlertmanagerRefuses: what it never takes is dropped alone; a wrong password is not the alert's.
+// TestAlertmanagerRefuses: what it never takes is dropped alone; a wrong password is not the
+// alert's.
 func TestAlertmanagerRefuses(t *testing.T) {
 	told := newPeople(t)
 	am := engines.MustAlertmanager(t, told.quick(), func(c *engines.AlertmanagerConfig) {

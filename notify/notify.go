@@ -120,8 +120,8 @@ func (n *Notifier) Send(_ context.Context, alerts []Alert) {
 	}
 }
 
-// Restore says which alerts an earlier life of this process, or another, has published on the topic:
-// webhooks and the topic are not told of their states again. Call it before Send.
+// Restore says which alerts an earlier life of this process, or another, has published on the
+// topic: webhooks and the topic are not told of their states again. Call it before Send.
 func (n *Notifier) Restore(alerts []Alert) {
 	now := n.deps.Now()
 	for i := range alerts {
