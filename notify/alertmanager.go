@@ -66,7 +66,9 @@ func (a *alertmanagers) newBook() *book {
 	return newBook(bookRules{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing}, a.ledger)
 }
 
-func (a *alertmanagers) takes(account string) bool { return a.account == "" || a.account == account }
+func (a *alertmanagers) takes(account string) bool {
+	return a.account == "" || a.account == account
+}
 
 func (a *alertmanagers) put(alert *Alert, now time.Time) {
 	sent := a.notifier.labelled(alert, a.account == "", a.notifier.config.AlertRelabelConfigs,
