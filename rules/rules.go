@@ -67,7 +67,8 @@ type Config struct {
 	MaxSamples int           `yaml:"max_samples"`
 	// ResendDelay is how often a firing alert is said again.
 	ResendDelay time.Duration `yaml:"resend_delay"`
-	// Absent is how long a node is missed after its last frame: until then its up is 0.
+	// Absent is how long a node is missed after its last frame: until then its up is 0. The shipped
+	// alert of a silent node ends by itself after three days.
 	Absent time.Duration `yaml:"absent"`
 
 	// ExternalLabels and ExternalURL are Prometheus's.
@@ -84,7 +85,7 @@ func DefaultConfig() Config {
 		EvaluationInterval: 15 * time.Second, Delay: time.Second, CatchUp: 15 * time.Minute,
 		Lookback: 5 * time.Minute, MaxLookback: time.Hour,
 		Timeout: 10 * time.Second, MaxSamples: 50_000_000, ResendDelay: time.Minute,
-		Absent: 24 * time.Hour, Clock: time.Now,
+		Absent: 73 * time.Hour, Clock: time.Now,
 	}
 }
 
