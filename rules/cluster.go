@@ -51,6 +51,7 @@ type cluster struct {
 	horizon  int64            // ms: no group will be evaluated at an instant before it
 	out      []outgoing       // to be published
 
+	gone     bool // nothing is left of it: no node, or no rule
 	changed  bool // there is more to be written down than was
 	urgent   bool // of it something that must not be forgotten: an alert
 	saved    int64
@@ -203,6 +204,7 @@ func (c *cluster) take(b []byte, received time.Time) error {
 	if frame.IsRecorder(h.Node) != c.deps.Every {
 		return nil
 	}
+	c.gone = false
 	n := c.nodes[h.Node]
 	if n == nil {
 		n = &node{id: h.Node, interval: h.Interval}
@@ -252,6 +254,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
 			delete(c.nodes, id)
 			c.drop(n)
+			c.gone = len(c.nodes) == 0
 			continue
 		}
 		c.beat(n, at)

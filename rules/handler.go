@@ -150,6 +150,13 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 		}
 		return fmt.Errorf("%w: the rules have changed", stream.ErrAgain)
 	}
+	if r.deps.Assigned != nil {
+		for _, id := range r.deps.Assigned() {
+			if _, err := r.partition(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
 	var since, until time.Time
 	if r.deps.Pulse != nil {
 		since, until = r.deps.Pulse()
@@ -264,6 +271,14 @@ func (r *Rules) save(ctx context.Context, now time.Time, all bool) error {
 	}
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
+			if c.gone && len(c.out) == 0 {
+				if err := r.deps.Save(ctx, p.id, State{Account: c.account, Cluster: c.name}); err != nil {
+					return fmt.Errorf("rules: forget the state of %s: %w", c.name, err)
+				}
+				c.release()
+				delete(p.clusters, name{c.account, c.name})
+				continue
+			}
 			due := now.UnixMilli()-c.saved >= saveEvery.Milliseconds()
 			if len(c.out) > 0 || !c.changed || !(c.urgent || due || all) {
 				continue

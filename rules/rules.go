@@ -140,6 +140,9 @@ type Deps struct {
 	// Through returns up to when everything in the partition has been handled; false if that is not
 	// known.
 	Through func(partition int32) (time.Time, bool)
+	// Assigned returns the partitions whose clusters are this process's, also those of which no record
+	// comes: their nodes may all be silent.
+	Assigned func() []int32
 	// Pulse returns since when the pipeline before Kafka has been whole without a break, and until
 	// when that is known; nil: it always is.
 	Pulse func() (since, until time.Time)

@@ -128,6 +128,8 @@ func (c *cluster) restore(s *State) {
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
 		}
 	}
+	c.gone = len(c.groups) == 0
+	c.changed, c.urgent = true, len(s.Groups) != len(c.groups)
 	for i := range s.Groups {
 		of := &s.Groups[i]
 		j := slices.IndexFunc(c.groups, func(g *group) bool {

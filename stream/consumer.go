@@ -155,7 +155,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return err
 		case err != nil && ctx.Err() == nil:
 			// Such a partition would never be fetched again by this client (its topic was deleted, a permission is missing).
-			c.log.Error("consuming begins again after an error", "error", err, "after", c.config.MaxBackoff)
+			level := slog.LevelError
+			if errors.Is(err, ErrAgain) { // the handler asked for it, and has said why
+				level = slog.LevelInfo
+			}
+			c.log.Log(ctx, level, "consuming begins again after an error", "error", err,
+				"after", c.config.MaxBackoff)
 			wait(ctx, c.config.MaxBackoff)
 		}
 	}

@@ -20,9 +20,12 @@ import (
 
 // rulesCmd is the role and what works with rule files.
 type rulesCmd struct {
-	Role  rulesRunCmd   `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is also what no subcommand means."`
-	Check rulesCheckCmd `cmd:"" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
-	Test  rulesTestCmd  `cmd:"" help:"Run unit tests of rules, in promtool's format."`
+	Role    rulesRunCmd     `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is also what no subcommand means."`
+	List    rulesListCmd    `cmd:"" help:"Show the rules as they are evaluated: state, last evaluation, duration, error."`
+	Check   rulesCheckCmd   `cmd:"" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
+	Test    rulesTestCmd    `cmd:"" help:"Run unit tests of rules, in promtool's format."`
+	Apply   rulesApplyCmd   `cmd:"" help:"Give an account rule files through the API, or remove them."`
+	Relabel rulesRelabelCmd `cmd:"" help:"Show what relabelling would do to a node's series."`
 }
 
 // errRules has been told in detail already.

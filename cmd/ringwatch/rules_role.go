@@ -190,7 +190,9 @@ func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every b
 		of, group = recorded, "ringwatch-rules-accounts"
 	}
 	reached := &through{}
+	var consumer *stream.Consumer
 	deps.Every, deps.Through = every, reached.of
+	deps.Assigned = func() []int32 { return consumer.Assigned() }
 	role, err := rules.New(p.Rules.Config, deps)
 	if err != nil {
 		return nil, usageError{err}
@@ -198,8 +200,7 @@ func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every b
 	c := stream.DefaultConsumerConfig(of, group)
 	c.MaxAge = p.Rules.MaxLookback + p.Rules.CatchUp
 	c.TickEvery = rulesTick
-	consumer, err := stream.NewConsumer(c, role, p.metrics, p.log)
-	if err != nil {
+	if consumer, err = stream.NewConsumer(c, role, p.metrics, p.log); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
