@@ -66,6 +66,7 @@ type NodeState struct {
 	Facts      []frame.Fact `json:"facts,omitempty"`
 	Interval   int64        `json:"interval"`
 	Last       int64        `json:"last"`
+	Down       bool         `json:"down,omitempty"` // its up is 0
 }
 
 func millis(t time.Time) int64 {
@@ -113,7 +114,8 @@ func (c *cluster) state() State {
 	}
 	for _, n := range c.nodes {
 		s.Nodes = append(s.Nodes, NodeState{ID: n.id, Datacenter: n.identity.Datacenter,
-			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval, Last: max(n.last, n.before)})
+			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval,
+			Last: max(n.last, n.before), Down: n.down != 0 && n.down == max(n.last, n.before)})
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return s
@@ -124,8 +126,12 @@ func (c *cluster) restore(s *State) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if c.nodes[n.ID] == nil {
-			c.nodes[n.ID] = &node{id: n.ID, interval: n.Interval, before: n.Last,
+			one := &node{id: n.ID, interval: n.Interval, before: n.Last,
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
+			if n.Down {
+				one.down = n.Last
+			}
+			c.nodes[n.ID] = one
 		}
 	}
 	for i := range s.Groups {
