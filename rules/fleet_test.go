@@ -154,7 +154,16 @@ func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	if err := r.Handle(l.t.Context(), records); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := r.Tick(l.t.Context(), l.now); err != nil && !errors.Is(err, l.broken) {
+	err := r.Tick(l.t.Context(), l.now)
+	if errors.Is(err, stream.ErrAgain) { // as the consumer does
+		low, ok := r.LowWater(0)
+		r.Revoke(0)
+		if ok {
+			l.handOn(r, low)
+		}
+		err = r.Tick(l.t.Context(), l.now)
+	}
+	if err != nil && !errors.Is(err, l.broken) {
 		l.t.Fatal(err)
 	}
 }
@@ -166,6 +175,12 @@ func (l *line) again(r, next *Rules) {
 	if !ok {
 		l.t.Fatal("no low water")
 	}
+	l.handOn(next, low)
+}
+
+// handOn hands the records from an offset on to a role.
+func (l *line) handOn(next *Rules, low int64) {
+	l.t.Helper()
 	i := slices.IndexFunc(l.log, func(rec stream.Record) bool { return rec.Offset >= low })
 	if err := next.Handle(l.t.Context(), l.log[i:]); err != nil {
 		l.t.Fatal(err)

@@ -140,6 +140,7 @@ func (c *cluster) restore(s *State) {
 			return g.File() == of.File && g.Name() == of.Name
 		})
 		if j < 0 {
+			c.dropped(of, nil)
 			continue
 		}
 		g := c.groups[j]
@@ -168,8 +169,34 @@ func (c *cluster) restore(s *State) {
 			used[k] = true
 			c.restoreAlerts(a, of.Rules[k].Alerts)
 		}
+		c.dropped(of, used)
 	}
 	c.savedLow, c.horizon = c.low(), c.earliest()
+}
+
+// dropped ends what fired of a group's rules that are there no more: nobody would say so otherwise.
+func (c *cluster) dropped(of *GroupState, kept map[int]bool) {
+	var list []Alert
+	for i := range of.Rules {
+		if kept[i] {
+			continue
+		}
+		for j := range of.Rules[i].Alerts {
+			a := &of.Rules[i].Alerts[j]
+			c.changed, c.urgent = true, true
+			if a.State != promrules.StateFiring.String() {
+				continue
+			}
+			list = append(list, Alert{Account: c.account, Cluster: c.name, File: of.File, Group: of.Name,
+				Rule: of.Rules[i].Name, Alert: promrules.Alert{State: promrules.StateInactive,
+					Labels: labels.FromMap(a.Labels), Annotations: labels.FromMap(a.Annotations),
+					Value: float64(a.Value), ActiveAt: timeOf(a.ActiveAt), FiredAt: timeOf(a.FiredAt),
+					ResolvedAt: timeOf(of.Evaluated), LastSentAt: timeOf(of.Evaluated)}})
+		}
+	}
+	if len(list) > 0 {
+		c.deps.Notify(context.Background(), list)
+	}
 }
 
 // restoreAlerts makes a rule's alerts what they were. The rule is evaluated over the alerts

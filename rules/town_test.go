@@ -131,7 +131,7 @@ func (w *town) told(from int) (list []string) {
 		}
 		text := a.Rule
 		for n, c := range w.nodes {
-			if c.ID.String() == a.Labels.Get("node") {
+			if of := (sent{account: c.account}); c.ID.String() == a.Labels.Get("node") && of.of() == a.Account {
 				text += fmt.Sprintf(" %d", n)
 			}
 		}
