@@ -58,6 +58,12 @@ type Principal struct {
 	bound    bound          // what it may be used for
 }
 
+// Inside is who asks where a process itself reads for an account, without a key: it sees all of the
+// account's clusters, and may do nothing else.
+func Inside(name string) Principal {
+	return Principal{Account: name, KeyName: "inside", Scopes: []Scope{Read}, clusters: []string{"*"}}
+}
+
 // Key names the key for logs: its id and its name.
 func (p Principal) Key() string {
 	if p.KeyID == "" {

@@ -19,6 +19,8 @@ type Account struct {
 	Name     string   `yaml:"name"`     // [a-z0-9][a-z0-9-]{0,62}
 	Clusters []string `yaml:"clusters"` // globs of the cluster names it owns, * for any run of characters; none: all names
 	Keys     []Key    `yaml:"keys"`     // those that live in the configuration; others are in the store, see StoredKey
+	// Catalog is a file with the account's own entries of the catalogue, see package catalog; empty: there are none.
+	Catalog string `yaml:"catalog"`
 }
 
 // Key is one API key as configured. Exactly one of SHA256 and Key is set.

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/selector"
@@ -157,6 +158,11 @@ type Deps struct {
 	StoreReady func(context.Context) error
 	// Warning returns what an operator should know of the store although it is ready, or ""; nil: nothing ever.
 	Warning func(context.Context) string
+
+	// Catalog returns an account's catalogue, whose entries Engine evaluates where they are asked for by
+	// name. nil: there are no such names.
+	Engine  *query.Engine
+	Catalog func(account string) *catalog.Catalog
 
 	// Series knows which series there are; nil: there are no endpoints for them.
 	Series Series

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/front"
@@ -45,6 +46,7 @@ type fixture struct {
 	now     atomic.Int64 // ms
 	// added returns the server's endpoints of other packages; nil: there are none.
 	added   func(*query.Reader) []front.Route
+	engine  *query.Engine // of added; nil: there are no names of the catalogue
 	nodes   []*frametest.Node
 	history []map[int64][][]frametest.Entity // by node, by time
 }
@@ -89,7 +91,7 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	t.Cleanup(reader.Close)
 
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin, account.Rules}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
 		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read, account.Admin}}}},
 	})
 	if err != nil {
@@ -105,6 +107,11 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	deps.Reader, deps.RecentReady = apitest.MustReader(t, c, store), reader.Ping
 	if f.added != nil {
 		deps.Routes = f.added(deps.Reader)
+		shipped, err := catalog.Shipped()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps.Engine, deps.Catalog = f.engine, func(string) *catalog.Catalog { return shipped }
 	}
 	if deps.Work == nil {
 		deps.Work = f.work

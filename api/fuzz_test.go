@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/query"
 )
@@ -26,7 +28,12 @@ func fuzzed(f *testing.F) *Server {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, err := New(c, Deps{Reader: reader, Metrics: prometheus.NewRegistry(), Series: nil})
+	shipped, err := catalog.Shipped()
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := New(c, Deps{Reader: reader, Metrics: prometheus.NewRegistry(), Series: nil,
+		Catalog: func(string) *catalog.Catalog { return shipped }})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -39,7 +46,7 @@ func FuzzQuery(f *testing.F) {
 	s := fuzzed(f)
 	for _, query := range []string{
 		"metrics=up", "metrics=up{job=~\"a.*|b\"}&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z&step=30s", "metrics=a,b{c!=\"d\"}&period=1h&reportNaN=true",
-		"metrics=m&rollup=5m&from=1700000000", "format=prometheus", "metrics={__name__=~\"(a{1,9}b){1,9}\"}", "metrics=%ff", "metrics=" + strings.Repeat("a,", 200),
+		"metrics=m&rollup=5m&from=1700000000", "format=prometheus", "metrics={__name__=~\"(a{1,9}b){1,9}\"}", "metrics=%ff", "metrics=" + strings.Repeat("a,", 200), "metrics=n::reads,cf::a::*::readLatency::max,n::no&period=1h", "metrics=ks::{\"a,b\"},n::",
 	} {
 		f.Add(query)
 	}
@@ -49,7 +56,7 @@ func FuzzQuery(f *testing.F) {
 		}
 		requestBound.Within(t, len(query), func() {
 			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/nodes/x/metrics", RawQuery: query}, Header: http.Header{}}
-			if q, err := s.metricsQuery(r.WithContext(t.Context())); err == nil && q == nil {
+			if q, err := s.metricsQuery(r.WithContext(t.Context()), account.Principal{}); err == nil && q == nil {
 				t.Error("neither a query nor an error")
 			}
 		})

@@ -27,7 +27,7 @@ type nodeSeries struct {
 // getMetrics answers /v1/{clusters,datacenters,nodes}/{…}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
 // An element that lacks something which is stored has "partial":[…] before its payload, which says in words what; see stream.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	q, err := s.metricsQuery(r)
+	q, err := s.metricsQuery(r, p)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,13 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if err != nil {
 		return err
 	}
+	named, lost, err := s.named(r.Context(), p, q, scope(r, nodes), nodes)
+	if err != nil {
+		return err
+	}
+	more := func(n *Node, e element) element { return q.withNamed(e, named[n.ID], lost) }
 	if q.rollup.Millis > 0 {
-		return s.getRollups(w, r, p, q, nodes)
+		return s.getRollups(w, r, p, q, nodes, more)
 	}
 	size := budget{config: &s.config, field: "step", remedy: "ask for fewer metrics, less time or a wider step", fills: q.fills}
 	if q.latest {
@@ -45,15 +50,15 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.text {
 		return s.getMetricsText(w, r, p, q, nodes, &size)
 	}
-	if q.latest && len(q.selectors) == 0 && !q.nan && s.answers.kept != nil {
+	if q.latest && len(q.selectors) == 0 && len(q.names) == 0 && !q.nan && s.answers.kept != nil {
 		return s.getLatestAll(w, r, p, nodes, &size)
 	}
 	return s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
 		series, lost, err := s.select1(ctx, p, n, q)
-		return element{
+		return more(n, element{
 			count: func(b *budget) error { return b.add(series) }, n: len(series), missing: lost, err: err,
 			append: func(b []byte, i int) []byte { return q.appendSeries(b, &series[i]) },
-		}
+		})
 	})
 }
 
@@ -109,6 +114,9 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 
 // select1 returns what a query asks of one node, and what is missing in it.
 func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
+	if q.onlyNames() {
+		return nil, nil, nil
+	}
 	if q.latest {
 		state, err := s.deps.Reader.Latest(ctx, p.Account, n)
 		if err != nil || state.Window == nil {

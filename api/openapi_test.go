@@ -61,14 +61,17 @@ func TestOpenAPI(t *testing.T) {
 	t.Logf("seed %d", seed)
 	g := &caller{fixture: f.fixture, Rand: rand.New(rand.NewPCG(seed, 0)), good: map[string][]string{
 		"id": {a.ID.String(), b.ID.String()}, "cluster": {"fleet-0", "fleet-1"}, "datacenter": {"dc1"}, "name": {"table", "cluster", "__name__"},
-		"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`, `{__name__=~"cassandra_table_.+"}`},
+		"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`, `{__name__=~"cassandra_table_.+"}`,
+			"n::compactions", "n::reads,n::osLoad,n::clientRequestRead::99thPercentile", "cf::*::*::readLatency"},
 		"match[]": {`{cluster="fleet-0"}`, "cassandra_compaction_pending_tasks"},
 		"from":    {fmt.Sprint(now - 50_000), time.UnixMilli(now - 3600_000).UTC().Format(time.RFC3339)}, "to": {fmt.Sprint(now)},
 		"query": {"up", `rate(cassandra_table_read_latency_seconds[1m])`, "sum(node_load1)", "1"},
 		"time":  {fmt.Sprint(now / 1000), time.UnixMilli(now).UTC().Format(time.RFC3339)},
 		"start": {fmt.Sprint(now/1000 - 60)}, "end": {fmt.Sprint(now / 1000)},
 		"timeout": {"5", "10s"}, "lookback_delta": {"1m"}, "stats": {"all", "1"},
-		"metric":           {"node_load1"},
+		"metric": {"node_load1"}, "file": {"team.yaml"},
+		"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
+		"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
 		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
 		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 	}}
@@ -97,7 +100,7 @@ func TestOpenAPI(t *testing.T) {
 				if ok == 0 {
 					t.Error("no good request succeeds")
 				}
-				if !slices.Contains(op.Tags, "promql") { // there unknown ones are ignored
+				if !slices.Contains(op.Tags, "promql") && !slices.Contains(op.Tags, "rules") { // there unknown ones are ignored
 					g.parametersAreDescribed(path, op)
 				}
 			})
@@ -136,6 +139,9 @@ func (g *caller) body(op *openapi3.Operation, bad float64) io.Reader {
 	if op.OperationID == "promRead" {
 		list = g.readBodies()
 	}
+	if op.OperationID == "applyRules" {
+		list = []string{"groups: []", "groups:\n- name: a\n  rules:\n  - {alert: A, expr: up == 0}\n"}
+	}
 	if g.Float64() < bad {
 		list = hostileBodies
 	}
@@ -173,7 +179,7 @@ func (g *caller) readBodies() (list []string) {
 	return list
 }
 
-var hostile = []string{"", " ", "%", "nowhere", "../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999", "1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}", strings.Repeat("x", 3000)}
+var hostile = []string{"n::nosuch", "n::reads,", "cf::", "ks::a\"b::reads", "", " ", "%", "nowhere", "../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999", "1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}", strings.Repeat("x", 3000)}
 
 func (g *caller) value(p *openapi3.Parameter, bad float64) string {
 	if g.Float64() < bad {

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
 )
@@ -47,9 +49,12 @@ type metricsQuery struct {
 	text      bool         // exposition text instead of JSON
 	rollup    rollup.Level // none: values as they were measured
 	nan       bool         // say NaN where there is no number, instead of nothing
+
+	names     []catalog.Asked // of the catalogue
+	namedStep int64           // ms between their values; 0: the newest alone
 }
 
-func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
+func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQuery, error) {
 	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format", "reportNaN")
 	if err != nil {
 		return nil, err
@@ -68,7 +73,11 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 	case v != "false" && values.Has("reportNaN"):
 		return nil, bad("bad_report_nan", "reportNaN", "reportNaN is true or false, not %q", v)
 	}
-	if q.selectors, err = s.selectors(r.Context(), "metrics", values["metrics"]); err != nil {
+	var texts []string
+	if texts, q.names, err = s.names(p, values["metrics"]); err != nil {
+		return nil, err
+	}
+	if q.selectors, err = s.selectors(r.Context(), "metrics", texts); err != nil {
 		return nil, err
 	}
 	if err := s.parseRange(q, values); err != nil {
@@ -81,7 +90,11 @@ func (s *Server) metricsQuery(r *http.Request) (*metricsQuery, error) {
 		return nil, bad("bad_format", "format", "format=prometheus shows the newest values only: leave out the time range or use format=json")
 	case q.nan && q.step > 0 && (q.to-q.from)/q.step >= maxPeriods:
 		return nil, bad("bad_step", "step", "reportNaN=true fills at most %d steps: use a wider step or less time", maxPeriods)
-	case !q.latest && len(q.selectors) == 0:
+	case len(q.names) > 0 && q.text:
+		return nil, bad("bad_format", "format", "format=prometheus shows series, and %s of the catalogue is none: use format=json", q.names[0].Name)
+	case len(q.names) > 0 && values.Get("rollup") == noRollup:
+		return nil, bad("bad_rollup", "rollup", "rollup=raw is for series: of names of the catalogue ask for a step below 5m")
+	case !q.latest && len(q.selectors) == 0 && len(q.names) == 0:
 		return nil, bad("no_metrics", "metrics", "a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
 	}
 	return q, nil

@@ -88,20 +88,23 @@ func (s *Server) tooWide(q *metricsQuery, field string) error {
 }
 
 // getRollups answers a query for rollups in the shape of getMetrics.
-func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node) error {
+func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, more func(*Node, element) element) error {
 	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
 	w.Header().Set(RollupHeader, q.rollup.Name)
 	err := s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
+		if q.onlyNames() {
+			return more(n, element{count: func(*budget) error { return nil }})
+		}
 		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to, q.selectors)
 		if q.step > 0 {
 			for i := range list {
 				list[i].Widen(q.step)
 			}
 		}
-		return element{
+		return more(n, element{
 			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost, err: err,
 			append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
-		}
+		})
 	})
 	if err != nil {
 		w.Header().Del(RollupHeader)

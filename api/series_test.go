@@ -29,6 +29,7 @@ import (
 	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
@@ -99,9 +100,18 @@ func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = e.Close() })
-	return promapi.New(promapi.Deps{
+	f.engine = e
+	applied := map[string]map[string][]byte{f.account("acme"): {"team.yaml": []byte("groups: []")}}
+	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{
+		Applied: func() map[string]map[string][]byte { return applied },
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	keep := func(context.Context, string, string, []byte) error { return nil }
+	return append(promapi.New(promapi.Deps{
 		Engine: e, Reader: r, MaxRequestBytes: 1 << 20, Clock: f.clock,
-	}).Routes()
+	}).Routes(), board.Routes(keep)...)
 }
 
 func (f *seriesFixture) source() series.Source {

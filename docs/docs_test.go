@@ -37,11 +37,14 @@ var mayImport = map[string][]string{
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
 	"recent":     {"frame", "window"},
 	"doctor":     {"frame"},
-	"rules":      {},
+	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front"},
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
-	"api":        {"frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
+	"catalog":    {},
+	"relabel":    {"selector"},
+	"report":     {"catalog"},
+	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.
@@ -94,7 +97,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

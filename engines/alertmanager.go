@@ -13,9 +13,9 @@ import (
 	"strconv"
 )
 
-// AlertmanagerConfig says how to run one Alertmanager, which tests of alerts ask. Dir and Config are
-// needed. It keeps its silences and its log of notifications in Dir, so a Restart goes on with them;
-// its alerts are in its memory only.
+// AlertmanagerConfig says how to run one Alertmanager, which tests of alerts ask. Dir and Config
+// are needed. It keeps its silences and its log of notifications in Dir, so a Restart goes on with
+// them; its alerts are in its memory only.
 type AlertmanagerConfig struct {
 	Dir    string // holds its configuration, its data and, unless Log is set, its log
 	Config string // its configuration, the text of alertmanager.yml
@@ -37,8 +37,8 @@ type Alertmanager struct {
 // Addr returns host:port for clients.
 func (a *Alertmanager) Addr() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
-// StartAlertmanager starts Debian's prometheus-alertmanager, alone and not as a member of a cluster,
-// and waits until it answers.
+// StartAlertmanager starts Debian's prometheus-alertmanager, alone and not as a member of a
+// cluster, and waits until it answers.
 func StartAlertmanager(ctx context.Context, c AlertmanagerConfig) (*Alertmanager, error) {
 	program, err := exec.LookPath("prometheus-alertmanager")
 	if err != nil {

@@ -35,7 +35,7 @@ type Alert struct {
 	EndsAt     time.Time `json:"endsAt,omitzero"`     // when it ended; zero while it fires
 	ValidUntil time.Time `json:"validUntil,omitzero"` // fires until then unless it is repeated
 
-	Value        Value  `json:"value"`                  // of the expression, when it was last evaluated
+	Value        Value  `json:"value"`                  // of the expression, last time
 	Expression   string `json:"expression,omitempty"`   // in PromQL
 	GeneratorURL string `json:"generatorURL,omitempty"` // where a person sees the expression
 }

@@ -66,7 +66,9 @@ func (a *alertmanagers) newBook() *book {
 	return newBook(bookRules{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing}, a.ledger)
 }
 
-func (a *alertmanagers) takes(account string) bool { return a.account == "" || a.account == account }
+func (a *alertmanagers) takes(account string) bool {
+	return a.account == "" || a.account == account
+}
 
 func (a *alertmanagers) put(alert *Alert, now time.Time) {
 	sent := a.notifier.labelled(alert, a.account == "", a.notifier.config.AlertRelabelConfigs,
@@ -209,8 +211,8 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) err
 	})
 }
 
-// postable gives a late alert times that say what is meant now: an end that has passed would resolve
-// one that fires, and one to come would not resolve one that ended.
+// postable gives a late alert times that say what is meant now: an end that has passed would
+// resolve one that fires, and one to come would not resolve one that ended.
 func (a *alertmanagers) postable(f flight, now time.Time) postable {
 	p := postable{
 		Labels: f.alert.Labels, Annotations: f.alert.Annotations, GeneratorURL: f.alert.GeneratorURL,

@@ -70,7 +70,8 @@ func (p *people) hear(t *testing.T, name, want string) {
 // quick is an Alertmanager's configuration that tells people soon.
 func (p *people) quick() string {
 	return fmt.Sprintf(`
-route: {receiver: people, group_by: ['...'], group_wait: 200ms, group_interval: 1s, repeat_interval: 4h}
+route: {receiver: people, group_by: ['...'], group_wait: 200ms,
+  group_interval: 1s, repeat_interval: 4h}
 receivers: [{name: people, webhook_configs: [{url: %q, send_resolved: true}]}]
 `, p.URL)
 }
@@ -147,7 +148,8 @@ func TestAlertmanagers(t *testing.T) {
 	other.Account = "zeta"
 	n.Send(t.Context(), []Alert{firing("down", 50), firing("hidden", 50), other})
 	first.hear(t, "down", "firing")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `[{"targets": [%q]}]`, two.Addr()), 0o600); err != nil {
+	found := fmt.Appendf(nil, `[{"targets": [%q]}]`, two.Addr())
+	if err := os.WriteFile(file, found, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	second.hear(t, "down", "firing") // it waited for somebody to be found
@@ -189,7 +191,7 @@ func TestAlertmanagerAway(t *testing.T) {
 	told := newPeople(t)
 	am := engines.MustAlertmanager(t, told.quick())
 	c := testConfig()
-	c.LateSpacing = 8 * time.Second // ten minutes in the real world, many group_intervals of quick here
+	c.LateSpacing = 8 * time.Second // many group_intervals of quick
 	c.Alertmanagers = []Alertmanager{
 		alertmanagerConfig(t, "{static_configs: [{targets: [%q]}], timeout: 20s}", am.Addr()),
 	}
@@ -248,7 +250,8 @@ func TestAlertmanagerAway(t *testing.T) {
 	stop()
 }
 
-// TestAlertmanagerRefuses: what it never takes is dropped alone; a wrong password is not the alert's.
+// TestAlertmanagerRefuses: what it never takes is dropped alone; a wrong password is not the
+// alert's.
 func TestAlertmanagerRefuses(t *testing.T) {
 	told := newPeople(t)
 	am := engines.MustAlertmanager(t, told.quick(), func(c *engines.AlertmanagerConfig) {

@@ -115,8 +115,8 @@ func same(a, b *Alert) bool {
 	return a.State == b.State && a.ActiveAt.UnixMilli() == b.ActiveAt.UnixMilli()
 }
 
-// later says whether a state is known that comes after this one: an alert that has ended fires again
-// only as another firing. Two processes may speak of one alert for a moment.
+// later says whether a state is known that comes after this one: an alert that has ended fires
+// again only as another firing. Two processes may speak of one alert for a moment.
 func (c *chain) later(a *Alert) bool {
 	state, activeAt := c.told.state, c.told.activeAt
 	if n := len(c.steps); n > 0 {

@@ -61,8 +61,8 @@ func TestBookOnce(t *testing.T) {
 	checkLedger(t, reg)
 }
 
-// TestBookSpacing: an Alertmanager that is back after ten minutes hears of a beginning and of the end
-// at a distance, with the newest of each, and of repeats at once.
+// TestBookSpacing: an Alertmanager that is back after ten minutes hears of a beginning and of the
+// end at a distance, with the newest of each, and of repeats at once.
 func TestBookSpacing(t *testing.T) {
 	b, reg := testBook(t, bookRules{maxBytes: 1 << 20, repeats: true, spacing: 5 * time.Minute})
 	newest := firing("short", 0)
@@ -100,7 +100,8 @@ func TestBookSpacing(t *testing.T) {
 	checkLedger(t, reg)
 }
 
-// TestBookBound: it never holds more than its bytes, says what it drops, and takes it when repeated.
+// TestBookBound: it never holds more than its bytes, says what it drops, and takes it when
+// repeated.
 func TestBookBound(t *testing.T) {
 	b, reg := testBook(t, bookRules{maxBytes: 20_000, repeats: true})
 	for i := range 1000 {

@@ -37,8 +37,8 @@ type Config struct {
 
 	// MaxBytes bounds, for each receiver, the alerts that wait for it and what it was told.
 	MaxBytes int `yaml:"max_bytes"`
-	// FiringLasts is how long Alertmanager takes an alert for firing that is not repeated, at least;
-	// four times the rules' resend delay or evaluation interval, whichever is longer.
+	// FiringLasts is how long Alertmanager takes an alert for firing that is not repeated, at
+	// least; four times the rules' resend delay or evaluation interval, whichever is longer.
 	FiringLasts time.Duration `yaml:"firing_lasts"`
 	// LateSpacing is what late changes of one alert keep of their distance, at most; Alertmanager's
 	// group_wait + group_interval, or it may tell nobody of an alert that ended while it was away.

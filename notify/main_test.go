@@ -42,7 +42,9 @@ func testConfig() Config {
 }
 
 // mustNotifier runs until the test ends or stop is called, and then checks the ledger.
-func mustNotifier(t *testing.T, c Config, d Deps) (n *Notifier, reg *prometheus.Registry, stop func()) {
+func mustNotifier(
+	t *testing.T, c Config, d Deps,
+) (n *Notifier, reg *prometheus.Registry, stop func()) {
 	t.Helper()
 	reg = prometheus.NewRegistry()
 	d.Metrics, d.Log = reg, quiet

@@ -5,14 +5,14 @@
 //     dropped{reason} + pending.
 //   - A receiver that is away is told later of every change, an alert's changes in their order.
 //     Alertmanager hears of a firing and of its end even when both were while it was away.
-//   - Webhooks and the topic get each change once, unless a receiver took it and its answer was lost.
+//   - Webhooks and the topic get each change once, unless an answer was lost on its way.
 //   - What waits for a receiver is bounded by Config.MaxBytes; beyond it the newest is dropped, and
 //     the rules' next repeat makes up for it.
 //   - An alert of an account goes to the account's outlets and to those of all accounts.
 //
 // What bites:
-//   - What waits is in memory: kill -9 loses it. Repeats make up for it at Alertmanagers, and Restore
-//     keeps the others from being told twice.
+//   - What waits is in memory: kill -9 loses it. Repeats make up for it at Alertmanagers, and
+//     Restore keeps the others from being told twice.
 //   - An outlet of all accounts needs to tell them apart: its alerts have the label account.
 //
 // A receiver's way: Send puts an alert into the receiver's book (book.put), and its worker takes
@@ -120,8 +120,8 @@ func (n *Notifier) Send(_ context.Context, alerts []Alert) {
 	}
 }
 
-// Restore says which alerts an earlier life of this process, or another, has published on the topic:
-// webhooks and the topic are not told of their states again. Call it before Send.
+// Restore says which alerts an earlier life of this process, or another, has published on the
+// topic: webhooks and the topic are not told of their states again. Call it before Send.
 func (n *Notifier) Restore(alerts []Alert) {
 	now := n.deps.Now()
 	for i := range alerts {
@@ -242,7 +242,8 @@ func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
 // topic publishes each change.
 func (n *Notifier) newTopic() *single {
 	l := n.metrics.of("topic")
-	s := &single{ledger: l, log: n.deps.Log, book: newBook(bookRules{maxBytes: n.config.MaxBytes}, l)}
+	s := &single{ledger: l, log: n.deps.Log}
+	s.book = newBook(bookRules{maxBytes: n.config.MaxBytes}, l)
 	s.worker = n.worker("topic "+n.config.Topic.Topic, s.book, 256)
 	s.worker.send = func(ctx context.Context, batch []flight) error {
 		entries := make([]stream.Entry, 0, len(batch))

@@ -17,7 +17,8 @@ import (
 
 func TestAlertJSON(t *testing.T) {
 	a := resolved("a", 1, 2)
-	a.Value, a.ActiveAt, a.StartsAt, a.EndsAt = Value(math.Inf(1)), at(0).UTC(), at(1).UTC(), at(2).UTC()
+	a.Value = Value(math.Inf(1))
+	a.ActiveAt, a.StartsAt, a.EndsAt = at(0).UTC(), at(1).UTC(), at(2).UTC()
 	e, err := EntryOf(&a)
 	if err != nil {
 		t.Fatal(err)

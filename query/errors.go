@@ -2,6 +2,9 @@ package query
 
 import "fmt"
 
+// NotWhole is how warnings begin that say what an answer lacks.
+const NotWhole = "the answer is not whole: "
+
 // LimitError says that a query was refused because it needs more than its account may have.
 type LimitError struct {
 	Limit  string // its name in the configuration, for instance max_series

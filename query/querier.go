@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,7 +195,7 @@ func (s *selection) warnings() annotations.Annotations {
 			list.Add(fmt.Errorf("and %d more things are missing", len(s.missing)-i))
 			break
 		}
-		list.Add(fmt.Errorf("the answer is not whole: %s", text))
+		list.Add(errors.New(NotWhole + text))
 	}
 	return list
 }

@@ -340,6 +340,7 @@ func (c *cluster) tidy(at int64) {
 		for _, of := range n.list {
 			if gone(of) {
 				dead[of] = true
+				delete(n.mapped, of.Labels.Hash())
 				c.count--
 				c.lease.Give(costOf(of.Metric.Kind, of.keep, n.interval))
 			} else {

@@ -24,7 +24,6 @@ const labelNames = model.LegacyValidation
 // file is one rule file as it is evaluated.
 type file struct {
 	name   string
-	text   []byte
 	groups []rulefmt.RuleGroup
 }
 
@@ -33,6 +32,7 @@ type file struct {
 type files struct {
 	config  *Config
 	parser  parser.Parser
+	more    map[string][]byte
 	applied func() map[string]map[string][]byte
 	log     *slog.Logger
 	looked  time.Time
@@ -46,14 +46,18 @@ type files struct {
 }
 
 func newFiles(
-	c *Config, p parser.Parser, applied func() map[string]map[string][]byte, log *slog.Logger,
+	c *Config, p parser.Parser, more map[string][]byte,
+	applied func() map[string]map[string][]byte, log *slog.Logger,
 ) *files {
-	return &files{config: c, parser: p, applied: applied, log: log}
+	return &files{config: c, parser: p, more: more, applied: applied, log: log}
 }
 
 // read reads all files there are.
 func (f *files) read() (map[string]map[string][]byte, error) {
-	texts := map[string]map[string][]byte{"": {}}
+	texts := map[string]map[string][]byte{"": maps.Clone(f.more)}
+	if texts[""] == nil {
+		texts[""] = map[string][]byte{}
+	}
 	var wrong []error
 	add := func(account string, patterns []string) {
 		for _, pattern := range patterns {
@@ -177,18 +181,29 @@ func (f *files) parse(texts map[string]map[string][]byte, account string) (*set,
 	var list []file
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		groups, errs := rulefmt.Parse(all[name], false, labelNames, f.parser, f.log)
-		for _, err := range errs {
-			wrong = append(wrong, fmt.Errorf("rules: %s: %w", name, err))
+		groups, err := f.groups(name, all[name])
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
 		}
-		if groups != nil {
-			list = append(list, file{name: name, text: all[name], groups: groups.Groups})
-		}
+		list = append(list, file{name: name, groups: groups})
 	}
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
 	}
 	return newSet(list, f.parser, f.config)
+}
+
+// groups reads one file.
+func (f *files) groups(name string, text []byte) ([]rulefmt.RuleGroup, error) {
+	groups, errs := rulefmt.Parse(text, false, labelNames, f.parser, f.log)
+	if len(errs) > 0 {
+		for i := range errs {
+			errs[i] = fmt.Errorf("%s: %w", name, errs[i])
+		}
+		return nil, errors.Join(errs...)
+	}
+	return groups.Groups, nil
 }
 
 // of returns the set of an account, and its version: sets of one version are the same.

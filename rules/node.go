@@ -34,7 +34,8 @@ type node struct {
 	cells    map[*window.Dictionary][][]*cell
 	list     []*cell // those that are there
 	own      map[string]*cell
-	renamed  bool // what it says of itself is not what own says
+	renamed  bool            // what it says of itself is not what own says
+	mapped   map[uint64]bool // hashes of label sets that relabelling made
 }
 
 // missing stands where a series is meant by no selector.
@@ -52,7 +53,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	if n.follower == nil {
 		c.lease.Give(n.forget())
 		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id}, c.wanted)
-		n.cells = map[*window.Dictionary][][]*cell{}
+		n.cells, n.mapped = map[*window.Dictionary][][]*cell{}, nil
 	}
 	n.pass++
 	// Should evaluation stand still, it makes up for so much only.
@@ -223,13 +224,36 @@ func (c *cluster) cellOf(n *node, v *window.Cell) *cell {
 		byMetric[v.Metric] = rows
 	}
 	if rows[v.Row] == nil {
-		of := c.newCell(v.Labels(), &v.Of.Metrics[v.Metric], n.interval)
+		of := missing
+		if l, keep := c.relabelled(n, v.Labels()); keep {
+			of = c.newCell(l, &v.Of.Metrics[v.Metric], n.interval)
+		}
 		rows[v.Row] = of
 		if of != missing {
 			n.list = append(n.list, of)
 		}
 	}
 	return rows[v.Row]
+}
+
+// relabelled returns the labels that a mapping gives a node's series, and whether it is kept. A
+// series that would become the same as another one of the node keeps the labels it has.
+func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
+	if c.deps.Relabel == nil || c.deps.Every {
+		return l, true
+	}
+	mapped, keep := c.deps.Relabel(l)
+	if !keep || labels.Equal(mapped, l) {
+		return l, keep
+	}
+	if n.mapped == nil {
+		n.mapped = map[uint64]bool{}
+	}
+	if h := mapped.Hash(); !n.mapped[h] {
+		n.mapped[h] = true
+		return mapped, true
+	}
+	return l, true
 }
 
 // newCell makes the cell of a series and enters it where selectors look; missing if none means it,

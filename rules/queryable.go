@@ -30,12 +30,13 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 
 // Querier implements storage.Queryable over what the cluster has in memory.
 func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
-	return &querier{c, from, to}, nil
+	return &querier{cluster: c, from: from, to: to}, nil
 }
 
 type querier struct {
 	*cluster
 	from, to int64
+	opened   []storage.Querier // of the past
 }
 
 // Select implements storage.Querier.
@@ -89,7 +90,10 @@ func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
 	done := map[*cell]bool{}
 	var list []storage.Series
-	for _, views := range q.seen {
+	for of, views := range q.seen {
+		if name := nameMatcher(matchers); name != "" && !of.Wants(name) {
+			continue
+		}
 		for _, v := range views {
 			if done[v.cell] || len(v.At) == 0 {
 				continue
@@ -101,6 +105,16 @@ func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
 		}
 	}
 	return list
+}
+
+// nameMatcher returns the metric's name that matchers want; "" if they want several.
+func nameMatcher(matchers []*labels.Matcher) string {
+	for _, m := range matchers {
+		if m.Name == labels.MetricName && m.Type == labels.MatchEqual {
+			return m.Value
+		}
+	}
+	return ""
 }
 
 var errPast = errors.New("the rule looks back further than rules.max_lookback keeps in memory, " +
@@ -117,10 +131,11 @@ func (q *querier) past(
 		matchers = append(slices.Clone(matchers),
 			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.name))
 	}
-	of, err := q.deps.Past(q.account).Querier(q.from, q.to)
+	of, err := q.deps.Past(ctx, q.account).Querier(q.from, q.to)
 	if err != nil {
 		return storage.ErrSeriesSet(err)
 	}
+	q.opened = append(q.opened, of)
 	return of.Select(ctx, sorted, hints, matchers...)
 }
 
@@ -139,7 +154,13 @@ func (q *querier) LabelNames(
 }
 
 // Close implements storage.Querier.
-func (q *querier) Close() error { return nil }
+func (q *querier) Close() error {
+	var failed error
+	for _, of := range q.opened {
+		failed = errors.Join(failed, of.Close())
+	}
+	return failed
+}
 
 // seriesSet is a list of series. It implements storage.SeriesSet.
 type seriesSet struct {

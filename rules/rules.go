@@ -67,7 +67,8 @@ type Config struct {
 	MaxSamples int           `yaml:"max_samples"`
 	// ResendDelay is how often a firing alert is said again.
 	ResendDelay time.Duration `yaml:"resend_delay"`
-	// Absent is how long a node is missed after its last frame: until then its up is 0.
+	// Absent is how long a node is missed after its last frame: until then its up is 0. The shipped
+	// alert of a silent node ends by itself after three days.
 	Absent time.Duration `yaml:"absent"`
 
 	// ExternalLabels and ExternalURL are Prometheus's.
@@ -84,7 +85,7 @@ func DefaultConfig() Config {
 		EvaluationInterval: 15 * time.Second, Delay: time.Second, CatchUp: 15 * time.Minute,
 		Lookback: 5 * time.Minute, MaxLookback: time.Hour,
 		Timeout: 10 * time.Second, MaxSamples: 50_000_000, ResendDelay: time.Minute,
-		Absent: 24 * time.Hour, Clock: time.Now,
+		Absent: 73 * time.Hour, Clock: time.Now,
 	}
 }
 
@@ -143,7 +144,12 @@ type Deps struct {
 	// when that is known; nil: it always is.
 	Pulse func() (since, until time.Time)
 	// Past answers selectors that look back further than memory does; nil: nobody does.
-	Past func(account string) storage.Queryable
+	Past func(ctx context.Context, account string) storage.Queryable
+	// Relabel gives a node's series the labels that rules see, or leaves it out; nil: they see its
+	// own.
+	Relabel func(labels.Labels) (labels.Labels, bool)
+	// More are rule files for all accounts, by name, beside those of the configuration.
+	More map[string][]byte
 	// Applied returns an account's rule files that were given through the API, by name; nil: none.
 	Applied func() map[string]map[string][]byte
 
@@ -197,7 +203,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		EnableAtModifier:         true, EnableNegativeOffset: true, Parser: r.parser,
 	})
 	r.metrics = newMetrics(d.Metrics, d.Every)
-	r.files = newFiles(&r.config, r.parser, d.Applied, d.Log)
+	r.files = newFiles(&r.config, r.parser, d.More, d.Applied, d.Log)
 	if err := r.files.load(); err != nil {
 		return nil, err
 	}

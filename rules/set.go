@@ -3,7 +3,9 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,6 +108,9 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 					to, rules = s.every, &other.Rules
 				}
 				*rules = append(*rules, r.Rule)
+				for _, asked := range templateSelectors(r.Rule, p) {
+					to.addSelector(asked, max(c.Lookback, DefaultLookback)+slack, c)
+				}
 				if err := to.add(r.expr, g.QueryOffset, c); err != nil {
 					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 				}
@@ -146,31 +151,70 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 		keep += time.Duration(*offset)
 	}
 	keep = max(keep, c.Lookback) + slack
-	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
-		v, ok := node.(*parser.VectorSelector)
-		if !ok {
-			return nil
-		}
-		key := keyOf(v.LabelMatchers)
-		s := p.byKey[key]
-		if s == nil {
-			s = &selector{Selector: query.NewSelector(v.LabelMatchers), key: key,
-				matchers: v.LabelMatchers}
-			if p.byKey == nil {
-				p.byKey = map[string]*selector{}
-			}
-			p.byKey[key] = s
-			p.selectors = append(p.selectors, s)
-		}
-		if keep > c.MaxLookback+slack {
-			s.past = true
-			return nil
-		}
-		s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
-		return nil
-	})
+	for _, v := range selectorsOf(expr) {
+		p.addSelector(v.LabelMatchers, keep, c)
+	}
 	return nil
 }
+
+// addSelector adds a selector, or lets the one that is there keep more.
+func (p *part) addSelector(matchers []*labels.Matcher, keep time.Duration, c *Config) {
+	key := keyOf(matchers)
+	s := p.byKey[key]
+	if s == nil {
+		s = &selector{Selector: query.NewSelector(matchers), key: key, matchers: matchers}
+		if p.byKey == nil {
+			p.byKey = map[string]*selector{}
+		}
+		p.byKey[key] = s
+		p.selectors = append(p.selectors, s)
+	}
+	if keep > c.MaxLookback+slack {
+		s.past = true
+		return
+	}
+	s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
+}
+
+// quoted are the texts in a template, of which some are queries.
+var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+
+// templateSelectors returns what the templates of a rule may ask for by query: their texts that are
+// PromQL, without the matchers that a template fills in.
+func templateSelectors(r rulefmt.Rule, p parser.Parser) (list [][]*labels.Matcher) {
+	for _, of := range []map[string]string{r.Labels, r.Annotations} {
+		for _, text := range of {
+			if !strings.Contains(text, "query") {
+				continue
+			}
+			for _, literal := range quoted.FindAllString(text, maxLiterals) {
+				literal, err := strconv.Unquote(literal)
+				if err != nil {
+					continue
+				}
+				expr, err := p.ParseExpr(verb.ReplaceAllStringFunc(literal, func(v string) string {
+					if strings.HasSuffix(v, "q") {
+						return `"%"`
+					}
+					return "%"
+				}))
+				if err != nil {
+					continue
+				}
+				for _, v := range selectorsOf(expr) {
+					list = append(list, slices.DeleteFunc(slices.Clone(v.LabelMatchers),
+						func(m *labels.Matcher) bool { return strings.Contains(m.Value, "%") }))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// verb is where printf puts a value in: with %q it brings the quotes.
+var verb = regexp.MustCompile(`%[#+ -]*[0-9.]*[a-zA-Z]`)
+
+const maxLiterals = 100
 
 // slack is how much longer samples are kept than rules look back: evaluations are a little late.
 const slack = 30 * time.Second

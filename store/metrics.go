@@ -73,6 +73,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
+	// What has not happened yet is 0, so that a rule sees the first time, too.
+	for _, of := range []struct {
+		vec    *prometheus.CounterVec
+		values []string
+	}{
+		{m.Dropped, []string{"corrupt", "too_large", "expired"}},
+		{m.LostFrames, []string{"corrupt", "missing_key", "excess", "memory"}},
+		{m.Closed, []string{"written", "merged", "unchanged", "empty"}},
+	} {
+		for _, value := range of.values {
+			of.vec.WithLabelValues(value)
+		}
+	}
 	if reg != nil {
 		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds,
 			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,

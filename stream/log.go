@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// LogConfig describes a topic of small keyed entries, of which the last of each key matters: alerts,
-// state that a process takes up after its restart, records between processes. Where Kafka is, how
-// often the topic is replicated and how to log in says Config.
+// LogConfig describes a topic of small keyed entries, of which the last of each key matters:
+// alerts, state that a process takes up after its restart, records between processes. Where Kafka
+// is, how often the topic is replicated and how to log in says Config.
 type LogConfig struct {
 	Topic string `yaml:"topic"`
 	// Partitions is best that of the frames: then a cluster's entries are in the partition of the
@@ -100,8 +100,8 @@ type logMetrics struct {
 	pending                            prometheus.Gauge
 }
 
-// NewLog checks the configuration and makes the client, which connects on first use. EnsureLog makes
-// the topic.
+// NewLog checks the configuration and makes the client, which connects on first use. EnsureLog
+// makes the topic.
 func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) (*Log, error) {
 	if err := errors.Join(c.Validate(), l.Validate()); err != nil {
 		return nil, err
@@ -121,20 +121,23 @@ func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) 
 	}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ringwatch_stream_log_" + name + "_total", Help: help,
+			Name: "ringwatch_stream_" + name + "_total", Help: help,
 		})
 	}
 	m := logMetrics{
-		accepted:  counter("accepted", "Entries given to Publish."),
-		published: counter("published", "Entries that all in-sync replicas have."),
-		dropped:   counter("dropped", "Entries that Publish answered with an error; Kafka may have them."),
-		read:      counter("read", "Entries read, marks of readers included."),
+		accepted:  counter("log_accepted", "Entries given to Publish."),
+		published: counter("log_published", "Entries that all in-sync replicas have."),
+		dropped: counter("log_dropped",
+			"Entries that Publish answered with an error; Kafka may have them."),
+		read: counter("log_read", "Entries read, marks of readers included."),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ringwatch_stream_log_pending", Help: "Entries that Publish has not answered yet.",
 		}),
 	}
 	reg = prometheus.WrapRegistererWith(prometheus.Labels{"topic": l.Topic}, reg)
-	for _, c := range []prometheus.Collector{m.accepted, m.published, m.dropped, m.read, m.pending} {
+	for _, c := range []prometheus.Collector{
+		m.accepted, m.published, m.dropped, m.read, m.pending,
+	} {
 		if err := reg.Register(c); err != nil {
 			client.Close()
 			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
@@ -154,7 +157,8 @@ func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
 	for _, e := range entries {
 		key := entryKey(e)
 		switch {
-		case e.Account == "" || strings.ContainsAny(e.Account, "/\t") || strings.Contains(e.Cluster, "\t"):
+		case e.Account == "" || strings.ContainsAny(e.Account, "/\t") ||
+			strings.Contains(e.Cluster, "\t"):
 			return fmt.Errorf("%w %s: account %q and cluster %q cannot be a key: name an account, "+
 				"without '/' and tabs", ErrEntry, l.log.Topic, e.Account, e.Cluster)
 		case len(key)+len(e.Value) > int(l.log.MaxEntryBytes):

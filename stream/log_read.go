@@ -89,8 +89,9 @@ func (l *Log) Last(ctx context.Context, partitions []int32) ([]Entry, Position, 
 	return entries, at, nil
 }
 
-// Follow hands f every entry from a position on, as it is published, until ctx ends (then it returns
-// nil) or f fails. A position comes from Read, Last or End. What Kafka no longer keeps is left out.
+// Follow hands f every entry from a position on, as it is published, until ctx ends (then it
+// returns nil) or f fails. A position comes from Read, Last or End. What Kafka no longer keeps is
+// left out.
 func (l *Log) Follow(ctx context.Context, from Position, f func(Entry) error) error {
 	if len(from) == 0 {
 		<-ctx.Done()

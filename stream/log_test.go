@@ -190,7 +190,9 @@ func TestLogKafkaAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := make(chan error, 1)
-	go func() { published <- l.Publish(t.Context(), entry("prod", "a", "1"), entry("prod", "a", "2")) }()
+	go func() {
+		published <- l.Publish(t.Context(), entry("prod", "a", "1"), entry("prod", "a", "2"))
+	}()
 	eventually(t, "entries wait", func() bool {
 		return metric(t, reg, "ringwatch_stream_log_pending") == 2
 	})

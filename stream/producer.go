@@ -59,6 +59,9 @@ func NewProducer(c Config, reg prometheus.Registerer, log *slog.Logger) (*Produc
 	m.dropped = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_stream_publish_dropped_total", Help: "Frames that Publish answered with an error, by reason; after a timeout Kafka may have them."}, []string{"reason"})
 	m.pending = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_stream_publish_pending", Help: "Frames that Publish has not answered yet."})
 	m.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_stream_publish_seconds", Help: "Time until all in-sync replicas had the frame.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 13)})
+	for _, reason := range []string{"failed", "full", "timeout", "cancelled", "refused"} {
+		m.dropped.WithLabelValues(reason) // 0 until it happens, so that a rule sees the first time, too
+	}
 	for _, c := range []prometheus.Collector{m.accepted, m.published, m.dropped, m.pending, m.seconds} {
 		if err := reg.Register(c); err != nil {
 			client.Close()

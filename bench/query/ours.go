@@ -228,7 +228,7 @@ func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) er
 	r.now.Store(b.start + frame.WindowMillis - 1) // in time: late frames are read in two places
 	err := inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error {
 		for _, f := range b.nodes[i].frames {
-			if err := r.store.WriteFrame(ctx, name, f); err != nil {
+			if err := patient(ctx, func() error { return r.store.WriteFrame(ctx, name, f) }); err != nil {
 				return err
 			}
 		}
@@ -262,16 +262,36 @@ func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) er
 
 // close closes a window, and what of its rollups ends with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
-	if err := r.store.CloseWindow(ctx, name, node, start); err != nil {
+	if err := patient(ctx, func() error { return r.store.CloseWindow(ctx, name, node, start) }); err != nil {
 		return err
 	}
 	end := start + frame.WindowMillis
 	for _, level := range rollup.Levels[1:] {
 		if end%level.Millis == 0 {
-			if err := r.store.RollUp(ctx, name, node, level, end-level.Millis); err != nil {
+			if err := patient(ctx, func() error {
+				return r.store.RollUp(ctx, name, node, level, end-level.Millis)
+			}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// patience is how long loading goes on trying while Cassandra is too busy to answer.
+const patience = 5 * time.Minute
+
+// patient does what may be tried again until it is done.
+func patient(ctx context.Context, f func() error) error {
+	for began := time.Now(); ; {
+		err := f()
+		if err == nil || !store.Retryable(err) || time.Since(began) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }

@@ -45,7 +45,8 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 		return err
 	}
 	alerts = slices.DeleteFunc(alerts, func(a alertInfo) bool {
-		return c.State != "" && a.State != c.State || c.Cluster != "" && a.Labels["cluster"] != c.Cluster
+		return c.State != "" && a.State != c.State ||
+			c.Cluster != "" && a.Labels["cluster"] != c.Cluster
 	})
 	if len(alerts) == 0 {
 		_, err := fmt.Fprintln(out, c.nothing())
@@ -64,7 +65,8 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 	for i := range alerts {
 		a := &alerts[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", dash(plain(a.Labels["severity"])),
-			dash(plain(a.Labels["alertname"])), dash(plain(a.State)), a.since(now), a.where(), a.value())
+			dash(plain(a.Labels["alertname"])), dash(plain(a.State)), a.since(now), a.where(),
+			a.value())
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	for i, line := range strings.SplitAfter(table.String(), "\n") {

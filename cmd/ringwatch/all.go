@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
@@ -48,7 +49,8 @@ type process struct {
 	database    atomic.Pointer[store.Store] // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
-	rulesReady  func(context.Context) error // once the role rules is there
+	rulesReady  func(context.Context) error  // once the role rules is there
+	engine      atomic.Pointer[query.Engine] // once the role api is there
 	logsMu      sync.Mutex
 	logs        map[string]*stream.Log // by topic: what processes tell each other
 	throttle    *throttle.Throttle     // once a role has asked for it

@@ -40,6 +40,10 @@ func (c *apiCmd) Run(ctx context.Context) error {
 
 // apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
+	catalogs, err := p.catalogs()
+	if err != nil {
+		return nil, err
+	}
 	held, parts, err := p.throttled()
 	if err != nil {
 		return nil, err
@@ -92,22 +96,25 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
-	board, _, more, err := p.boardParts(ctx)
+	p.engine.Store(engine)
+	board, publish, boards, err := p.boardParts()
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	parts = append(parts, more...)
+	parts = append(parts, boards)
 	prometheusAPI := promapi.New(promapi.Deps{
 		Rules: promRules(board), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})
 	server, err := api.New(p.API, api.Deps{
-		Routes:      prometheusAPI.Routes(),
+		Routes:      append(prometheusAPI.Routes(), board.Routes(publish)...),
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
 		Reader:      reader,
+		Engine:      engine,
+		Catalog:     catalogs.of,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,

@@ -46,7 +46,7 @@ type config struct {
 	Store     consumerConfig
 	Recent    consumerConfig
 	Rules     rulesConfig
-	Alerting  notify.Config
+	Notify    notify.Config
 	Metrics   metricsConfig
 	Log       logConfig
 }
@@ -61,6 +61,13 @@ type consumerConfig struct {
 type rulesConfig struct {
 	consumerConfig
 	rules.Config
+
+	// Mounts says whether disks have the label volume for rules: data, commitlog or root.
+	Mounts bool
+	// RelabelFiles are files of Prometheus's relabelling rules, applied after that.
+	RelabelFiles []string
+	// Deviations says whether nodes are compared with their peers, and tables with their own past.
+	Deviations bool
 }
 
 // metricsConfig is a listener for operators alone, whatever roles the process has.
@@ -100,9 +107,11 @@ func defaultConfig() config {
 		Lookup:    lookup.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
-		Rules:     rulesConfig{consumerConfig{Listen: "127.0.0.1:9475"}, rules.DefaultConfig()},
-		Alerting:  notify.DefaultConfig(),
-		Log:       logConfig{Level: "info", Format: "text"},
+		Rules: rulesConfig{
+			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(), Mounts: true,
+		},
+		Notify: notify.DefaultConfig(),
+		Log:    logConfig{Level: "info", Format: "text"},
 	}
 }
 
@@ -122,10 +131,10 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	c := defaultConfig()
 	errs := []error{decodeYAML(text, &c)}
 	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
+	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("accounts", c.validateCatalogs()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("alerting", c.Alerting.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

@@ -50,6 +50,10 @@ func TestWholeLine(t *testing.T) {
 	t.Run("RollupsReachToNow", w.testRollups)
 	t.Run("Promtool", w.testPromtool)
 	t.Run("Dashboards", w.testDashboards) // it writes more rows
+	t.Run("ShippedRules", w.testShippedRules)
+	t.Run("Catalogue", w.testCatalog)
+	t.Run("Relabelling", w.testRelabel)
+	t.Run("Report", w.testReport)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("YoungNodeWithoutCassandra", w.testYoung)

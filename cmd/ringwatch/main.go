@@ -37,6 +37,8 @@ type cli struct {
 	Latest   latestCmd   `cmd:"" group:"Questions" help:"Show a node's newest values."`
 	Series   seriesCmd   `cmd:"" group:"Questions" help:"Show one metric of a node over time, with a plot."`
 	Query    queryCmd    `cmd:"" group:"Questions" help:"Ask in PromQL, of one instant or over time."`
+	Catalog  catalogCmd  `cmd:"" group:"Questions" help:"List what can be asked by name, with units and healthy ranges."`
+	Report   reportCmd   `cmd:"" group:"Questions" help:"Say what a cluster was like over a day."`
 	Lookup   lookupCmd   `cmd:"" group:"Questions" help:"Look up rows of a table by key."`
 	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who asks for how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`

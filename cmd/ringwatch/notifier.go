@@ -14,7 +14,7 @@ import (
 // have told before.
 func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, error) {
 	deps := notify.Deps{Metrics: p.metrics, Log: p.log}
-	c := p.Alerting
+	c := p.Notify
 	if len(c.ExternalLabels) == 0 {
 		c.ExternalLabels = p.Rules.ExternalLabels
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -146,7 +148,14 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		Save:    saveState(states),
 		Pulse:   heard.unbroken,
 		Applied: applied.files,
+		Past:    p.past,
 		Budget:  p.budget, Metrics: p.metrics, Log: p.log,
+	}
+	if deps.Relabel, err = p.mapping(); err != nil {
+		return nil, usageError{err}
+	}
+	if deps.More, err = p.deviations(); err != nil {
+		return nil, err
 	}
 	parts := []part{
 		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
@@ -314,63 +323,84 @@ func (a *applied) files() map[string]map[string][]byte {
 	return all
 }
 
-// boardParts wires what the API says of rules: the files, and what those who evaluate them say.
-func (p *process) boardParts(ctx context.Context) (*rules.Board, *applied, []part, error) {
-	states, err := p.sharedLog(ctx, p.statesLog())
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	files, err := p.sharedLog(ctx, p.filesLog())
-	if err != nil {
-		return nil, nil, nil, err
-	}
+// boardParts wires what the API says of rules: the files, and what those who evaluate them say. It
+// waits for nothing: while Kafka is away the API knows of no alerts, and answers all the rest.
+func (p *process) boardParts() (
+	*rules.Board, func(context.Context, string, string, []byte) error, part, error,
+) {
 	given := newApplied()
-	begin, err := given.read(ctx, files)
+	extra, err := p.deviations()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	board, err := rules.NewBoard(p.Rules.Config, rules.Deps{Applied: given.files, Log: p.log})
+	board, err := rules.NewBoard(p.Rules.Config,
+		rules.Deps{Applied: given.files, More: extra, Log: p.log})
 	if err != nil {
 		return nil, nil, nil, usageError{err}
 	}
-	follow := func(ctx context.Context) error {
-		put := func(e stream.Entry) error {
-			if e.Value == nil {
-				board.Put(rules.State{Account: e.Account, Cluster: e.Cluster})
-				return nil
-			}
-			s, err := rules.UnpackState(e.Value)
-			if err != nil {
+	var files atomic.Pointer[stream.Log]
+	publish := func(ctx context.Context, account, name string, text []byte) error {
+		log := files.Load()
+		if log == nil {
+			return errors.New("Kafka has not been reached yet")
+		}
+		e := stream.Entry{Account: account, Key: name, Value: text}
+		if err := log.Publish(ctx, e); err != nil {
+			return err
+		}
+		return given.take(e)
+	}
+	put := func(e stream.Entry) error {
+		s := rules.State{Account: e.Account, Cluster: e.Cluster}
+		if e.Value != nil {
+			var err error
+			if s, err = rules.UnpackState(e.Value); err != nil {
 				p.log.Warn("what a cluster's rules say cannot be read", "cluster", e.Cluster, "error", err)
 				return nil
 			}
-			board.Put(s)
-			return nil
 		}
-		for ctx.Err() == nil {
-			last, at, err := states.Last(ctx, nil)
-			if err == nil {
-				for _, e := range last {
-					_ = put(e)
+		board.Put(s)
+		return nil
+	}
+	return board, publish, func(ctx context.Context) error {
+		return together(ctx,
+			func(ctx context.Context) error { return p.keepReading(ctx, p.statesLog(), nil, put) },
+			func(ctx context.Context) error { return p.keepReading(ctx, p.filesLog(), &files, given.take) },
+			func(ctx context.Context) error {
+				for ctx.Err() == nil {
+					board.Look(time.Now())
+					pause(ctx, p.Rules.Reload)
 				}
-				err = states.Follow(ctx, at, put)
+				return nil
+			})
+	}, nil
+}
+
+// keepReading reads the last entry of each key of a log, and then follows it, however often Kafka is
+// away, until ctx ends. opened is told of the log once it is there.
+func (p *process) keepReading(ctx context.Context, c stream.LogConfig,
+	opened *atomic.Pointer[stream.Log], take func(stream.Entry) error) error {
+	for ctx.Err() == nil {
+		log, err := p.sharedLog(ctx, c)
+		if err == nil {
+			if opened != nil {
+				opened.Store(log)
 			}
-			if err != nil {
-				p.log.Warn("cannot read what rules say; trying again", "error", err)
-				pause(ctx, time.Second)
+			var last []stream.Entry
+			var at stream.Position
+			if last, at, err = log.Last(ctx, nil); err == nil {
+				for _, e := range last {
+					_ = take(e)
+				}
+				err = log.Follow(ctx, at, take)
 			}
 		}
-		return nil
-	}
-	look := func(ctx context.Context) error {
-		for ctx.Err() == nil {
-			pause(ctx, p.Rules.Reload)
-			board.Look(time.Now())
+		if err != nil && ctx.Err() == nil {
+			p.log.Debug("cannot read a topic now; trying again", "topic", c.Topic, "error", err)
+			pause(ctx, time.Second)
 		}
-		return nil
 	}
-	return board, given, []part{follow, look,
-		func(ctx context.Context) error { return given.follow(ctx, files, begin) }}, nil
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) {

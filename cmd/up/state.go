@@ -166,7 +166,7 @@ accounts:
     keys:
       - name: local
         sha256: %s
-        scopes: [read, write]
+        scopes: [read, write, rules]
 kafka:
   brokers: ["%s"]
   instance_id: local

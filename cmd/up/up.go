@@ -255,7 +255,7 @@ func (s *sayer) done(st *state, set settings, key, host string) {
 	fmt.Printf("\nCassandra  %s   Kafka  %s   Redis  %s\n", local(set.CassandraPort), local(set.KafkaPort), local(set.RedisPort))
 	if !set.EnginesOnly {
 		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n", set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)
-		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch top\n", host)
+		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch query 'topk(3, os_load1)' --period 15m\n  bin/ringwatch alerts\n  bin/ringwatch top\n", host)
 		fmt.Printf("  curl -H 'Authorization: Bearer %s' '%s'\n\n", key, metricsURL(set, host))
 	}
 	fmt.Fprintf(os.Stdout, "Logs are in %s. Stop it all: make down\n", st.path("logs"))

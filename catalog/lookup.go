@@ -1,0 +1,149 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Anything stands for all keyspaces or all tables in a name that is asked for.
+const Anything = "*"
+
+// maxNear is how many names an UnknownError offers.
+const maxNear = 5
+
+// Asked is what a name means.
+type Asked struct {
+	*Entry
+	Keyspace, Table string  // empty: all, or the entry is of none
+	Picked          []Value // those of the entry that the name asks for
+}
+
+// UnknownError says that a name is no entry's.
+type UnknownError struct {
+	Name string
+	Near []string // names that are like it, the nearest first
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("there is no %.200q in the catalogue", e.Name)
+	if len(e.Near) > 0 {
+		return text + ": did you mean " + strings.Join(e.Near, ", ") + "?"
+	}
+	return text + ": GET /v1/catalog lists what there is"
+}
+
+// IsName reports whether a text has the form of a catalogue's name. No metric's name begins so.
+func IsName(text string) bool {
+	return strings.HasPrefix(text, "n::") || strings.HasPrefix(text, "ks::") ||
+		strings.HasPrefix(text, "cf::")
+}
+
+// Lookup finds what a name means: n::NAME, ks::KEYSPACE::NAME or cf::KEYSPACE::TABLE::NAME, where
+// * is every keyspace or table, and ::TYPE behind it picks one value. Letters' case counts only in
+// keyspaces and tables. The error is an *UnknownError.
+func (c *Catalog) Lookup(name string) (Asked, error) {
+	a := Asked{}
+	parts := strings.Split(name, "::")
+	places := 0
+	prefix := ""
+	switch parts[0] {
+	case "n":
+		prefix = form[Node]
+	case "ks":
+		places, prefix = 1, form[Keyspace]
+	case "cf":
+		places, prefix = 2, form[Table]
+	}
+	if prefix == "" || len(parts) < places+2 || len(parts) > places+3 {
+		return a, &UnknownError{Name: name, Near: c.near(name)}
+	}
+	given := []*string{&a.Keyspace, &a.Table}
+	for i := range places {
+		place := parts[i+1]
+		if place == "" {
+			return a, &UnknownError{Name: name, Near: c.near(name)}
+		}
+		if place != Anything && place != "{keyspace}" && place != "{table}" {
+			*given[i] = place
+		}
+	}
+	a.Entry = c.names[strings.ToLower(prefix+parts[places+1])]
+	if a.Entry == nil {
+		return a, &UnknownError{Name: name, Near: c.near(name)}
+	}
+	a.Picked = a.Values
+	if len(parts) == places+3 {
+		i := slices.IndexFunc(
+			a.Values,
+			func(v Value) bool { return strings.EqualFold(v.Type, parts[places+2]) },
+		)
+		if i < 0 {
+			e := &UnknownError{Name: name}
+			base := strings.Join(parts[:places+2], "::")
+			for _, v := range a.Values {
+				e.Near = append(e.Near, base+"::"+v.Type)
+			}
+			return a, e
+		}
+		a.Picked = a.Values[i : i+1]
+	}
+	return a, nil
+}
+
+// near returns names that are like a text: that have it or are in it, or differ in few letters.
+func (c *Catalog) near(text string) []string {
+	const most = 200 // letters that are compared
+	short := strings.ToLower(text[:min(len(text), most)])
+	if i := strings.LastIndex(short, "::"); i >= 0 {
+		short = short[i+2:]
+	}
+	type found struct {
+		name     string
+		distance int
+	}
+	var list []found
+	for _, e := range c.All() {
+		other := strings.ToLower(e.Short())
+		d := distance(short, other)
+		if short != "" && (strings.Contains(other, short) || strings.Contains(short, other)) {
+			d = min(d, 1)
+		}
+		if d <= max(1, len(other)/3) {
+			if !strings.HasPrefix(text, e.Name[:strings.Index(e.Name, "::")]) {
+				d++ // the same of something else
+			}
+			list = append(list, found{e.Name, d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, f := range list[:min(len(list), maxNear)] {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// distance returns how many letters must be changed, added or taken away to make one text of
+// another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/report"
+)
+
+type reportCmd struct {
+	clientFlags
+	Cluster string `arg:"" help:"The cluster's name."`
+	Day     string `help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
+	Format  string `help:"text, html or json." enum:"text,html,json" default:"text"`
+}
+
+// Help implements kong.HelpProvider.
+func (*reportCmd) Help() string {
+	return "Says what a cluster was like: its worst nodes, what left its healthy range and for how " +
+		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, " +
+		"and " +
+		"what changed. The page of --format html needs no network and can be printed.\n\n" +
+		"Example: ringwatch report production --day 2026-11-20\n\n" +
+		"Example: ringwatch report production --format html > report.html"
+}
+
+// Run implements the command.
+func (c *reportCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
+
+// progressAfter is how long a command is silent.
+const progressAfter = 2 * time.Second
+
+func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
+	to := clock()
+	from := to.Add(-24 * time.Hour)
+	if c.Day != "" {
+		var err error
+		if from, err = time.Parse(time.DateOnly, c.Day); err != nil {
+			return usageError{fmt.Errorf("--day %q is no day: write one such as 2026-11-20", c.Day)}
+		}
+		if !from.Before(to.Add(-report.Step)) {
+			return usageError{
+				fmt.Errorf("--day %s has not begun in UTC: leave it out for the last 24 "+
+					"hours", c.Day),
+			}
+		}
+		if end := from.Add(24 * time.Hour); end.Before(to) {
+			to = end
+		}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := api.hasCluster(ctx, c.Cluster); err != nil {
+		return err
+	}
+	list, err := catalogOf(ctx, api)
+	if err != nil {
+		return err
+	}
+	said, began := time.Time{}, time.Now()
+	r, err := report.Make(
+		ctx,
+		reportSource{api},
+		report.Config{Cluster: c.Cluster, From: from, To: to,
+			Catalog: list, Progress: func(asked, of int) {
+				if now := time.Now(); now.Sub(began) > progressAfter &&
+					now.Sub(said) > progressAfter {
+					said = now
+					fmt.Fprintf(errs, "asking: %d of %d\n", asked, of)
+				}
+			}},
+	)
+	if errors.Is(err, report.ErrNoNodes) {
+		return fmt.Errorf("cluster %s had no nodes between %s and %s: choose another --day",
+			plain(c.Cluster), from.UTC().Format(time.DateTime), to.UTC().Format(time.DateTime))
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range r.Lacks {
+		fmt.Fprintln(errs, "ringwatch: the report lacks something:", plain(text))
+	}
+	switch c.Format {
+	case "html":
+		return r.WriteHTML(out)
+	case "json":
+		return r.WriteJSON(out)
+	}
+	return r.WriteText(out)
+}
+
+// hasCluster says which clusters there are if one is not.
+func (c *client) hasCluster(ctx context.Context, name string) error {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, n := range nodes {
+		if n.Cluster == name {
+			return nil
+		}
+		names = append(names, plain(n.Cluster))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return errors.New("this key sees no clusters: ringwatch nodes says more")
+	}
+	const most = 10
+	rest := ""
+	if len(names) > most {
+		names, rest = names[:most], " and more"
+	}
+	return usageError{fmt.Errorf("there is no cluster %q that this key may see: there are %s%s",
+		plain(name), strings.Join(names, ", "), rest)}
+}
+
+// catalogOf asks for the account's catalogue.
+func catalogOf(ctx context.Context, api *client) (*catalog.Catalog, error) {
+	var groups []catalog.Group
+	if err := api.ask(ctx, "/v1/catalog", nil, &groups); err != nil {
+		return nil, err
+	}
+	return catalog.New(groups)
+}
+
+// reportSource asks PromQL of the API.
+type reportSource struct{ *client }
+
+// Query implements report.Source.
+func (s reportSource) Query(
+	ctx context.Context,
+	expr string,
+	at time.Time,
+) ([]report.Series, error) {
+	return s.series(ctx, "/api/v1/query", url.Values{"query": {expr},
+		"time": {seconds(at.UnixMilli())}})
+}
+
+// QueryRange implements report.Source.
+func (s reportSource) QueryRange(ctx context.Context, expr string, from, to time.Time,
+	step time.Duration) ([]report.Series, error) {
+	return s.series(ctx, "/api/v1/query_range", url.Values{"query": {expr},
+		"start": {seconds(from.UnixMilli())}, "end": {seconds(to.UnixMilli())},
+		"step": {seconds(step.Milliseconds())}})
+}
+
+func (s reportSource) series(
+	ctx context.Context,
+	path string,
+	values url.Values,
+) ([]report.Series, error) {
+	body, err := s.form(ctx, path, values)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string
+				Value  *reportPoint
+				Values []reportPoint
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf(
+			"the API's answer is not understood (%w): is it of another version than "+
+				"this program?",
+			err,
+		)
+	}
+	var list []report.Series
+	for _, of := range answer.Data.Result {
+		one := report.Series{Labels: of.Metric}
+		if of.Value != nil {
+			of.Values = append(of.Values, *of.Value)
+		}
+		for _, p := range of.Values {
+			one.Points = append(one.Points, report.Point(p))
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// reportPoint is read from [1763799000.123,"1.5"].
+type reportPoint report.Point
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *reportPoint) UnmarshalJSON(text []byte) error {
+	var value string
+	at, err := readPoint(text, &value)
+	p.At, p.Value = at.UnixMilli(), number(value)
+	return err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ringwatch/ringwatch/report"
+)
+
+// testReport makes the live node's report in all forms.
+func (w *whole) testReport(t *testing.T) {
+	nodes, err := w.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("%d nodes, %v", len(nodes), err)
+	}
+	make := func(format string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		ask := reportCmd{
+			clientFlags: clientFlags{API: w.API, Key: w.Key},
+			Cluster:     nodes[0].Cluster,
+			Format:      format,
+		}
+		if err := ask.run(t.Context(), &out, &errs); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(errs.String(), "lacks") {
+			t.Error(errs.String())
+		}
+		return out.String()
+	}
+	eventually(t, "a report of shop.orders", func(context.Context) error {
+		var r report.Report
+		if err := json.Unmarshal([]byte(make("json")), &r); err != nil {
+			return err
+		}
+		if len(r.Nodes) != 1 || !r.Nodes[0].Up || len(r.Disks) == 0 || len(r.Plots) < 6 {
+			return fmt.Errorf(
+				"%d nodes, %d disks, %d plots",
+				len(r.Nodes),
+				len(r.Disks),
+				len(r.Plots),
+			)
+		}
+		if top := r.Top(1, func(t *report.Table) float64 { return float64(t.Writes) }); len(
+			top,
+		) != 1 ||
+			top[0].Name() != "shop.orders" {
+			return fmt.Errorf("the busiest table is %+v", top)
+		}
+		return nil
+	})
+	text := make("text")
+	if !strings.Contains(text, "nodes up: 1 of 1") ||
+		!strings.Contains(text, "No alerts are recorded") {
+		t.Error(text)
+	}
+	t.Log("\n" + text)
+	page := make("html")
+	if !strings.Contains(page, "<svg") || !strings.HasSuffix(page, "</html>\n") {
+		t.Errorf("%.300s", page)
+	}
+	if path := os.Getenv("RINGWATCH_REPORT_HTML"); path != "" { // to look at it
+		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := reportCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Cluster: "nosuch"}
+	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil ||
+		!strings.Contains(err.Error(), "there are "+nodes[0].Cluster) {
+		t.Error(err)
+	}
+	ask.Cluster, ask.Day = nodes[0].Cluster, "yesterday"
+	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil {
+		t.Error("yesterday is a day")
+	}
+}

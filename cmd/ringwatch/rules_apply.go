@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ringwatch/ringwatch/rules"
+)
+
+type rulesApplyCmd struct {
+	clientFlags
+	Files  []string `arg:"" name:"file" help:"Rule files, as a Prometheus reads them. A file's name, without its folder, is its name from then on."`
+	Remove bool     `help:"Remove the files of these names instead."`
+}
+
+// Help implements kong.HelpProvider.
+func (*rulesApplyCmd) Help() string {
+	return "Gives the key's account rule files, through the API; a file replaces the one of its name. " +
+		"They are checked together with the account's other ones, and all of a file is applied or " +
+		"nothing. The key needs the scope rules. They are evaluated some seconds later: ringwatch " +
+		"rules list shows since when.\n\nExample: ringwatch rules apply team.yaml"
+}
+
+// Run implements the command.
+func (c *rulesApplyCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
+
+func (c *rulesApplyCmd) run(ctx context.Context, out io.Writer) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	for _, file := range c.Files {
+		name := filepath.Base(file)
+		path := "/v1/rules/" + url.PathEscape(name)
+		if c.Remove {
+			if _, err := api.send(ctx, http.MethodDelete, path, nil); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "removed %s\n", plain(name))
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return usageError{err}
+		}
+		body, _, err := api.do(ctx, http.MethodPut, path, "application/yaml", bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		var of rules.AppliedFile
+		if err := json.Unmarshal(body, &of); err != nil {
+			return fmt.Errorf("the API's answer is not understood (%w): is it of another version?", err)
+		}
+		fmt.Fprintf(out, "applied %s: %d rules\n", plain(of.Name), of.Rules)
+	}
+	return nil
+}
+
+type rulesListCmd struct {
+	clientFlags
+	Type string `help:"Only rules that alert, or that record." enum:"alert,record," default:"" placeholder:"TYPE"`
+	Bad  bool   `help:"Only rules that fail."`
+	JSON bool   `name:"json" help:"Print the API's JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*rulesListCmd) Help() string {
+	return "Shows the account's rules as they are evaluated: state, when each was evaluated last, how " +
+		"long that took in the slowest cluster, and why it failed, if it did.\n\n" +
+		"Example: ringwatch rules list --type alert"
+}
+
+// Run implements the command.
+func (c *rulesListCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, time.Now()) }
+
+func (c *rulesListCmd) run(ctx context.Context, out io.Writer, now time.Time) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	if c.Type != "" {
+		query.Set("type", c.Type)
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, "/api/v1/rules", query)
+	}
+	var answer struct {
+		Data struct{ Groups []rules.Group }
+	}
+	if err := api.ask(ctx, "/api/v1/rules", query, &answer); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "GROUP\tRULE\tSTATE\tLAST\tTOOK\tFILE")
+	shown := 0
+	var failed []string
+	for _, g := range answer.Data.Groups {
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			if c.Bad && r.LastError == "" {
+				continue
+			}
+			shown++
+			state := r.Health
+			if r.State != nil && r.Health == "ok" {
+				state = *r.State
+			}
+			last := "never"
+			if !r.LastEvaluation.IsZero() {
+				last = now.Sub(r.LastEvaluation).Round(time.Second).String()
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(g.Name), plain(r.Name), plain(state), last,
+				time.Duration(r.EvaluationTime*1e9).Round(10*time.Microsecond), plain(g.File))
+			if r.LastError != "" {
+				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, r.LastError))
+			}
+		}
+	}
+	if shown == 0 {
+		_, err := fmt.Fprintln(out, "No rule is like that.")
+		return err
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, text := range failed {
+		fmt.Fprintln(out, "\n"+strings.TrimSpace(plain(text)))
+	}
+	return nil
+}

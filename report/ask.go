@@ -1,0 +1,130 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a report asks beside the ranges of the catalogue: nodes 2, disks 2, tables 7, balance 8,
+// alerts 2, changes 6, plots 8.
+const fixedQueries = 35
+
+// maxRanges bounds how many values of the catalogue are asked for, since an account may add many.
+const maxRanges = 300
+
+// maxLacks bounds what is said of queries that failed.
+const maxLacks = 10
+
+func (m *maker) count() {
+	if m.Progress != nil {
+		m.Progress(m.report.Queries, max(m.total, m.report.Queries+1))
+	}
+	m.report.Queries++
+}
+
+// lack notes that something could not be asked.
+func (m *maker) lack(what string, err error) {
+	if len(m.report.Lacks) < maxLacks {
+		m.report.Lacks = append(m.report.Lacks, fmt.Sprintf("%s: %v", what, err))
+	}
+}
+
+// instant asks what is true at the end of the time; what says it in words.
+func (m *maker) instant(ctx context.Context, what, promql string) []Series {
+	if ctx.Err() != nil {
+		return nil
+	}
+	m.count()
+	list, err := m.src.Query(ctx, promql, m.To)
+	if err != nil {
+		m.lack(what, err)
+	}
+	return finite(list)
+}
+
+// over asks for all steps of a time.
+func (m *maker) over(ctx context.Context, what, promql string, from time.Time,
+	step time.Duration) []Series {
+	if ctx.Err() != nil {
+		return nil
+	}
+	m.count()
+	list, err := m.src.QueryRange(ctx, promql, from, m.To, step)
+	if err != nil {
+		m.lack(what, err)
+	}
+	return finite(list)
+}
+
+// finite leaves out values that are no numbers, and series without any other, and sorts the rest.
+func finite(list []Series) []Series {
+	var out []Series
+	for _, s := range list {
+		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
+			return math.IsNaN(p.Value) || math.IsInf(p.Value, 0)
+		})
+		if len(s.Points) > 0 {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Series) int { return compareText(key(a.Labels), key(b.Labels)) })
+	return out
+}
+
+// key is a label set in text.
+func key(l map[string]string) string {
+	var list []string
+	for name, value := range l {
+		list = append(list, name+"="+strconv.Quote(value))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
+
+// last returns a series' last value.
+func (s *Series) last() float64 { return s.Points[len(s.Points)-1].Value }
+
+// findNodes asks which nodes there are.
+func (m *maker) findNodes(ctx context.Context) error {
+	where := "{cluster=" + strconv.Quote(m.Cluster) + "}"
+	m.count()
+	up, err := m.src.QueryRange(ctx, "up"+where, m.From.Add(Step), m.To, Step)
+	if err != nil {
+		return fmt.Errorf("the nodes cannot be asked for: %w", err)
+	}
+	for _, s := range up {
+		if id := s.Labels["node"]; id != "" && len(s.Points) > 0 {
+			m.nodes[id] = &Node{ID: id, Datacenter: s.Labels["datacenter"], Rack: s.Labels["rack"],
+				Up: s.last() == 1 && s.Points[len(s.Points)-1].At > m.To.Add(-2*Step).UnixMilli()}
+		}
+	}
+	if len(m.nodes) == 0 {
+		return ErrNoNodes
+	}
+	for _, s := range m.instant(ctx, "what nodes say of themselves", "ringwatch_node_info"+where) {
+		if n := m.nodes[s.Labels["node"]]; n != nil {
+			n.Address, n.Version = s.Labels["address"], s.Labels["cassandra_version"]
+		}
+	}
+	return nil
+}
+
+// address is how people call a node.
+func (m *maker) address(id string) string {
+	if n := m.nodes[id]; n != nil {
+		return n.Name()
+	}
+	return id
+}
+
+func compareFalling(a, b float64) int { return cmp.Compare(b, a) }
+func compareText(a, b string) int     { return cmp.Compare(a, b) }
+func firstOf(list ...int) int         { return cmp.Or(list...) }
+
+func instantOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

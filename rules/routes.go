@@ -1,0 +1,151 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/front"
+)
+
+// Bounds of what an account may apply.
+const (
+	// MaxFileBytes is how large a rule file may be.
+	MaxFileBytes = 512 << 10
+	// MaxFiles is how many an account may have.
+	MaxFiles = 64
+)
+
+var fileName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// AppliedFile is a rule file that was given through the API.
+type AppliedFile struct {
+	Name  string `json:"name"`
+	Rules int    `json:"rules"`
+	Text  string `json:"text,omitempty"`
+}
+
+// Routes returns the endpoints at which an account's rule files are listed, read, applied and
+// removed: /v1/rules. publish keeps a file for all processes; nil as its text removes it.
+func (b *Board) Routes(
+	publish func(ctx context.Context, account, name string, text []byte) error,
+) []front.Route {
+	r := &routes{b, publish}
+	return []front.Route{
+		{Pattern: "GET /v1/rules", Handle: r.list},
+		{Pattern: "GET /v1/rules/{file}", Handle: r.read},
+		{Pattern: "PUT /v1/rules/{file}", Scope: account.Rules, Handle: r.apply},
+		{Pattern: "DELETE /v1/rules/{file}", Scope: account.Rules, Handle: r.remove},
+	}
+}
+
+type routes struct {
+	*Board
+	publish func(ctx context.Context, account, name string, text []byte) error
+}
+
+// own returns the files that an account has applied, by name.
+func (b *Board) own(account string) map[string][]byte {
+	if b.files.applied == nil {
+		return nil
+	}
+	return b.files.applied()[account]
+}
+
+func (b *Board) describe(name string, text []byte) AppliedFile {
+	of := AppliedFile{Name: name}
+	groups, _ := b.files.groups(name, text)
+	for _, g := range groups {
+		of.Rules += len(g.Rules)
+	}
+	return of
+}
+
+func (r *routes) list(w http.ResponseWriter, _ *http.Request, who account.Principal) error {
+	own := r.own(who.Account)
+	list := []AppliedFile{}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		list = append(list, r.describe(name, own[name]))
+	}
+	return answer(w, list)
+}
+
+func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Principal) error {
+	name := req.PathValue("file")
+	text, found := r.own(who.Account)[name]
+	if !found {
+		return noFile(name)
+	}
+	of := r.describe(name, text)
+	of.Text = string(text)
+	return answer(w, of)
+}
+
+func noFile(name string) error {
+	return &front.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
+		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were", name)}
+}
+
+func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Principal) error {
+	name := req.PathValue("file")
+	if !fileName.MatchString(name) {
+		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "file",
+			Message: fmt.Sprintf("%q cannot be a rule file's name: use a to z, 0 to 9, '.', '_' and '-', "+
+				"63 at most, with a letter or digit first", name)}
+	}
+	text, err := io.ReadAll(io.LimitReader(req.Body, MaxFileBytes+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxFileBytes {
+		return &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "too_large",
+			Message: fmt.Sprintf("the file is larger than %d bytes: apply its groups as several files",
+				MaxFileBytes)}
+	}
+	own := r.own(who.Account)
+	if _, known := own[name]; !known && len(own) >= MaxFiles {
+		return &front.Error{Status: http.StatusConflict, Reason: "max_files",
+			Message: fmt.Sprintf("the account has %d rule files, and more are not allowed: put groups "+
+				"into one file, or remove one", len(own))}
+	}
+	if err := r.Check(who.Account, name, text); err != nil {
+		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_rules", Message: err.Error()}
+	}
+	if err := r.keep(req.Context(), who.Account, name, text); err != nil {
+		return err
+	}
+	return answer(w, r.describe(name, text))
+}
+
+func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Principal) error {
+	name := req.PathValue("file")
+	if _, found := r.own(who.Account)[name]; !found {
+		return noFile(name)
+	}
+	if err := r.keep(req.Context(), who.Account, name, nil); err != nil {
+		return err
+	}
+	return answer(w, AppliedFile{Name: name})
+}
+
+func (r *routes) keep(ctx context.Context, account, name string, text []byte) error {
+	err := r.publish(ctx, account, name, text)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return &front.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+			Message:    "the rule file could not be kept just now, and may be later: send it again",
+			RetryAfter: 5, Cause: err}
+	}
+	return err
+}
+
+func answer(w http.ResponseWriter, data any) error {
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(data)
+}
