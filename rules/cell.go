@@ -75,24 +75,19 @@ func put[T any](list []T, i int, v T) []T {
 	return slices.Insert(list, i, v)
 }
 
-// end notes that the series was found to be there no more at an instant.
-func (c *cell) end(at int64) {
-	if _, found := slices.BinarySearch(c.At, at); found {
-		return
+// end notes that the series was found to be there no more at an instant. It reports whether that is
+// new.
+func (c *cell) end(at int64) bool {
+	i, found := slices.BinarySearch(c.At, at)
+	if found || i == 0 {
+		return false
 	}
-	if n := len(c.ends); n == 0 || c.ends[n-1] < at {
-		c.ends = append(c.ends, at)
+	j, found := slices.BinarySearch(c.ends, at)
+	if found || j > 0 && c.ends[j-1] > c.At[i-1] { // it has ended before
+		return false
 	}
-}
-
-// endBefore is end for an instant before value i.
-func (c *cell) endBefore(i int, at int64) {
-	if at <= c.At[i-1] || at >= c.At[i] {
-		return
-	}
-	if j, found := slices.BinarySearch(c.ends, at); !found {
-		c.ends = slices.Insert(c.ends, j, at)
-	}
+	c.ends = slices.Insert(c.ends, j, at)
+	return true
 }
 
 // over reports whether the series has ended.

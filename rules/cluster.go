@@ -201,7 +201,7 @@ func (c *cluster) take(b []byte, received time.Time) error {
 		}
 		return nil // of rules that are there no more
 	}
-	if frame.IsRecorder(h.Node) != c.deps.Every {
+	if frame.IsRecorder(h.Node) != c.deps.Every || len(c.groups) == 0 {
 		return nil
 	}
 	c.gone = false
@@ -227,6 +227,13 @@ func (c *cluster) due(ctx context.Context, until int64, now time.Time) {
 			g.missed += skip
 			c.Rules.metrics.missed.Add(float64(skip))
 			at += skip * step
+		}
+		if c.lost(at) {
+			// To leave it out harms no alert; to evaluate it would resolve what still fires.
+			g.next = at + g.Interval().Milliseconds()
+			g.missed++
+			c.Rules.metrics.missed.Inc()
+			continue
 		}
 		c.evaluate(ctx, g, at)
 	}

@@ -41,7 +41,8 @@ type files struct {
 	texts   map[string]map[string][]byte // "" : all accounts; file → text
 	sets    map[string]*set              // by account, made when first asked for
 	version int
-	broken  string // what is wrong with the newest files
+	broken  string                       // what is wrong with the newest files
+	refused map[string]map[string][]byte // those, if they could be read
 }
 
 func newFiles(
@@ -116,29 +117,36 @@ func (f *files) load() error {
 		return f.failed(err)
 	}
 	f.mu.Lock()
-	same := f.texts != nil && maps.EqualFunc(f.texts, texts, func(a, b map[string][]byte) bool {
-		return maps.EqualFunc(a, b, bytes.Equal)
-	})
-	f.mu.Unlock()
+	same, refused := sameTexts(f.texts, texts), sameTexts(f.refused, texts)
 	if same {
-		f.mu.Lock()
-		f.broken = ""
-		f.mu.Unlock()
+		f.broken, f.refused = "", nil
+	}
+	f.mu.Unlock()
+	if same || refused { // it was said why
 		return nil
 	}
 	sets := map[string]*set{}
-	for account := range texts {
+	for _, account := range slices.Sorted(maps.Keys(texts)) {
 		s, err := f.parse(texts, account)
 		if err != nil {
+			f.mu.Lock()
+			f.refused = texts
+			f.mu.Unlock()
 			return f.failed(err)
 		}
 		sets[account] = s
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.texts, f.sets, f.broken = texts, sets, ""
+	f.texts, f.sets, f.broken, f.refused = texts, sets, "", nil
 	f.version++
 	return nil
+}
+
+func sameTexts(a, b map[string]map[string][]byte) bool {
+	return a != nil && maps.EqualFunc(a, b, func(x, y map[string][]byte) bool {
+		return maps.EqualFunc(x, y, bytes.Equal)
+	})
 }
 
 func (f *files) failed(err error) error {

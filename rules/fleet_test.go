@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/querytest"
@@ -26,7 +26,11 @@ type sent struct {
 	at      int64
 	cluster string
 	bytes   []byte
+	account string // empty: querytest.Account
 }
+
+// of returns whose the frame is.
+func (s *sent) of() string { return cmp.Or(s.account, querytest.Account) }
 
 // framesOf returns a fleet's frames in order of time.
 func framesOf(t *testing.T, f *querytest.Fleet) []sent {
@@ -38,7 +42,7 @@ func framesOf(t *testing.T, f *querytest.Fleet) []sent {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, sent{h.At, h.Cluster, b})
+			list = append(list, sent{at: h.At, cluster: h.Cluster, bytes: b})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b sent) int { return int(a.at - b.at) })
@@ -52,21 +56,22 @@ type line struct {
 	now     time.Time
 	through time.Time
 	pulse   func() (since, until time.Time)
-	broken  error // of Publish and Save
+	broken  error                // of Publish and Save
+	set     func(*Config, *Deps) // what else a role is given; nil: nothing
 
 	mu        sync.Mutex
 	offset    int64
 	log       []stream.Record
 	published []sent
 	alerts    []Alert
-	states    map[string]State
+	states    map[name]State
 }
 
-func newLine(t *testing.T) *line { return &line{t: t, states: map[string]State{}} }
+func newLine(t *testing.T) *line { return &line{t: t, states: map[name]State{}} }
 
 func (l *line) deps() Deps {
 	return Deps{
-		Publish: func(_ context.Context, _, cluster string, b []byte) error {
+		Publish: func(_ context.Context, account, cluster string, b []byte) error {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.broken != nil {
@@ -76,8 +81,8 @@ func (l *line) deps() Deps {
 			if err != nil {
 				return err
 			}
-			l.published = append(l.published, sent{h.At, cluster, b})
-			l.log = append(l.log, stream.Record{Account: querytest.Account, Cluster: cluster,
+			l.published = append(l.published, sent{h.At, cluster, b, account})
+			l.log = append(l.log, stream.Record{Account: account, Cluster: cluster,
 				Offset: l.offset, Received: l.now, Value: b})
 			l.offset++
 			return nil
@@ -100,7 +105,7 @@ func (l *line) deps() Deps {
 			if l.broken != nil {
 				return l.broken
 			}
-			l.states[s.Cluster] = s
+			l.states[name{s.Account, s.Cluster}] = s
 			return nil
 		},
 		Through: func(int32) (time.Time, bool) { return l.through, true },
@@ -123,7 +128,11 @@ func (l *line) role(files ...string) *Rules {
 	c := DefaultConfig()
 	c.Shipped, c.Files = false, files
 	c.Clock = func() time.Time { return l.now }
-	r, err := New(c, l.deps())
+	d := l.deps()
+	if l.set != nil {
+		l.set(&c, &d)
+	}
+	r, err := New(c, d)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -136,7 +145,7 @@ func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	l.now, l.through = time.UnixMilli(now), time.UnixMilli(now)
 	var records []stream.Record
 	for _, f := range frames {
-		rec := stream.Record{Account: querytest.Account, Cluster: f.cluster, Offset: l.offset,
+		rec := stream.Record{Account: f.of(), Cluster: f.cluster, Offset: l.offset,
 			Received: time.UnixMilli(f.at), Value: f.bytes}
 		l.offset++
 		l.log = append(l.log, rec)
@@ -145,7 +154,16 @@ func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	if err := r.Handle(l.t.Context(), records); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := r.Tick(l.t.Context(), l.now); err != nil && !errors.Is(err, l.broken) {
+	err := r.Tick(l.t.Context(), l.now)
+	if errors.Is(err, stream.ErrAgain) { // as the consumer does
+		low, ok := r.LowWater(0)
+		r.Revoke(0)
+		if ok {
+			l.handOn(r, low)
+		}
+		err = r.Tick(l.t.Context(), l.now)
+	}
+	if err != nil && !errors.Is(err, l.broken) {
 		l.t.Fatal(err)
 	}
 }
@@ -157,6 +175,12 @@ func (l *line) again(r, next *Rules) {
 	if !ok {
 		l.t.Fatal("no low water")
 	}
+	l.handOn(next, low)
+}
+
+// handOn hands the records from an offset on to a role.
+func (l *line) handOn(next *Rules, low int64) {
+	l.t.Helper()
 	i := slices.IndexFunc(l.log, func(rec stream.Record) bool { return rec.Offset >= low })
 	if err := next.Handle(l.t.Context(), l.log[i:]); err != nil {
 		l.t.Fatal(err)
@@ -206,5 +230,3 @@ func said(a *Alert) string {
 	return fmt.Sprintf("%s active %d fired %d resolved %d value %v %s", a.Labels, millis(a.ActiveAt),
 		millis(a.FiredAt), millis(a.ResolvedAt), a.Value, a.Annotations)
 }
-
-var _ = labels.EmptyLabels

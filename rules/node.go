@@ -22,17 +22,19 @@ type node struct {
 	identity frame.Identity
 	last     int64   // time of its newest frame; 0: none came since the process has the cluster
 	before   int64   // time of the newest one that came before that
-	instants []int64 // of its frames, as far back as evaluation may go
+	instants []int64 // of its frames: the two before the last evaluation, and those after them
 	interval int64
-	usual    int64 // ms between its last two frames, or the interval if that is more; 0: one came
 	pass     uint64
-	silent   bool // its series have been ended
+	paired   int64 // pauses between instants up to this one have been looked at
+	silent   int64 // the instant after which it fell silent, when that was noted last
+	down     int64 // the last one before its up became 0; 0: it is up
 
 	follower *window.Follower // nil: nothing has come since the process has the cluster
 	kept     []int64          // bytes of the key frames that the follower keeps
 	cells    map[*window.Dictionary][][]*cell
 	list     []*cell // those that are there
 	own      map[string]*cell
+	renamed  bool            // what it says of itself is not what own says
 	mapped   map[uint64]bool // hashes of label sets that relabelling made
 }
 
@@ -54,14 +56,15 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 		n.cells, n.mapped = map[*window.Dictionary][][]*cell{}, nil
 	}
 	n.pass++
-	newest := h.At > n.last
+	// Should evaluation stand still, it makes up for so much only.
+	from := max(c.horizon, max(h.At, n.last)-c.config.CatchUp.Milliseconds())
 	taken := counting{lease: c.lease}
 	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
 		of := c.cellOf(n, v)
 		if of == nil || of == missing {
 			return
 		}
-		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text}, c.horizon)
+		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text}, from)
 		of.pass = n.pass
 	})
 	switch {
@@ -76,30 +79,18 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	if err != nil {
 		return err
 	}
-	n.heard(h.At)
-	if !newest {
-		return nil
-	}
-	if ended := n.last + missedIntervals*n.usual; n.usual > 0 && ended < h.At && !n.silent {
-		n.end(ended, n.pass)
-	}
-	gone := false
+	n.heard(h.At, from-c.part.keep.Milliseconds())
 	for _, of := range n.list {
-		if of.pass != n.pass && len(of.At) > 0 && !of.over() {
-			of.end(h.At)
-			gone = gone || of.At[len(of.At)-1] < h.At-of.keep
+		if of.pass != n.pass && of.end(h.At) {
+			c.untidy = true
 		}
 	}
-	if gone {
-		c.untidy = true
+	if h.At <= n.last {
+		return nil
 	}
-	if n.last > 0 {
-		n.usual = max(h.Interval, h.At-n.last)
-	}
-	n.last, n.interval, n.silent = h.At, h.Interval, false
+	n.last, n.interval = h.At, h.Interval
 	if !sameIdentity(&n.identity, &pass.Identity) {
-		n.identity = pass.Identity
-		n.own = nil
+		n.identity, n.renamed = pass.Identity, true
 	}
 	return nil
 }
@@ -119,28 +110,93 @@ func (c *counting) Take(bytes int64) error {
 	return err
 }
 
-// heard notes that a frame of an instant came.
-func (n *node) heard(at int64) {
+// heard notes that a frame of an instant came. Of instants before from two
+// are enough.
+func (n *node) heard(at, from int64) {
 	if i, found := slices.BinarySearch(n.instants, at); !found {
 		n.instants = slices.Insert(n.instants, i, at)
 	}
-}
-
-// end ends the series of a node that fell silent; but those of one pass only before that.
-func (n *node) end(at int64, but uint64) {
-	for _, of := range n.list {
-		if len(of.At) == 0 || of.over() {
-			continue
-		}
-		if of.pass == but { // its newest value came after the silence
-			if k := len(of.At) - 1; k > 0 && of.At[k-1] < at {
-				of.endBefore(k, at)
-			}
-			continue
-		}
-		of.end(at)
+	if k := len(n.instants) - 3; k > 0 && n.instants[0] < from-trimEvery {
+		i, _ := slices.BinarySearch(n.instants[:k], from)
+		n.instants = slices.Delete(n.instants, 0, max(0, i-2))
 	}
 }
+
+// trimEvery is how much older than needed instants may be, in ms.
+const trimEvery = 10 * 60_000
+
+// newest returns the index of the node's newest frame by an instant among its instants, or -1.
+func (n *node) newest(at int64) int {
+	i, found := slices.BinarySearch(n.instants, at)
+	if !found {
+		i--
+	}
+	return i
+}
+
+// pauses ends the node's series where it fell silent for missedIntervals, up to an instant. Silence
+// while the pipeline was away is none of the node's, so it counts from when that was over (since).
+//
+// This is decided when an instant is evaluated and not when a frame comes: after an outage the
+// newest frames come first, and fill the pause up later.
+func (c *cluster) pauses(n *node, at int64) {
+	i := n.newest(at)
+	for j := 1; j <= i; j++ { // of the first frame nobody knows what is usual
+		next := at + 1
+		if j < i {
+			next = n.instants[j+1]
+		}
+		if next <= n.paired {
+			continue
+		}
+		last := n.instants[j]
+		usual := max(n.interval, last-n.instants[j-1])
+		heard := last
+		if last != n.down {
+			heard = max(last, min(c.since, next))
+		}
+		ended := heard + missedIntervals*usual
+		if ended >= next || n.silent == last {
+			continue
+		}
+		n.silent, c.untidy = last, true
+		for _, of := range n.list {
+			of.end(ended)
+		}
+	}
+	if i >= 0 {
+		n.paired = n.instants[i]
+	}
+	n.instants = slices.Delete(n.instants, 0, max(0, i-1))
+}
+
+// lost reports whether frames of a node are not there that an evaluation would miss, and that the
+// outage of the pipeline may have swallowed: nobody knows then what the node's series were.
+func (c *cluster) lost(at int64) bool {
+	if c.since == 0 {
+		return false
+	}
+	for _, n := range c.nodes {
+		patience := min(missedIntervals*n.interval, longestPatience)
+		if at >= c.since+patience || n.down != 0 {
+			continue
+		}
+		last := int64(0)
+		if i := n.newest(at); i >= 0 {
+			last = n.instants[i]
+		}
+		if n.before <= at {
+			last = max(last, n.before)
+		}
+		if last > 0 && last != n.silent && last < at-patience {
+			return true
+		}
+	}
+	return false
+}
+
+// longestPatience is how long after an outage evaluation waits for a node, at most, in ms.
+const longestPatience = 5 * 60_000
 
 // forget returns what the follower's key frames take, for who lets go of it.
 func (n *node) forget() (bytes int64) {
@@ -249,36 +305,26 @@ var ownMetrics = []*window.Metric{
 
 // beat enters what is known of a node at an instant of evaluation.
 func (c *cluster) beat(n *node, at int64) {
-	last := n.last
+	c.pauses(n, at)
+	last := int64(0)
+	if i := n.newest(at); i >= 0 {
+		last = n.instants[i]
+	}
 	if n.before <= at {
 		last = max(last, n.before)
 	}
-	if last > at { // frames of later instants are there already
-		i, found := slices.BinarySearch(n.instants, at)
-		if !found {
-			i--
-		}
-		if i < 0 {
-			return // it was not there yet
-		}
-		last = n.instants[i]
-		if i > 0 {
-			n.instants = slices.Delete(n.instants, 0, i-1)
-		}
-	} else {
-		n.instants = slices.Delete(n.instants, 0, max(0, len(n.instants)-1))
-	}
-	heard := max(last, min(c.since, at))
-	if n.last <= at && !n.silent && n.usual > 0 && at-heard >= missedIntervals*n.usual {
-		n.end(heard+missedIntervals*n.usual, 0)
-		n.silent, c.untidy = true, true
+	if last == 0 {
+		return // it was not there yet
 	}
 	up := int64(1)
-	if query.StateOf(at-heard, n.interval) == query.StateDown {
-		up = 0
+	// One that was down before an outage is not up because of it.
+	if last == n.down || query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+		up, n.down = 0, last
+	} else {
+		n.down = 0
 	}
-	if n.own == nil {
-		c.own(n)
+	if n.own == nil || n.renamed {
+		c.own(n, at)
 	}
 	for name, of := range n.own {
 		if of == missing {
@@ -295,14 +341,23 @@ func (c *cluster) beat(n *node, at int64) {
 	}
 }
 
-// own makes the cells of a node's own series.
-func (c *cluster) own(n *node) {
-	n.own = map[string]*cell{}
+// own makes the cells of a node's own series. Those that have other labels now end at an instant.
+func (c *cluster) own(n *node, at int64) {
+	before := n.own
+	n.own, n.renamed = map[string]*cell{}, false
 	for _, m := range ownMetrics {
 		about := query.Node{ID: n.id, Cluster: c.name, Identity: n.identity}
 		l := query.NodeLabels(&about, m.Name)
 		if m.Name == query.MetricInfo {
 			l = query.InfoLabels(&about)
+		}
+		if of := before[m.Name]; of != nil && of != missing {
+			if labels.Equal(of.Labels, l) {
+				n.own[m.Name] = of
+				continue
+			}
+			of.end(at)
+			c.untidy = true
 		}
 		n.own[m.Name] = c.newCell(l, m, c.config.EvaluationInterval.Milliseconds())
 	}

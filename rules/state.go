@@ -66,6 +66,7 @@ type NodeState struct {
 	Facts      []frame.Fact `json:"facts,omitempty"`
 	Interval   int64        `json:"interval"`
 	Last       int64        `json:"last"`
+	Down       bool         `json:"down,omitempty"` // its up is 0
 }
 
 func millis(t time.Time) int64 {
@@ -113,7 +114,8 @@ func (c *cluster) state() State {
 	}
 	for _, n := range c.nodes {
 		s.Nodes = append(s.Nodes, NodeState{ID: n.id, Datacenter: n.identity.Datacenter,
-			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval, Last: max(n.last, n.before)})
+			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval,
+			Last: max(n.last, n.before), Down: n.down != 0 && n.down == max(n.last, n.before)})
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return s
@@ -124,8 +126,12 @@ func (c *cluster) restore(s *State) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if c.nodes[n.ID] == nil {
-			c.nodes[n.ID] = &node{id: n.ID, interval: n.Interval, before: n.Last,
+			one := &node{id: n.ID, interval: n.Interval, before: n.Last,
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
+			if n.Down {
+				one.down = n.Last
+			}
+			c.nodes[n.ID] = one
 		}
 	}
 	c.gone = len(c.groups) == 0
@@ -136,6 +142,7 @@ func (c *cluster) restore(s *State) {
 			return g.File() == of.File && g.Name() == of.Name
 		})
 		if j < 0 {
+			c.dropped(of, nil)
 			continue
 		}
 		g := c.groups[j]
@@ -164,8 +171,34 @@ func (c *cluster) restore(s *State) {
 			used[k] = true
 			c.restoreAlerts(a, of.Rules[k].Alerts)
 		}
+		c.dropped(of, used)
 	}
 	c.savedLow, c.horizon = c.low(), c.earliest()
+}
+
+// dropped ends what fired of a group's rules that are there no more: nobody would say so otherwise.
+func (c *cluster) dropped(of *GroupState, kept map[int]bool) {
+	var list []Alert
+	for i := range of.Rules {
+		if kept[i] {
+			continue
+		}
+		for j := range of.Rules[i].Alerts {
+			a := &of.Rules[i].Alerts[j]
+			c.changed, c.urgent = true, true
+			if a.State != promrules.StateFiring.String() {
+				continue
+			}
+			list = append(list, Alert{Account: c.account, Cluster: c.name, File: of.File, Group: of.Name,
+				Rule: of.Rules[i].Name, Alert: promrules.Alert{State: promrules.StateInactive,
+					Labels: labels.FromMap(a.Labels), Annotations: labels.FromMap(a.Annotations),
+					Value: float64(a.Value), ActiveAt: timeOf(a.ActiveAt), FiredAt: timeOf(a.FiredAt),
+					ResolvedAt: timeOf(of.Evaluated), LastSentAt: timeOf(of.Evaluated)}})
+		}
+	}
+	if len(list) > 0 {
+		c.deps.Notify(context.Background(), list)
+	}
 }
 
 // restoreAlerts makes a rule's alerts what they were. The rule is evaluated over the alerts

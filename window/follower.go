@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 type Follower struct {
 	node   Node
 	want   *frame.Wanted
-	keys   []*followed // in the order of their coming
+	keys   []*followed // in the order in which they were last of use
 	drafts drafts
 	wanted map[*draft][]bool
 }
@@ -123,15 +124,17 @@ func (f *Follower) Rows() int {
 }
 
 func (f *Follower) key(id keyID) *followed {
-	for _, k := range f.keys {
+	for i, k := range f.keys {
 		if k.id == id {
+			f.keys = append(slices.Delete(f.keys, i, i+1), k)
 			return k
 		}
 	}
 	return nil
 }
 
-// keep keeps a key frame, and forgets the one that came longest ago.
+// keep keeps a key frame, and forgets the one that was of no use for longest. The newest stays: a
+// backlog of many windows may come at once while frames of now need it.
 func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 	k := &followed{pass: &pass{Frame: decoded}, id: id, said: map[*mapping][]*said{},
 		absent: map[*mapping]map[int]map[int32]bool{}, base: map[*mapping]map[int]*keyedColumn{}}
@@ -160,7 +163,12 @@ func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 		}
 	}
 	if len(f.keys) == FollowedKeys {
-		f.keys = slices.Delete(f.keys, 0, 1)
+		newest := slices.MaxFunc(f.keys, func(a, b *followed) int { return cmp.Compare(a.id.at, b.id.at) })
+		i := 0
+		if f.keys[0] == newest && newest.id.at > k.id.at {
+			i = 1
+		}
+		f.keys = slices.Delete(f.keys, i, i+1)
 	}
 	f.keys = append(f.keys, k)
 	return k
