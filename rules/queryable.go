@@ -23,6 +23,9 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 			"or give the role more (memory)", c.lacking)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
+	if c.part.selectsNothing(expr, c.seen) {
+		return nil, ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
@@ -89,7 +92,10 @@ func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
 	done := map[*cell]bool{}
 	var list []storage.Series
-	for _, views := range q.seen {
+	for by, views := range q.seen {
+		if names := by.stored(); names[0] != "" && !slices.ContainsFunc(names, s.Wants) {
+			continue // templates ask once for each alert
+		}
 		for _, v := range views {
 			if done[v.cell] || len(v.At) == 0 {
 				continue

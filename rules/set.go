@@ -27,6 +27,8 @@ type part struct {
 	files     []file // groups without rules are left out
 	selectors []*selector
 	byKey     map[string]*selector
+	byName    map[string][]*selector // by the stored metrics that may be meant; "": of any name
+	barren    map[string][]*selector // those of expressions that are barren, by text
 	pinned    map[string]string      // the cluster that an expression is about, by its text
 	named     map[string]*candidates // by the metric's stored name, made when first asked for
 	keep      time.Duration          // the longest any selector in memory looks back
@@ -146,6 +148,7 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 		keep += time.Duration(*offset)
 	}
 	keep = max(keep, c.Lookback) + slack
+	var used []*selector
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		v, ok := node.(*parser.VectorSelector)
 		if !ok {
@@ -161,7 +164,9 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 			}
 			p.byKey[key] = s
 			p.selectors = append(p.selectors, s)
+			p.name(s)
 		}
+		used = append(used, s)
 		if keep > c.MaxLookback+slack {
 			s.past = true
 			return nil
@@ -169,7 +174,41 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 		s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
 		return nil
 	})
+	if barren(expr) {
+		if p.barren == nil {
+			p.barren = map[string][]*selector{}
+		}
+		p.barren[expr.String()] = used
+	}
 	return nil
+}
+
+// name enters a selector by the stored metrics that it may mean.
+func (p *part) name(s *selector) {
+	if p.byName == nil {
+		p.byName = map[string][]*selector{}
+	}
+	for _, stored := range s.stored() {
+		p.byName[stored] = append(p.byName[stored], s)
+	}
+}
+
+// stored returns the names of the stored metrics that a selector may mean, "" if they are not known:
+// a histogram's classic series have its name and a suffix.
+func (s *selector) stored() []string {
+	for _, m := range s.matchers {
+		if m.Name != labels.MetricName || m.Type != labels.MatchEqual || m.Value == "" {
+			continue
+		}
+		list := []string{m.Value}
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			if base, is := strings.CutSuffix(m.Value, suffix); is {
+				list = append(list, base)
+			}
+		}
+		return list
+	}
+	return []string{""}
 }
 
 // slack is how much longer samples are kept than rules look back: evaluations are a little late.
@@ -189,7 +228,7 @@ func (p *part) candidatesOf(metric string) *candidates {
 		return c
 	}
 	var c *candidates
-	for _, s := range p.selectors {
+	for _, s := range slices.Concat(p.byName[metric], p.byName[""]) {
 		if s.keep == 0 || !s.Wants(metric) {
 			continue
 		}
