@@ -58,7 +58,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -102,3 +102,6 @@ bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis a
 
 bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, and of 10,000 nodes, 90 minutes, the first time 10 more; ARGS='-nodes 2 -hours 0.5 -trend-days 0.1 -fleet 100' for a look
 	@go run ./bench/query $(ARGS)
+
+bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 35 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
+	@go run ./bench/rules $(ARGS)

@@ -23,6 +23,9 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 			"or give the role more (memory)", c.lacking)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
+	if c.part.selectsNothing(expr, c.seen) {
+		return nil, ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
@@ -90,9 +93,9 @@ func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
 	done := map[*cell]bool{}
 	var list []storage.Series
-	for of, views := range q.seen {
-		if name := nameMatcher(matchers); name != "" && !of.Wants(name) {
-			continue
+	for by, views := range q.seen {
+		if names := by.stored(); names[0] != "" && !slices.ContainsFunc(names, s.Wants) {
+			continue // templates ask once for each alert
 		}
 		for _, v := range views {
 			if done[v.cell] || len(v.At) == 0 {
@@ -105,16 +108,6 @@ func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
 		}
 	}
 	return list
-}
-
-// nameMatcher returns the metric's name that matchers want; "" if they want several.
-func nameMatcher(matchers []*labels.Matcher) string {
-	for _, m := range matchers {
-		if m.Name == labels.MetricName && m.Type == labels.MatchEqual {
-			return m.Value
-		}
-	}
-	return ""
 }
 
 var errPast = errors.New("the rule looks back further than rules.max_lookback keeps in memory, " +

@@ -29,6 +29,8 @@ type part struct {
 	files     []file // groups without rules are left out
 	selectors []*selector
 	byKey     map[string]*selector
+	byName    map[string][]*selector // by the stored metrics that may be meant; "": of any name
+	barren    map[string][]*selector // those of expressions that are barren, by text
 	pinned    map[string]string      // the cluster that an expression is about, by its text
 	named     map[string]*candidates // by the metric's stored name, made when first asked for
 	keep      time.Duration          // the longest any selector in memory looks back
@@ -151,14 +153,23 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 		keep += time.Duration(*offset)
 	}
 	keep = max(keep, c.Lookback) + slack
+	var used []*selector
 	for _, v := range selectorsOf(expr) {
-		p.addSelector(v.LabelMatchers, keep, c)
+		used = append(used, p.addSelector(v.LabelMatchers, keep, c))
+	}
+	if barren(expr) {
+		if p.barren == nil {
+			p.barren = map[string][]*selector{}
+		}
+		p.barren[expr.String()] = used
 	}
 	return nil
 }
 
 // addSelector adds a selector, or lets the one that is there keep more.
-func (p *part) addSelector(matchers []*labels.Matcher, keep time.Duration, c *Config) {
+func (p *part) addSelector(
+	matchers []*labels.Matcher, keep time.Duration, c *Config,
+) *selector {
 	key := keyOf(matchers)
 	s := p.byKey[key]
 	if s == nil {
@@ -168,12 +179,14 @@ func (p *part) addSelector(matchers []*labels.Matcher, keep time.Duration, c *Co
 		}
 		p.byKey[key] = s
 		p.selectors = append(p.selectors, s)
+		p.name(s)
 	}
 	if keep > c.MaxLookback+slack {
 		s.past = true
-		return
+		return s
 	}
 	s.keep, p.keep = max(s.keep, keep), max(p.keep, keep)
+	return s
 }
 
 // quoted are the texts in a template, of which some are queries.
@@ -216,6 +229,34 @@ var verb = regexp.MustCompile(`%[#+ -]*[0-9.]*[a-zA-Z]`)
 
 const maxLiterals = 100
 
+// name enters a selector by the stored metrics that it may mean.
+func (p *part) name(s *selector) {
+	if p.byName == nil {
+		p.byName = map[string][]*selector{}
+	}
+	for _, stored := range s.stored() {
+		p.byName[stored] = append(p.byName[stored], s)
+	}
+}
+
+// stored returns the names of the stored metrics that a selector may mean, "" if they are not known:
+// a histogram's classic series have its name and a suffix.
+func (s *selector) stored() []string {
+	for _, m := range s.matchers {
+		if m.Name != labels.MetricName || m.Type != labels.MatchEqual || m.Value == "" {
+			continue
+		}
+		list := []string{m.Value}
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			if base, is := strings.CutSuffix(m.Value, suffix); is {
+				list = append(list, base)
+			}
+		}
+		return list
+	}
+	return []string{""}
+}
+
 // slack is how much longer samples are kept than rules look back: evaluations are a little late.
 const slack = 30 * time.Second
 
@@ -233,7 +274,7 @@ func (p *part) candidatesOf(metric string) *candidates {
 		return c
 	}
 	var c *candidates
-	for _, s := range p.selectors {
+	for _, s := range slices.Concat(p.byName[metric], p.byName[""]) {
 		if s.keep == 0 || !s.Wants(metric) {
 			continue
 		}

@@ -316,3 +316,20 @@ func gcd(a, b int64) int64 {
 	}
 	return max(a, -a)
 }
+
+// Rows returns the labels of the entities of a type, as "table"; nil if the shape has none.
+func (s *Shape) Rows(of string) (list []map[string]string) {
+	for _, t := range s.types {
+		if t.Type != of {
+			continue
+		}
+		for _, row := range t.rows {
+			labels := map[string]string{}
+			for i, value := range row {
+				labels[t.Labels[i]] = value
+			}
+			list = append(list, labels)
+		}
+	}
+	return list
+}

@@ -89,8 +89,11 @@ type Peer struct {
 	pending []prompb.TimeSeries
 }
 
-// Start starts a peer on a free port, with its data below dir. It builds the program if no earlier run has.
-func Start(ctx context.Context, name, dir string, progress func(string, ...any)) (*Peer, error) {
+// Start starts a peer on a free port, with its data below dir. It builds the program if no earlier run
+// has. ruleFiles are absolute paths, for a Prometheus alone.
+func Start(
+	ctx context.Context, name, dir string, progress func(string, ...any), ruleFiles ...string,
+) (*Peer, error) {
 	program, version, err := build(ctx, name, progress)
 	if err != nil {
 		return nil, err
@@ -113,7 +116,14 @@ func Start(ctx context.Context, name, dir string, progress func(string, ...any))
 		}
 		p.disk = func() (int64, int64, error) { return blockBytes(data) }
 		config := filepath.Join(p.dir, "prometheus.yml")
-		if err := os.WriteFile(config, []byte("global: {}\n"), 0o600); err != nil {
+		text := "global: {}\n"
+		if len(ruleFiles) > 0 {
+			text += "rule_files:\n"
+			for _, file := range ruleFiles {
+				text += fmt.Sprintf("  - %q\n", file)
+			}
+		}
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 		args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=5y", "--web.enable-remote-write-receiver",

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/ingest"
+)
+
+// delays are those of one evaluation interval's alerts.
+type delays struct {
+	Interval float64   // seconds
+	Seconds  []float64 // from a sample's sending until Alertmanager has its alert
+}
+
+// less returns a quantile of the delays, less the interval.
+func (d *delays) less(q float64) float64 { return bench.Quantile(d.Seconds, q) - d.Interval }
+
+// intervals are those whose delay is measured, in seconds.
+var intervals = []int{5, 15}
+
+const (
+	delayNodes    = 3
+	delayInterval = 5 * time.Second // between a node's frames
+	gaugeName     = "bench_signal"
+)
+
+// live is a small fleet whose first node has a gauge that alerts are about.
+type live struct {
+	mu     sync.Mutex
+	nodes  []*frametest.Node
+	value  int64
+	base   string // of ingest
+	key    string
+	alerts string // URL of Alertmanager's
+}
+
+// delay measures how late alerts are at an Alertmanager, through Kafka and the real processes.
+func (r *report) delay(ctx context.Context, o options, dir string) error {
+	l, stop, err := startLive(ctx, o, filepath.Join(dir, "live"))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	failed := make(chan error, 1)
+	go func() { failed <- l.send(ctx) }()
+	defer func() { cancel(); <-failed }()
+	for _, seconds := range intervals {
+		r.Delays = append(r.Delays, delays{Interval: float64(seconds)})
+	}
+	longest := intervals[len(intervals)-1]
+	for k := range o.firings + 1 { // the first waits for the processes, too, and does not count
+		found, err := l.fire(ctx)
+		if err != nil {
+			return err
+		}
+		if k > 0 {
+			for i, s := range found {
+				r.Delays[i].Seconds = append(r.Delays[i].Seconds, s)
+			}
+			progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k, o.firings,
+				found[0], intervals[0], found[1], intervals[1])
+		}
+		select {
+		case <-time.After(time.Duration(rand.Int64N(int64(longest) * int64(time.Second)))):
+		case err := <-failed:
+			failed <- nil
+			return fmt.Errorf("the nodes' frames: %w", err)
+		}
+	}
+	return nil
+}
+
+func startLive(ctx context.Context, o options, dir string) (l *live, stop func(), err error) {
+	var ends []func()
+	stop = func() {
+		for i := len(ends) - 1; i >= 0; i-- {
+			ends[i]()
+		}
+	}
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	if err = os.RemoveAll(dir); err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	say := func(s string) { progress("%s", s) }
+	kafka, err := engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
+		Progress: say})
+	if err != nil {
+		return nil, nil, err
+	}
+	ends = append(ends, func() { _ = kafka.Kill() })
+	am, err := engines.StartAlertmanager(ctx, engines.AlertmanagerConfig{
+		Dir: filepath.Join(dir, "alertmanager"), Config: "route: {receiver: none}\n" +
+			"receivers: [{name: none}]\n"})
+	if err != nil {
+		return nil, nil, err
+	}
+	ends = append(ends, func() { _ = am.Kill() })
+	l = &live{key: account.NewKey(), alerts: "http://" + am.Addr() + "/api/v2/alerts"}
+	var addresses []string
+	for range 2 {
+		port, err := engines.FreePort("127.0.0.1")
+		if err != nil {
+			return nil, nil, err
+		}
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	l.base = "http://" + addresses[0]
+	config := filepath.Join(dir, "ringwatch.yaml")
+	for name, text := range map[string]string{
+		config: fmt.Sprintf(`accounts:
+  - {name: bench, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
+kafka: {brokers: [%q], partitions: 4}
+ingest: {listen: %q}
+rules: {listen: %q, files: [%q]}
+alerting:
+  alertmanagers:
+    - {static_configs: [{targets: [%q]}]}
+`, account.Hash(l.key), kafka.Addr(), addresses[0], addresses[1],
+			filepath.Join(dir, "rules.yaml"), am.Addr()),
+		filepath.Join(dir, "rules.yaml"): signalRules(),
+	} {
+		if err = os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, role := range []string{"ingest", "rules"} {
+		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: o.binary,
+			Args: []string{role, "--config", config}, Log: filepath.Join(dir, role+".log")})
+		if err != nil {
+			return nil, nil, err
+		}
+		ends = append(ends, func() { _ = p.Kill() })
+		ready, cancel := context.WithTimeout(ctx, engines.StartTimeout)
+		err = line.Until(ready, "ringwatch "+role, func(ctx context.Context) error {
+			if !p.Running() {
+				words, _ := engines.LastWords(p.LogFile())
+				cancel()
+				return fmt.Errorf("it ended: %q", words)
+			}
+			return getJSON(ctx, "http://"+addresses[i]+"/-/ready", nil)
+		})
+		cancel()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range delayNodes {
+		n := frametest.New("live", uint64(i+1), 10)
+		n.Interval = delayInterval.Milliseconds()
+		n.Templates = append(n.Templates, frame.Template{Type: "bench",
+			Metrics: []frame.Metric{{Name: gaugeName, Kind: frame.Gauge}}})
+		n.Entities = append(n.Entities, []frametest.Entity{{Cells: make([]frametest.Cell, 1)}})
+		l.nodes = append(l.nodes, n)
+	}
+	return l, stop, nil
+}
+
+// signalRules has a rule of each interval; each value of the signal is an alert of its own.
+func signalRules() string {
+	text := "groups:\n"
+	for _, s := range intervals {
+		text += fmt.Sprintf("- name: every%d\n  interval: %ds\n  rules:\n  - alert: Every%d\n"+
+			"    expr: %s > 0\n    for: 0s\n    labels: {signal: '{{ $value }}'}\n", s, s, s, gaugeName)
+	}
+	return text
+}
+
+// send sends each node's frames at their time until ctx ends.
+func (l *live) send(ctx context.Context) error {
+	for i := 0; ; i = (i + 1) % delayNodes {
+		if err := l.frame(ctx, i); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-time.After(delayInterval / delayNodes):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// frame sends a node's frame of this instant.
+func (l *live) frame(ctx context.Context, i int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[i]
+	n.Step()
+	if i == 0 {
+		n.Entities[len(n.Entities)-1][0].Cells[0].Int = l.value
+	}
+	b := n.Frame(time.Now().UnixMilli())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.base+ingest.FramesPath,
+		bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+l.key)
+	req.Header.Set("Content-Type", frame.ContentType)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("ingest answered %s to a frame", resp.Status)
+	}
+	return nil
+}
+
+// fire changes the signal and returns after how many seconds Alertmanager has the alert of each
+// interval.
+func (l *live) fire(ctx context.Context) ([]float64, error) {
+	l.mu.Lock()
+	l.value++
+	want := strconv.FormatInt(l.value, 10)
+	l.mu.Unlock()
+	began := time.Now()
+	if err := l.frame(ctx, 0); err != nil {
+		return nil, err
+	}
+	found := make([]float64, len(intervals))
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	address := l.alerts + "?filter=" + url.QueryEscape(fmt.Sprintf("signal=%q", want))
+	return found, line.Until(ctx, "the alerts at Alertmanager", func(ctx context.Context) error {
+		var list []struct{ Labels map[string]string }
+		if err := getJSON(ctx, address, &list); err != nil {
+			return err
+		}
+		missing := 0
+		for i, seconds := range intervals {
+			for _, a := range list {
+				if a.Labels["alertname"] == fmt.Sprint("Every", seconds) && found[i] == 0 {
+					found[i] = time.Since(began).Seconds()
+				}
+			}
+			if found[i] == 0 {
+				missing++
+			}
+		}
+		if missing > 0 {
+			return fmt.Errorf("%d alerts are not there", missing)
+		}
+		return nil
+	})
+}
+
+func getJSON(ctx context.Context, address string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", address, resp.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+const tickMillis = 20_000
+
+func shapes(o options) (idle, busy *fleet.Shape, err error) {
+	if idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis); err != nil {
+		return nil, nil, err
+	}
+	busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, tickMillis)
+	return idle, busy, err
+}
+
+// taken is a frame and when it came.
+type taken struct {
+	at    int64 // ms
+	bytes []byte
+}
+
+// makeFrames writes a fleet's frames into a file in the order of their coming, unless it is there,
+// and returns the mean size of its delta frames and of its key frames.
+func makeFrames(ctx context.Context, file string, o options, nodes int, start int64, minutes int,
+	idle, busy *fleet.Shape) (bytes [2]float64, err error) {
+	if _, err := os.Stat(file); err == nil {
+		progress("taking the frames in %s", file)
+		return sizes(file)
+	}
+	end := start + int64(minutes)*60_000
+	lists := make([][]taken, nodes)
+	var done atomic.Int64
+	told := time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range nodes {
+		g.Go(func() error {
+			shape := idle
+			if i%2 == 1 {
+				shape = busy
+			}
+			n := fleet.NewNode(shape, o.seed, i)
+			for at := start + int64(n.Random.IntN(tickMillis-1000)); at < end; at += tickMillis {
+				b, err := n.Frame(at)
+				if err != nil || ctx.Err() != nil {
+					return errors.Join(err, ctx.Err())
+				}
+				n.Step()
+				lists[i] = append(lists[i], taken{at, slices.Clone(b)})
+			}
+			done.Add(1)
+			return nil
+		})
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			progress("the frames of %d of %d nodes are made", done.Load(), nodes)
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return bytes, err
+	}
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b taken) int { return int(a.at - b.at) })
+	w, err := newWriter(file + ".new")
+	if err != nil {
+		return bytes, err
+	}
+	for _, t := range all {
+		w.write(t)
+	}
+	if err := w.close(); err != nil {
+		return bytes, err
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return bytes, err
+	}
+	progress("%d nodes of %d and %d series for %d minutes: %d frames", nodes, idle.Series,
+		busy.Series, minutes, len(all))
+	return sizes(file)
+}
+
+func sizes(file string) (mean [2]float64, err error) {
+	r, err := openFrames(file)
+	if err != nil {
+		return mean, err
+	}
+	defer r.close()
+	var sum, count [2]float64
+	for {
+		t, err := r.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return mean, err
+		}
+		h, _, err := frame.Parse(t.bytes)
+		if err != nil {
+			return mean, err
+		}
+		kind := 0
+		if h.IsKey() {
+			kind = 1
+		}
+		sum[kind] += float64(len(t.bytes))
+		count[kind]++
+	}
+	return [2]float64{sum[0] / max(1, count[0]), sum[1] / max(1, count[1])}, nil
+}
+
+// writer writes frames into a file: when each came, its length, itself.
+type writer struct {
+	file *os.File
+	to   *bufio.Writer
+}
+
+func newWriter(name string) (*writer, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &writer{f, bufio.NewWriter(f)}, nil
+}
+
+func (w *writer) write(t taken) { // an error is close's
+	var head [12]byte
+	binary.LittleEndian.PutUint64(head[:], uint64(t.at))
+	binary.LittleEndian.PutUint32(head[8:], uint32(len(t.bytes)))
+	_, _ = w.to.Write(head[:])
+	_, _ = w.to.Write(t.bytes)
+}
+
+func (w *writer) close() error { return errors.Join(w.to.Flush(), w.file.Close()) }
+
+// reader reads what a writer wrote.
+type reader struct {
+	file *os.File
+	from *bufio.Reader
+	peek *taken
+}
+
+func openFrames(name string) (*reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{file: f, from: bufio.NewReaderSize(f, 1<<20)}, nil
+}
+
+// next returns the next frame, in memory of its own; io.EOF after the last.
+func (r *reader) next() (taken, error) {
+	if t := r.peek; t != nil {
+		r.peek = nil
+		return *t, nil
+	}
+	var head [12]byte
+	if _, err := io.ReadFull(r.from, head[:]); err != nil {
+		return taken{}, err
+	}
+	t := taken{int64(binary.LittleEndian.Uint64(head[:])),
+		make([]byte, binary.LittleEndian.Uint32(head[8:]))}
+	if _, err := io.ReadFull(r.from, t.bytes); err != nil {
+		return taken{}, fmt.Errorf("%s is cut: %w", r.file.Name(), err)
+	}
+	return t, nil
+}
+
+// until returns the frames that came before an instant.
+func (r *reader) until(at int64) (list []taken, err error) {
+	for {
+		t, err := r.next()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.at >= at {
+			r.peek = &t
+			return list, nil
+		}
+		list = append(list, t)
+	}
+}
+
+func (r *reader) close() { _ = r.file.Close() }

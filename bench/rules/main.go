@@ -1,0 +1,222 @@
+// Command rules measures the role rules: what the shipped rules cost over a fleet, what ten thousand
+// alert rules of one shape cost, how long a start takes, how late an alert is at an Alertmanager, and
+// what a Prometheus costs that has the same samples and rules.
+//
+//	bench/fleet ─ frames ─┬─ a process that is only rules.Rules (Handle, Tick): CPU, memory
+//	                      ├─ remote write ─ Prometheus with the same rules:     CPU, memory
+//	  a node's frames ────┴─ ringwatch ingest ─ Kafka ─ ringwatch rules ─ Alertmanager: delay
+//
+// The fleet's time is simulated and goes as fast as the role does, but for Prometheus, which evaluates
+// by the clock. CPU is that of whole processes, so what the machine does beside hardly counts.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+type options struct {
+	nodes, tables, alertRules, peerNodes, firings int
+	minutes, peerMinutes                          int
+	seed                                          uint64
+	parts, binary, recordings, results, work      string
+	profile                                       string
+	markdown                                      bool
+}
+
+func main() {
+	var o options
+	child := flag.String("child", "", "run the role over the frames that a file describes; "+
+		"the command itself does that")
+	flag.IntVar(&o.nodes, "nodes", 1000, "nodes of the fleet, fifty in a cluster, every second one idle")
+	flag.IntVar(&o.tables, "tables", 9,
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
+	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
+	flag.IntVar(&o.peerNodes, "peer-nodes", 100, "nodes of the fleet that Prometheus has, too")
+	flag.IntVar(&o.peerMinutes, "peer-minutes", 5, "minutes that Prometheus is measured, by the clock")
+	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
+	flag.StringVar(&o.parts, "parts", "shipped,start,many,delay,prometheus",
+		"what to measure; start needs shipped")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose alerts' delay is measured")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.work, "work", "", "folder for the fleet's frames, which a later run of the same "+
+		"fleet takes again; empty: a temporary one")
+	flag.StringVar(&o.profile, "profile", "", "folder for CPU and heap profiles of the role; empty: none")
+	flag.BoolVar(&o.markdown, "markdown", false,
+		"measure nothing, print the table of the result that is kept, for docs/RULES.md")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case *child != "":
+		err = runTask(ctx, *child)
+	case o.markdown:
+		err = printKept(o)
+	default:
+		err = measure(ctx, o)
+	}
+	if err != nil {
+		log.Fatalln("rules:", err)
+	}
+}
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// report is what a run found; it is kept as the result's detail.
+type report struct {
+	Nodes, Tables, Series, Minutes int
+	Shipped, Start, Many           *outcome   `json:",omitempty"`
+	ManyRules                      int        `json:",omitempty"`
+	Delays                         []delays   `json:",omitempty"`
+	Beside                         *compared  `json:",omitempty"`
+	FrameBytes                     [2]float64 // mean of delta frames and of key frames
+}
+
+func measure(ctx context.Context, o options) error {
+	dir := o.work
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "ringwatch-rules-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	has := func(part string) bool { return slices.Contains(strings.Split(o.parts, ","), part) }
+	r := &report{Nodes: o.nodes, Tables: o.tables, Minutes: o.minutes}
+	if has("shipped") || has("many") {
+		if err := r.fleet(ctx, o, dir, has); err != nil {
+			return err
+		}
+	}
+	if has("delay") {
+		if err := r.delay(ctx, o, dir); err != nil {
+			return fmt.Errorf("the delay of alerts: %w", err)
+		}
+	}
+	if has("prometheus") {
+		if err := r.beside(ctx, o, dir); err != nil {
+			return fmt.Errorf("beside Prometheus: %w", err)
+		}
+	}
+	result := r.result()
+	result.Command = "make bench-rules"
+	if len(os.Args) > 1 {
+		result.Command += " ARGS='" + strings.Join(os.Args[1:], " ") + "'"
+	}
+	r.table(os.Stdout)
+	return result.Keep(os.Stdout, o.results)
+}
+
+// fleetStart is when the simulated fleet's data begins: any window's start.
+var fleetStart = frame.WindowOf(1_790_000_000_000)
+
+// fleet measures the role over the whole fleet.
+func (r *report) fleet(ctx context.Context, o options, dir string, has func(string) bool) error {
+	idle, busy, err := shapes(o)
+	if err != nil {
+		return err
+	}
+	r.Series = (idle.Series + busy.Series) / 2
+	file := filepath.Join(dir, fmt.Sprintf("fleet-%d-%d-%d-%d.frames", o.nodes, o.tables, o.minutes,
+		o.seed))
+	if r.FrameBytes, err = makeFrames(ctx, file, o, o.nodes, fleetStart, o.minutes, idle, busy); err != nil {
+		return err
+	}
+	t := task{Frames: file, Log: filepath.Join(dir, "recorded"), Start: fleetStart,
+		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Profile: o.profile}
+	if has("shipped") {
+		t.Name = "shipped rules"
+		if r.Shipped, err = t.run(ctx, dir); err != nil {
+			return err
+		}
+		if has("start") {
+			again := t
+			again.Name, again.Walk, again.Procs = "start", true, 0
+			if r.Start, err = again.run(ctx, dir); err != nil {
+				return err
+			}
+		}
+	}
+	if has("many") && o.alertRules > 0 {
+		t.Name, t.Log, r.ManyRules = "many rules", filepath.Join(dir, "recorded-many"), o.alertRules
+		t.Rules = filepath.Join(dir, "many.yaml")
+		if err := os.WriteFile(t.Rules, manyRules(busy, o.alertRules), 0o600); err != nil {
+			return err
+		}
+		if r.Many, err = t.run(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// result returns the figures that the goals are about.
+func (r *report) result() *bench.Result {
+	res := &bench.Result{Name: "rules", Detail: r, Notes: fmt.Sprintf("%d nodes of %d series, a frame "+
+		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and evaluation, with "+
+		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
+		"data; start_s is the wall time from nothing until the data has been walked and an evaluation "+
+		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
+		"alert, less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of "+
+		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+		r.Nodes, r.Series)}
+	if r.Shipped != nil {
+		res.Add("cycle_s", r.Shipped.cycle())
+		res.Add("rss_mb", float64(r.Shipped.Resident)/1e6)
+	}
+	if len(r.Delays) > 0 {
+		median, most := r.Delays[0].less(0.5), r.Delays[0].less(1)
+		for _, d := range r.Delays[1:] {
+			median, most = max(median, d.less(0.5)), max(most, d.less(1))
+		}
+		res.Add("alert_delay_s", median)
+		res.Add("alert_delay_max_s", most)
+	}
+	if r.Start != nil {
+		res.Add("start_s", r.Start.WalkS)
+		res.Add("start_cpu_s", r.Start.WalkCPU)
+	}
+	if r.Many != nil {
+		res.Add("many_cycle_s", r.Many.cycle())
+		res.Add("many_rss_mb", float64(r.Many.Resident)/1e6)
+	}
+	if b := r.Beside; b != nil {
+		res.Add("cpu_over_prometheus", b.ratio())
+		res.Add("rss_over_prometheus", float64(b.Ours.Resident)/float64(b.TheirsResident))
+	}
+	return res
+}
+
+func printKept(o options) error {
+	b, err := os.ReadFile(filepath.Join(o.results, "rules.json"))
+	if err != nil {
+		return err
+	}
+	var kept struct{ Detail report }
+	if err := json.Unmarshal(b, &kept); err != nil {
+		return err
+	}
+	kept.Detail.table(os.Stdout)
+	return nil
+}
