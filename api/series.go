@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/series"
 )
 
@@ -93,10 +92,8 @@ func seriesTexts(found *series.Selection) iter.Seq[[]byte] {
 		var entities [][]byte
 		for block := range found.Blocks() {
 			var place []byte
-			for _, l := range []labels.Label{{Name: "cluster", Value: block.Cluster}, {Name: "datacenter", Value: block.Datacenter}, {Name: "rack", Value: block.Rack}, {Name: "node", Value: block.Node.String()}} {
-				if l.Value != "" && (l.Name != "node" || !frame.IsRecorder(block.Node)) {
-					place = appendLabel(place, l)
-				}
+			for _, l := range block.Place() {
+				place = appendLabel(place, l)
 			}
 			entities = entities[:0]
 			for of := range block.Entities() {

@@ -9,14 +9,14 @@ import (
 
 // A recorder is a virtual node: the frames of what recording rules compute are its. Its id has a
 // mark of its own, so that everybody who reads a frame or a row knows that it is none of a
-// fleet's nodes.
+// fleet's nodes. Its series have the labels of their entities and no others: the cluster of the
+// header says whose they are and is no label of theirs.
 
 // recorderMark begins the ids of recorders. The version of these UUIDs, 8, is the one that leaves
 // their bits to us (RFC 9562).
 const recorderMark = "record\x80"
 
-// EveryCluster is the cluster of recorders that compute over all clusters of an account. Their
-// series have no label cluster unless a rule gives them one.
+// EveryCluster is the cluster of recorders that compute over all clusters of an account.
 const EveryCluster = "*"
 
 // RecorderID returns the id of the recorder of a group of rules in a cluster of an account.

@@ -118,8 +118,8 @@ func (p *plan) means(l labels.Labels) bool {
 	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
 }
 
-// at reports whether a node's place and id are asked for. What rules record has a place in its own
-// labels only, but for the cluster.
+// at reports whether a node's place and id are asked for. What rules recorded has a place in its own
+// labels only, and nearly always its recorder's cluster: the index knows the rest.
 func (p *plan) at(n *Node, id string) bool {
 	for _, m := range p.place {
 		if frame.IsRecorder(n.ID) && (m.Name != "cluster" || n.Cluster == frame.EveryCluster) {

@@ -252,6 +252,9 @@ func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
 	if err := s.tooMany(int64(count)); err != nil {
 		return nil, err
 	}
+	if found.Missing == 0 {
+		list = slices.DeleteFunc(list, s.otherRecorder(ctx))
+	}
 	for i := range all { // who was elsewhere then
 		if has[all[i].ID] && !known[all[i].ID] {
 			list = append(list, all[i])
@@ -261,6 +264,45 @@ func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
 		list = slices.DeleteFunc(list, func(n Node) bool { return !has[n.ID] })
 	}
 	return list, nil
+}
+
+// otherRecorder returns what says of a node that it is a recorder and records nothing of the name that
+// is asked for: most questions are of nodes alone, and a fleet has many rules. A name that the index
+// does not know at all may be a new rule's.
+func (s *selection) otherRecorder(ctx context.Context) func(Node) bool {
+	var has map[uuid.UUID]bool // nil: any may
+	ask := func() map[uuid.UUID]bool {
+		known := false
+		for name := range s.kinds(s.who) {
+			known = known || s.plan.named(name)
+		}
+		if !known {
+			return nil
+		}
+		found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
+			To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
+		if err != nil {
+			return nil
+		}
+		has := map[uuid.UUID]bool{}
+		for _, id := range found.Recorders() {
+			has[id] = true
+		}
+		if found.Err() != nil {
+			return nil
+		}
+		return has
+	}
+	asked := false
+	return func(n Node) bool {
+		if !frame.IsRecorder(n.ID) {
+			return false
+		}
+		if !asked {
+			has, asked = ask(), true
+		}
+		return has != nil && !has[n.ID]
+	}
 }
 
 // tooMany refuses a selector that selects more series than a query may.

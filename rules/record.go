@@ -153,7 +153,7 @@ func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []samp
 	}
 	for _, s := range list {
 		s.labels.Range(func(l labels.Label) {
-			if l.Name != labels.MetricName && (l.Name != "cluster" || l.Value != c.name) {
+			if l.Name != labels.MetricName {
 				names[l.Name] = true
 			}
 		})
@@ -168,11 +168,7 @@ func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []samp
 	for _, s := range list {
 		row := make([]string, len(order))
 		for i, l := range order {
-			row[i] = s.labels.Get(l)
-			if l == "cluster" && row[i] == c.name {
-				row[i] = ""
-			}
-			if len(row[i]) > frame.MaxLabelBytes {
+			if row[i] = s.labels.Get(l); len(row[i]) > frame.MaxLabelBytes {
 				row[i] = row[i][:frame.MaxLabelBytes]
 			}
 		}

@@ -44,22 +44,33 @@ func (b *Block) Entities() iter.Seq[[]labels.Label] {
 	}
 }
 
+// Place returns the labels that all series of the block share, without empty ones: a recorder's have
+// none.
+func (b *Block) Place() (list []labels.Label) {
+	if frame.IsRecorder(b.Node) {
+		return nil
+	}
+	for _, l := range [...]labels.Label{{Name: "cluster", Value: b.Cluster},
+		{Name: "datacenter", Value: b.Datacenter}, {Name: "rack", Value: b.Rack},
+		{Name: "node", Value: b.Node.String()}} {
+		if l.Value != "" {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 // Series iterates over the block's label sets, as Window.Select has them.
 func (b *Block) Series() iter.Seq[labels.Labels] {
 	return func(yield func(labels.Labels) bool) {
 		build := labels.NewScratchBuilder(8)
-		node := b.Node.String()
+		place := b.Place()
 		for m := range b.Metrics() {
 			for entity := range b.Entities() {
 				build.Reset()
 				build.Add(labels.MetricName, m.Name)
-				if !frame.IsRecorder(b.Node) {
-					build.Add("node", node)
-				}
-				for _, l := range [...]labels.Label{{Name: "cluster", Value: b.Cluster}, {Name: "datacenter", Value: b.Datacenter}, {Name: "rack", Value: b.Rack}} {
-					if l.Value != "" {
-						build.Add(l.Name, l.Value)
-					}
+				for _, l := range place {
+					build.Add(l.Name, l.Value)
 				}
 				for _, l := range entity {
 					build.Add(l.Name, l.Value)

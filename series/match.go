@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
-
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 // verdict is what is known of a thing that is looked at again and again.
@@ -84,12 +82,13 @@ func (e *end) reached() bool {
 	return e.err != nil
 }
 
-// compile makes a selector. The caller holds the pool's lock.
+// compile makes a selector. Of what rules recorded, all labels but the name are the entities'. The
+// caller holds the pool's lock.
 func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool, end *end, recorded bool) *selector {
 	s := &selector{v: v, end: end, owns: owns, places: make([]verdict, len(v.places)), shapes: make([]verdict, len(v.shapes)),
 		lists: memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
-		if recorded && m.Name != labels.MetricName && m.Name != "cluster" {
+		if recorded && m.Name != labels.MetricName {
 			s.rest = append(s.rest, p.compileEntity(v, m, end))
 			continue
 		}
@@ -98,11 +97,6 @@ func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) 
 			s.name = append(s.name, m)
 		case "cluster":
 			s.fixed[0] = append(s.fixed[0], m)
-			if recorded { // a rule over all clusters may have said which one
-				e := p.compileEntity(v, m, end)
-				e.absent = true
-				s.rest = append(s.rest, e)
-			}
 		case "datacenter":
 			s.fixed[1] = append(s.fixed[1], m)
 		case "rack":
@@ -164,7 +158,7 @@ func (s *selector) place(n uint32) bool {
 			return false
 		}
 		p := &s.v.places[n]
-		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) && (p.cluster == frame.EveryCluster || all(s.fixed[0], p.cluster)) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
+		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) && all(s.fixed[0], p.cluster) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
 	}
 	return s.places[n] == yes
 }

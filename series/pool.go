@@ -172,7 +172,7 @@ func (p *pool) list(ids []uint32) uint32 {
 func (p *pool) entitiesFrom(d *window.Dictionary) []uint32 {
 	columns := make([]int, 0, len(d.Labels)) // in the order of label names
 	for i, name := range d.Labels {
-		if !isFixed(name) && !slices.Contains(d.Labels[:i], name) {
+		if (frame.IsRecorder(d.Node) || !isFixed(name)) && !slices.Contains(d.Labels[:i], name) {
 			columns = append(columns, i)
 		}
 	}

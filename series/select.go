@@ -115,8 +115,9 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	return s, nil
 }
 
-// Block is series of one node, or of one recorder, whose series have no place but what is in their own labels: each of its metrics of each of its entities.
+// Block is series of one node or recorder: each of its metrics of each of its entities.
 type Block struct {
+	// Where it is. A recorder's series do not have these as labels: see Place.
 	Cluster, Datacenter, Rack string
 	Node                      uuid.UUID
 	Type                      string // of the entities
@@ -134,7 +135,7 @@ func (s *Selection) Blocks() iter.Seq[Block] {
 		for _, n := range s.nodes {
 			for _, b := range s.of(n).blocks {
 				p := &s.v.places[b.place]
-				if !yield(Block{p.label("cluster"), p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
 					return
 				}
 			}
@@ -283,7 +284,7 @@ func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
 	return other, common
 }
 
-// Count returns how many series are selected, of how many nodes. Its cost is that of finding them, not of their number.
+// Count returns how many series are selected, of how many nodes and recorders. Its cost is that of finding them, not of their number.
 func (s *Selection) Count() (series, nodes int) {
 	for _, n := range s.nodes {
 		if a := s.of(n); a.series > 0 {
@@ -298,16 +299,22 @@ func (s *Selection) Count() (series, nodes int) {
 	return series, nodes
 }
 
-// Nodes returns the nodes that have any of the series, in the order of Blocks.
-func (s *Selection) Nodes() []uuid.UUID {
-	var list []uuid.UUID
+// Nodes returns the nodes and recorders that have any of the series, in the order of Blocks.
+func (s *Selection) Nodes() []uuid.UUID { return append(s.nodesOnly(), s.Recorders()...) }
+
+// Recorders returns the recorders that have any of the series.
+func (s *Selection) Recorders() []uuid.UUID {
+	if s.recorded == nil {
+		return nil
+	}
+	return s.recorded.nodesOnly()
+}
+
+func (s *Selection) nodesOnly() (list []uuid.UUID) {
 	for _, n := range s.nodes {
 		if s.of(n).series > 0 {
 			list = append(list, n.id)
 		}
-	}
-	if s.recorded != nil {
-		list = append(list, s.recorded.Nodes()...)
 	}
 	return list
 }

@@ -66,13 +66,51 @@ func (w *world) dictionary(node uuid.UUID) *window.Dictionary {
 	return d
 }
 
+// recorded makes a dictionary of what rules recorded: labels may have any name, and no series has
+// two recorders.
+func (w *world) recorded(i int) *window.Dictionary {
+	cluster := []string{"c0", "c1", frame.EveryCluster}[i]
+	d := &window.Dictionary{Node: frame.RecorderID("acme", cluster, "g"), Cluster: cluster, Type: "recorded"}
+	d.Key = d.Type
+	d.Labels = slices.Clone([][]string{{"cluster"}, {"node", "cluster"}, {"table", "cluster", "rack"}, {"datacenter"}, {"table"}}[w.pick(5)])
+	rows := map[string][]string{}
+	for range 1 + w.pick(6) {
+		row := make([]string, len(d.Labels))
+		for i, l := range d.Labels {
+			switch l {
+			case "cluster":
+				row[i] = "c" + fmt.Sprint(w.pick(3))
+			case "node":
+				row[i] = w.nodes[w.pick(len(w.nodes))].String()
+			default:
+				row[i] = w.word(map[string]string{"table": "t", "rack": "r", "datacenter": "dc"}[l], 3)
+			}
+		}
+		rows[window.RowKey(row)] = row
+	}
+	d.Rows = slices.SortedFunc(maps.Values(rows), func(a, b []string) int { return slices.Compare(a, b) })
+	d.Metrics = []window.Metric{{Type: d.Type, Name: fmt.Sprintf("recorder%d:m%d", i, w.pick(2)), Kind: frame.GaugeDouble}}
+	return d
+}
+
+// ownerOf names the node or recorder that has a series.
+func ownerOf(set labels.Labels) string {
+	if of, _, is := strings.Cut(set.Get(labels.MetricName), ":"); is {
+		return of
+	}
+	return set.Get("node")
+}
+
 func newWorld(pick func(int) int) *world {
 	w := &world{pick: pick}
 	for i := range 5 {
 		w.nodes = append(w.nodes, uuid.UUID{byte(i + 1), 0xab, 15: byte(i)})
 	}
-	for range 30 {
+	for range 40 {
 		d := w.dictionary(w.nodes[pick(len(w.nodes))])
+		if pick(4) == 0 {
+			d = w.recorded(pick(3))
+		}
 		account := []string{"acme", "other"}[pick(2)]
 		for day := range int64(10) {
 			if pick(3) == 0 {
@@ -88,7 +126,10 @@ func labelSets(d *window.Dictionary) map[string]labels.Labels {
 	sets := map[string]labels.Labels{}
 	for _, m := range d.Metrics {
 		for _, row := range d.Rows {
-			all := map[string]string{labels.MetricName: m.Name, "cluster": d.Cluster, "datacenter": d.Datacenter, "rack": d.Rack, "node": d.Node.String()}
+			all := map[string]string{labels.MetricName: m.Name}
+			if !frame.IsRecorder(d.Node) {
+				all["cluster"], all["datacenter"], all["rack"], all["node"] = d.Cluster, d.Datacenter, d.Rack, d.Node.String()
+			}
 			for i, l := range d.Labels {
 				all[l] = row[i]
 			}
@@ -131,7 +172,7 @@ func (w *world) query() Query {
 			var value string
 			switch name {
 			case labels.MetricName:
-				value = fmt.Sprint("m", w.pick(7))
+				value = []string{fmt.Sprint("m", w.pick(7)), fmt.Sprintf("recorder%d:m%d", w.pick(3), w.pick(2))}[w.pick(2)]
 			case "cluster":
 				value = fmt.Sprint("c", w.pick(4))
 			case "node":
@@ -141,7 +182,7 @@ func (w *world) query() Query {
 			}
 			kind := labels.MatchType(w.pick(4))
 			if kind == labels.MatchRegexp || kind == labels.MatchNotRegexp {
-				value = []string{value, value + "|" + value + "1", ".+", ".*", "", "[a-m]1|.2", value + ".*", "(?i)" + strings.ToUpper(value)}[w.pick(8)]
+				value = []string{value, value + "|" + value + "1", ".+", ".*", "", "[a-m]1|.2", value + ".*", "(?i)" + strings.ToUpper(value), ".+:.+"}[w.pick(9)]
 			}
 			q.Selectors[i] = append(q.Selectors[i], labels.MustNewMatcher(kind, name, value))
 		}
@@ -186,7 +227,7 @@ func compare(t *testing.T, x *Index, account string, q Query, want map[string]la
 	}
 	values, nodes := map[string]map[string]bool{}, map[string]bool{}
 	for _, set := range want {
-		nodes[set.Get("node")] = true
+		nodes[ownerOf(set)] = true
 		set.Range(func(l labels.Label) {
 			if values[l.Name] == nil {
 				values[l.Name] = map[string]bool{}

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
-
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 // each calls visit with every place and every shape of which something is selected, though not with each place of each shape.
@@ -47,10 +45,9 @@ func (s *Selection) Names() []string {
 		}
 	})
 	for i, is := range places {
-		if is {
-			p := s.v.places[i]
-			names["node"] = names["node"] || !s.isRecorded
-			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] || p.label("cluster") != "", names["datacenter"] || p.datacenter != "", names["rack"] || p.rack != ""
+		if p := s.v.places[i]; is && !s.isRecorded {
+			names["node"] = true
+			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] || p.cluster != "", names["datacenter"] || p.datacenter != "", names["rack"] || p.rack != ""
 		}
 	}
 	for i, is := range schemas {
@@ -71,41 +68,36 @@ func (s *Selection) Values(label string) []string {
 			values[v] = true
 		}
 	}
-	if s.isRecorded && label != "cluster" {
-		for i, is := range s.symbols(label) {
-			if is {
-				values[s.v.symbols[i]] = true
-			}
-		}
-		delete(values, "")
-		return sorted(values)
-	}
-	switch label {
-	case "cluster", "datacenter", "rack":
+	switch {
+	case s.isRecorded:
+		s.take(values, label)
+	case label == "cluster", label == "datacenter", label == "rack":
 		s.each(func(place uint32, _, _ []uint32) {
 			values[s.v.places[place].label(label)] = true
 		})
-	case "node":
-		for _, id := range s.Nodes() {
+	case label == "node":
+		for _, id := range s.nodesOnly() {
 			values[id.String()] = true
 		}
 	default:
-		for i, is := range s.symbols(label) {
-			if is {
-				values[s.v.symbols[i]] = true
-			}
-		}
+		s.take(values, label)
 	}
 	delete(values, "") // to Prometheus an empty label is none
 	return sorted(values)
 }
 
+// take adds the values of a metric's name or of an entity's label.
+func (s *Selection) take(values map[string]bool, label string) {
+	for i, is := range s.symbols(label) {
+		if is {
+			values[s.v.symbols[i]] = true
+		}
+	}
+}
+
 func (p *place) label(name string) string {
 	switch name {
 	case "cluster":
-		if p.cluster == frame.EveryCluster {
-			return ""
-		}
 		return p.cluster
 	case "datacenter":
 		return p.datacenter

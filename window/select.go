@@ -116,9 +116,9 @@ func sortSeries(list []Series) {
 }
 
 // fixed returns a label that all entities of the dictionary share.
-// What a recorder computes has no place but what rules gave it.
+// What a recorder computes has no labels but those that rules gave it.
 func (d *Dictionary) fixed(name string) (string, bool) {
-	if frame.IsRecorder(d.Node) && (name != "cluster" || d.Cluster == frame.EveryCluster) {
+	if frame.IsRecorder(d.Node) {
 		return "", false
 	}
 	switch name {
@@ -199,11 +199,7 @@ func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int, r
 		}
 	}
 	add(labels.MetricName, d.Metrics[metric].Name)
-	if frame.IsRecorder(d.Node) {
-		if d.Cluster != frame.EveryCluster && !slices.Contains(d.Labels, "cluster") {
-			add("cluster", d.Cluster)
-		}
-	} else {
+	if !frame.IsRecorder(d.Node) {
 		add("cluster", d.Cluster)
 		add("datacenter", d.Datacenter)
 		add("rack", d.Rack)

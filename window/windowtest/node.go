@@ -317,7 +317,7 @@ func Of(list []window.Series) (Samples, error) {
 			case frame.Counter, frame.Gauge:
 				v = fmt.Sprint(s.Ints[j])
 			case frame.GaugeDouble:
-				v = fmt.Sprintf("%x", math.Float64bits(s.Doubles[j]))
+				v = word(s.Doubles[j])
 			case frame.String:
 				v = s.Strings[j]
 			default:
@@ -328,6 +328,9 @@ func Of(list []window.Series) (Samples, error) {
 	}
 	return out, nil
 }
+
+// word is how Samples have a double.
+func word(v float64) string { return fmt.Sprintf("%x", math.Float64bits(v)) }
 
 // Diff says how the samples differ, or "".
 func Diff(got, want Samples) string {
