@@ -105,7 +105,7 @@ func showChecked(out io.Writer, checked []rules.Checked) error {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "\nGROUP\tRULE\tFORM\tLOOKS BACK")
 		for _, r := range f.Rules {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Group, r.Name, formText(r), model.Duration(r.Lookback))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Group, r.Name, formText(r), lookbackText(r))
 		}
 		fmt.Fprintln(w)
 		if err := w.Flush(); err != nil {
@@ -113,6 +113,15 @@ func showChecked(out io.Writer, checked []rules.Checked) error {
 		}
 	}
 	return nil
+}
+
+// lookbackText is how far a rule looks back, and whether that is further than memory goes.
+func lookbackText(r rules.CheckedRule) string {
+	text := model.Duration(r.Lookback).String()
+	if r.Lookback > rules.DefaultConfig().MaxLookback {
+		text += ", from the store"
+	}
+	return text
 }
 
 // formText is a rule's form, with the one cluster that it is for.
