@@ -43,7 +43,7 @@ func (c *compared) cycle() float64 { return (c.Ours.cycle() + c.Again.cycle()) /
 func (c *compared) ratio() float64 { return c.cycle() / c.TheirsCycle }
 
 const (
-	peerHistory = 10 * time.Minute // what Prometheus has before it is measured
+	peerHistory = 6 * time.Minute // what Prometheus has before it is measured
 	peerWarm    = time.Minute
 )
 
