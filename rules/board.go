@@ -264,13 +264,17 @@ func (s *State) Pack() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
 	}
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	w, err := packer()
 	if err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
 	}
-	defer w.Close()
 	return w.EncodeAll(b, nil), nil
 }
+
+// packer returns the process's encoder, whose tables take some MB: one is enough.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+})
 
 // UnpackState reads what Pack wrote.
 func UnpackState(b []byte) (State, error) {

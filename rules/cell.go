@@ -59,7 +59,7 @@ func (c *cell) add(at int64, v sampleValue, from int64) {
 	default:
 		c.Ints = put(c.Ints, i, v.number)
 	}
-	if c.At[0] < from-2*c.keep {
+	if c.At[0] < from-c.keep-c.keep/4 {
 		c.trim(from - c.keep)
 	}
 }
@@ -68,7 +68,14 @@ func same(a, b *window.Histogram) bool {
 	return a.Sum == b.Sum && slices.Equal(a.Filled, b.Filled) && slices.Equal(a.Counts, b.Counts)
 }
 
+// put puts a value at a place. Lists grow by a quarter, since they end at the length that rules look
+// back: doubling would leave a third of all memory empty.
 func put[T any](list []T, i int, v T) []T {
+	if len(list) == cap(list) {
+		more := make([]T, len(list), len(list)+max(4, len(list)/4))
+		copy(more, list)
+		list = more
+	}
 	if i == len(list) {
 		return append(list, v)
 	}
@@ -116,7 +123,7 @@ const (
 
 // costOf is what a cell takes that keeps values for so many ms, one every interval.
 func costOf(kind frame.Kind, keep, interval int64) int64 {
-	points := 2 * keep / max(interval, 1000)
+	points := 3 * keep / 2 / max(interval, 1000) // more than are there before they are trimmed
 	if kind.IsHistogram() {
 		return cellCost + points*histogramCost
 	}

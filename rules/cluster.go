@@ -184,8 +184,13 @@ func (l loader) pinnedTo(text string) string {
 	return l.pinned[expr.String()]
 }
 
-// Parse implements promrules.GroupLoader.
-func (l loader) Parse(expr string) (parser.Expr, error) { return l.ParseExpr(expr) }
+// Parse implements promrules.GroupLoader. Clusters share expressions: rules only print them.
+func (l loader) Parse(expr string) (parser.Expr, error) {
+	if known := l.parsed[expr]; known != nil {
+		return known, nil
+	}
+	return l.ParseExpr(expr)
+}
 
 // take enters a frame.
 func (c *cluster) take(b []byte, received time.Time) error {

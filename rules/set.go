@@ -31,6 +31,7 @@ type part struct {
 	byKey     map[string]*selector
 	byName    map[string][]*selector // by the stored metrics that may be meant; "": of any name
 	barren    map[string][]*selector // those of expressions that are barren, by text
+	parsed    map[string]parser.Expr // all expressions, by the text of the file
 	pinned    map[string]string      // the cluster that an expression is about, by its text
 	named     map[string]*candidates // by the metric's stored name, made when first asked for
 	keep      time.Duration          // the longest any selector in memory looks back
@@ -113,6 +114,10 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 				for _, asked := range templateSelectors(r.Rule, p) {
 					to.addSelector(asked, max(c.Lookback, DefaultLookback)+slack, c)
 				}
+				if to.parsed == nil {
+					to.parsed = map[string]parser.Expr{}
+				}
+				to.parsed[r.Expr] = r.expr
 				if err := to.add(r.expr, g.QueryOffset, c); err != nil {
 					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 				}

@@ -317,6 +317,21 @@ func (c *Cell) set(m *Metric, base *keyedColumn, keyed int32, col *frame.Column,
 	}
 }
 
+// unionSize returns how many buckets are in one list or the other; both ascend. It is counted first
+// because histograms are kept: most buckets that move are in both.
+func unionSize(a, b []int32) int {
+	n, j := len(a)+len(b), 0
+	for _, bucket := range a {
+		for j < len(b) && b[j] < bucket {
+			j++
+		}
+		if j < len(b) && b[j] == bucket {
+			n--
+		}
+	}
+	return n
+}
+
 // sumOf adds up a key frame's buckets and a difference; either may be nil.
 func sumOf(m *Metric, a, b *frame.Buckets) Histogram {
 	h := Histogram{Size: m.buckets()}
@@ -328,7 +343,7 @@ func sumOf(m *Metric, a, b *frame.Buckets) Histogram {
 		b = &none
 	}
 	h.Sum = a.Sum + b.Sum
-	size := len(a.Index) + len(b.Index)
+	size := unionSize(a.Index, b.Index)
 	if size == 0 {
 		return h
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +33,7 @@ type compared struct {
 	TheirsRules    float64 // of that in rules, by its own count, in seconds of the clock
 	TheirsResident int64
 	TheirsSeries   int
-	Recorded       float64 // series that its rules recorded
+	Recorded       float64 // samples of its rules' last evaluation, alerts among them
 	Samples        int64   // that it was sent while it was measured
 }
 
@@ -43,7 +42,7 @@ func (c *compared) cycle() float64 { return (c.Ours.cycle() + c.Again.cycle()) /
 func (c *compared) ratio() float64 { return c.cycle() / c.TheirsCycle }
 
 const (
-	peerHistory = 10 * time.Minute // what Prometheus has before it is measured
+	peerHistory = 6 * time.Minute // what Prometheus has before it is measured
 	peerWarm    = time.Minute
 )
 
@@ -125,7 +124,7 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	c.TheirsCycle = (after.cpu - before.cpu).Seconds() / cycles
 	c.TheirsRules = (after.rules - before.rules) / cycles
 	c.TheirsResident, c.TheirsSeries = after.resident, int(after.series)
-	c.Recorded, c.Samples = after.recorded-before.recorded, p.Samples-sent
+	c.Recorded, c.Samples = after.recorded, p.Samples-sent
 	progress("Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
 		"%d series", c.TheirsCycle, c.TheirsRules, float64(c.TheirsResident)/1e6, c.TheirsSeries)
 	if after.failures > 0 || c.Recorded == 0 {
@@ -168,7 +167,6 @@ func peerNow(ctx context.Context, p *peers.Peer) (s state, err error) {
 			s.rules += v
 		case "prometheus_rule_evaluation_failures_total":
 			s.failures += v
-		case "prometheus_rule_group_last_rule_duration_sum_seconds":
 		case "prometheus_rule_group_last_evaluation_samples":
 			s.recorded += v
 		case "prometheus_tsdb_head_series":
@@ -217,7 +215,10 @@ func (f *feed) follow(ctx context.Context, in *reader, d time.Duration) error {
 func (f *feed) until(ctx context.Context, in *reader, at time.Time) error {
 	list, err := in.until(at.UnixMilli())
 	for _, t := range list {
-		err = errors.Join(err, f.one(ctx, t.bytes))
+		if err != nil {
+			return err
+		}
+		err = f.one(ctx, t.bytes)
 	}
 	return err
 }

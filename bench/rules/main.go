@@ -31,6 +31,7 @@ import (
 type options struct {
 	nodes, tables, alertRules, peerNodes, firings int
 	minutes, peerMinutes                          int
+	memory                                        int64
 	seed                                          uint64
 	parts, binary, recordings, results, work      string
 	profile                                       string
@@ -45,13 +46,14 @@ func main() {
 	flag.IntVar(&o.tables, "tables", 9,
 		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
+	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of the role; 0: as it finds it")
 	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
 	flag.IntVar(&o.peerNodes, "peer-nodes", 100, "nodes of the fleet that Prometheus has, too")
 	flag.IntVar(&o.peerMinutes, "peer-minutes", 5, "minutes that Prometheus is measured, by the clock")
 	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	flag.StringVar(&o.parts, "parts", "shipped,start,many,delay,prometheus",
-		"what to measure; start needs shipped")
+	flag.StringVar(&o.parts, "parts", strings.Join(allParts, ","),
+		"what to measure; start needs shipped. The result keeps what it has of the others")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose alerts' delay is measured")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
@@ -59,7 +61,7 @@ func main() {
 		"fleet takes again; empty: a temporary one")
 	flag.StringVar(&o.profile, "profile", "", "folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept, for docs/RULES.md")
+		"measure nothing, print the table of the result that is kept, for docs/ALERTS.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -79,6 +81,8 @@ func main() {
 
 var began = time.Now()
 
+var allParts = []string{"shipped", "start", "many", "delay", "prometheus"}
+
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -86,11 +90,35 @@ func progress(format string, args ...any) {
 // report is what a run found; it is kept as the result's detail.
 type report struct {
 	Nodes, Tables, Series, Minutes int
-	Shipped, Start, Many           *outcome   `json:",omitempty"`
-	ManyRules                      int        `json:",omitempty"`
-	Delays                         []delays   `json:",omitempty"`
-	Beside                         *compared  `json:",omitempty"`
-	FrameBytes                     [2]float64 // mean of delta frames and of key frames
+	Shipped, Start, Many           *outcome          `json:",omitempty"`
+	ManyRules                      int               `json:",omitempty"`
+	Delays                         []delays          `json:",omitempty"`
+	Beside                         *compared         `json:",omitempty"`
+	FrameBytes                     [2]float64        // mean of delta frames and of key frames
+	Measured                       map[string]string // by part: when, and with which arguments
+}
+
+// keep takes what the last result has of parts that were not measured now.
+func (r *report) keep(last *report) {
+	for _, part := range allParts {
+		if r.Measured[part] != "" || last.Measured[part] == "" {
+			continue
+		}
+		r.Measured[part] = last.Measured[part]
+		switch part {
+		case "shipped":
+			r.Shipped, r.FrameBytes = last.Shipped, last.FrameBytes
+			r.Nodes, r.Tables, r.Series, r.Minutes = last.Nodes, last.Tables, last.Series, last.Minutes
+		case "start":
+			r.Start = last.Start
+		case "many":
+			r.Many, r.ManyRules = last.Many, last.ManyRules
+		case "delay":
+			r.Delays = last.Delays
+		case "prometheus":
+			r.Beside = last.Beside
+		}
+	}
 }
 
 func measure(ctx context.Context, o options) error {
@@ -119,11 +147,26 @@ func measure(ctx context.Context, o options) error {
 			return fmt.Errorf("beside Prometheus: %w", err)
 		}
 	}
-	result := r.result()
-	result.Command = "make bench-rules"
-	if len(os.Args) > 1 {
-		result.Command += " ARGS='" + strings.Join(os.Args[1:], " ") + "'"
+	command, args := "make bench-rules", []string{}
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name != "work" && f.Name != "profile" { // they are this machine's
+			args = append(args, "-"+f.Name+" "+f.Value.String())
+		}
+	})
+	if len(args) > 0 {
+		command += " ARGS='" + strings.Join(args, " ") + "'"
 	}
+	r.Measured = map[string]string{}
+	for _, part := range allParts {
+		if has(part) {
+			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + command
+		}
+	}
+	if last, err := kept(o); err == nil {
+		r.keep(last)
+	}
+	result := r.result()
+	result.Command = command
 	r.table(os.Stdout)
 	return result.Keep(os.Stdout, o.results)
 }
@@ -144,7 +187,7 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		return err
 	}
 	t := task{Frames: file, Log: filepath.Join(dir, "recorded"), Start: fleetStart,
-		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Profile: o.profile}
+		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Memory: o.memory, Profile: o.profile}
 	if has("shipped") {
 		t.Name = "shipped rules"
 		if r.Shipped, err = t.run(ctx, dir); err != nil {
@@ -208,15 +251,21 @@ func (r *report) result() *bench.Result {
 	return res
 }
 
-func printKept(o options) error {
+// kept returns what the result in the folder says.
+func kept(o options) (*report, error) {
 	b, err := os.ReadFile(filepath.Join(o.results, "rules.json"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var kept struct{ Detail report }
-	if err := json.Unmarshal(b, &kept); err != nil {
-		return err
+	var of struct{ Detail report }
+	err = json.Unmarshal(b, &of)
+	return &of.Detail, err
+}
+
+func printKept(o options) error {
+	r, err := kept(o)
+	if err == nil {
+		r.table(os.Stdout)
 	}
-	kept.Detail.table(os.Stdout)
-	return nil
+	return err
 }

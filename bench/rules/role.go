@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type role struct {
 	outcome
 	rules   *rules.Rules
 	metrics *prometheus.Registry
+	budget  *memory.Budget
 	now     time.Time
 	offsets [partitions]int64
 
@@ -103,9 +105,10 @@ func (r *role) profile() (stop func() error, err error) {
 
 // start makes the role.
 func (r *role) start() error {
-	limit := memory.Find(0)
-	budget, err := memory.NewBudget("work", limit.Bytes/2, r.metrics)
-	if err != nil {
+	debug.SetGCPercent(rules.GCPercent) // as the role does
+	limit := memory.Find(r.Memory)
+	var err error
+	if r.budget, err = memory.NewBudget("work", limit.Bytes/2, r.metrics); err != nil {
 		return err
 	}
 	c := rules.DefaultConfig()
@@ -117,7 +120,7 @@ func (r *role) start() error {
 		Publish: r.publish, Notify: r.notify, Load: r.load, Save: r.save,
 		Forward: func(context.Context, string, []byte) error { return nil },
 		Through: func(int32) (time.Time, bool) { return r.now, true },
-		Budget:  budget, Metrics: r.metrics, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Budget:  r.budget, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), // failures are counted
 	})
 	return err
 }
@@ -324,6 +327,7 @@ func (r *role) measureMemory() error {
 			r.Highest = kb << 10
 		}
 	}
+	r.Budget = r.budget.Used()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -21,6 +21,7 @@ type task struct {
 	Start, End int64  // ms
 	Walk       bool   // a start: states and frames are those of an earlier task with this Log
 	Procs      int    // GOMAXPROCS; 0: as it is
+	Memory     int64  // memory.limit_bytes; 0: as the role finds it
 	Profile    string // folder; empty: none
 }
 
@@ -30,6 +31,7 @@ type outcome struct {
 	Resident  int64   // bytes, at the end
 	Heap      int64   // bytes alive
 	Highest   int64   // bytes, the most that were resident
+	Budget    int64   // bytes that the role has told its budget of
 	Series    int     // in memory
 	Entered   int
 	Evaluated float64 // groups
@@ -87,7 +89,7 @@ func (t *task) run(ctx context.Context, dir string) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, "task.json")
+	name := filepath.Join(dir, strings.ReplaceAll(t.Name, " ", "-")+".json")
 	b, err := json.Marshal(t)
 	if err == nil {
 		err = os.WriteFile(name, b, 0o600)
@@ -119,8 +121,9 @@ func (t *task) run(ctx context.Context, dir string) (*outcome, error) {
 			float64(o.Resident)/1e6)
 	} else {
 		progress("%s: a cycle %.3f s of CPU, %.3f of it for frames, %.3f at most; %.0f MB resident, "+
-			"%d series, %d frames recorded, %d alerts", t.Name, o.cycle(), o.frames(), o.most(),
-			float64(o.Resident)/1e6, o.Series, o.Published, o.Alerts)
+			"%.0f MB of the budget, %d series, %d frames recorded, %d alerts", t.Name, o.cycle(),
+			o.frames(), o.most(), float64(o.Resident)/1e6, float64(o.Budget)/1e6, o.Series, o.Published,
+			o.Alerts)
 	}
 	return o, nil
 }

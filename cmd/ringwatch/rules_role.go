@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,9 @@ import (
 type rulesRunCmd struct{ roleFlags }
 
 func (c *rulesRunCmd) Run(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(rules.GCPercent)
+	}
 	p, err := c.start(ctx, "rules", func(c *config) []engine { return []engine{c.kafka()} })
 	if err != nil {
 		return err
