@@ -69,7 +69,7 @@ func (c *config) validateReport() error {
 	return errors.Join(wrong...)
 }
 
-// maxReportBytes bounds a report in the topic: one of 10,000 tables has some 6 MB.
+// maxReportBytes bounds a report in the topic: one of 10,000 tables has some 4 MB.
 const maxReportBytes = 16 << 20
 
 func (c *config) reportsLog() stream.LogConfig {
