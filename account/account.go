@@ -58,10 +58,13 @@ type Principal struct {
 	bound    bound          // what it may be used for
 }
 
-// Inside is who asks where a process itself reads for an account, without a key: it sees all of the
-// account's clusters, and may do nothing else.
-func Inside(name string) Principal {
-	return Principal{Account: name, KeyName: "inside", Scopes: []Scope{Read}, clusters: []string{"*"}}
+// Inside is who asks where a process itself reads for an account, without a key: it sees the clusters
+// that globs name, all of the account's without any, and may do nothing else.
+func Inside(name string, globs ...string) Principal {
+	if len(globs) == 0 {
+		globs = []string{"*"}
+	}
+	return Principal{Account: name, KeyName: "inside", Scopes: []Scope{Read}, clusters: slices.Clone(globs)}
 }
 
 // Key names the key for logs: its id and its name.

@@ -10,7 +10,8 @@ import (
 // object is a node of an expression's tree as Prometheus's parse_query has it.
 type object = map[string]any
 
-// tree returns an expression's tree for JSON.
+// tree returns an expression's tree for JSON. Durations are no expressions here, as in a Prometheus
+// that was not told to allow it, so rangeExpr, offsetExpr and stepExpr are null.
 func tree(expr parser.Expr) any {
 	switch e := expr.(type) {
 	case nil:
@@ -31,14 +32,14 @@ func tree(expr parser.Expr) any {
 		return object{"type": "call", "func": function, "args": args}
 	case *parser.MatrixSelector:
 		o := selectorTree("matrixSelector", e.VectorSelector.(*parser.VectorSelector))
-		o["range"] = e.Range.Milliseconds()
+		o["range"], o["rangeExpr"] = e.Range.Milliseconds(), nil
 		return o
 	case *parser.VectorSelector:
 		return selectorTree("vectorSelector", e)
 	case *parser.SubqueryExpr:
 		return object{"type": "subquery", "expr": tree(e.Expr), "range": e.Range.Milliseconds(),
-			"offset": e.OriginalOffset.Milliseconds(),
-			"step":   e.Step.Milliseconds(), "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
+			"rangeExpr": nil, "offset": e.OriginalOffset.Milliseconds(), "offsetExpr": nil,
+			"step": e.Step.Milliseconds(), "stepExpr": nil, "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
 	case *parser.NumberLiteral:
 		return object{"type": "numberLiteral", "val": strconv.FormatFloat(e.Val, 'f', -1, 64)}
 	case *parser.ParenExpr:
@@ -53,8 +54,8 @@ func tree(expr parser.Expr) any {
 
 func selectorTree(kind string, s *parser.VectorSelector) object {
 	return object{"type": kind, "name": s.Name, "offset": s.OriginalOffset.Milliseconds(),
-		"matchers":  matchers(s.LabelMatchers),
-		"timestamp": s.Timestamp, "startOrEnd": edge(s.StartOrEnd)}
+		"offsetExpr": nil, "matchers": matchers(s.LabelMatchers), "timestamp": s.Timestamp,
+		"startOrEnd": edge(s.StartOrEnd), "anchored": s.Anchored, "smoothed": s.Smoothed}
 }
 
 func matching(m *parser.VectorMatching) any {
@@ -62,7 +63,7 @@ func matching(m *parser.VectorMatching) any {
 		return nil
 	}
 	return object{"card": m.Card.String(), "labels": orNone(m.MatchingLabels), "on": m.On,
-		"include": orNone(m.Include)}
+		"include": orNone(m.Include), "fillValues": object{"lhs": m.FillValues.LHS, "rhs": m.FillValues.RHS}}
 }
 
 func matchers(list []*labels.Matcher) []object {

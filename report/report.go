@@ -86,6 +86,7 @@ func (n Number) Known() bool { return !math.IsNaN(float64(n)) }
 
 // Report is what a cluster was like. Lists are sorted, what matters most first.
 type Report struct {
+	Account string    `json:"account,omitempty"` // whose cluster it is, where a process reports of several
 	Cluster string    `json:"cluster"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`

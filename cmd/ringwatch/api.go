@@ -38,7 +38,8 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; and HTTP → tables that may be looked up.
+// apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; HTTP → tables that may be looked up; and the daily
+// reports, if there are any.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	catalogs, err := p.catalogs()
 	if err != nil {
@@ -103,6 +104,12 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	parts = append(parts, boards)
+	reports, err := p.reportParts(reader, engine, catalogs)
+	if err != nil {
+		redis.Close()
+		return nil, err
+	}
+	parts = append(parts, reports...)
 	prometheusAPI := promapi.New(promapi.Deps{
 		Rules: promRules(board), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,

@@ -47,6 +47,7 @@ type config struct {
 	Recent    consumerConfig
 	Rules     rulesConfig
 	Notify    notify.Config
+	Report    reportConfig
 	Metrics   metricsConfig
 	Log       logConfig
 }
@@ -134,7 +135,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("accounts", c.validateCatalogs()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("report", c.validateReport()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/report"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// reportConfig is the section report: the role api makes reports of each cluster once a day. Without
+// a time of day it makes none.
+type reportConfig struct {
+	At        string   // time of day in UTC, "01:30"; empty: never
+	Accounts  []string // whose clusters; none: all accounts of the configuration
+	Clusters  []string // globs, * for any run of characters; none: all
+	Directory string   // text, HTML and JSON go to DIRECTORY/ACCOUNT/CLUSTER-DAY.*; empty: nowhere
+	Webhook   string   // JSON is posted there; empty: nowhere
+	Topic     string   // JSON is the last entry of the cluster and day; empty: nowhere
+}
+
+// timeOfDay returns how long after midnight reports are made.
+func (c *reportConfig) timeOfDay() (time.Duration, error) {
+	t, err := time.Parse("15:04", c.At)
+	if err != nil {
+		return 0, fmt.Errorf("at: %q is no time of day: write one such as 01:30, in UTC", c.At)
+	}
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
+}
+
+// validateReport reports everything that is wrong at once.
+func (c *config) validateReport() error {
+	r := &c.Report
+	if r.At == "" {
+		if r.Directory != "" || r.Webhook != "" || r.Topic != "" {
+			return errors.New("at is missing: say when reports are made, for instance at: \"01:30\"")
+		}
+		return nil
+	}
+	_, err := r.timeOfDay()
+	wrong := []error{err}
+	if r.Directory == "" && r.Webhook == "" && r.Topic == "" {
+		wrong = append(wrong, errors.New("nothing takes the reports: name a directory, webhook or topic"))
+	}
+	if r.Webhook != "" {
+		_, err := report.Webhook(r.Webhook)
+		wrong = append(wrong, err)
+	}
+	if r.Topic != "" {
+		wrong = append(wrong, c.reportsLog().Validate())
+	}
+	for _, name := range r.Accounts {
+		if !slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name }) {
+			wrong = append(wrong, fmt.Errorf("there is no account %q: name one of the section accounts", name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// maxReportBytes bounds a report in the topic: one of 10,000 tables has some 4 MB.
+const maxReportBytes = 16 << 20
+
+func (c *config) reportsLog() stream.LogConfig {
+	l := stream.DefaultLogConfig(c.Report.Topic)
+	l.Partitions, l.MaxEntryBytes = c.Kafka.Partitions, maxReportBytes
+	return l
+}
+
+// reporter makes the reports of all accounts.
+type reporter struct {
+	config   *reportConfig
+	accounts []string
+	nodes    func(context.Context, account.Principal) ([]query.Node, error)
+	engine   *query.Engine
+	catalog  func(account string) *catalog.Catalog
+	publish  func(context.Context, stream.Entry) error
+	log      *slog.Logger
+}
+
+// reportParts wires the daily reports: query.Engine → report → a directory, a webhook, a topic.
+func (p *process) reportParts(reader *query.Reader, engine *query.Engine, catalogs catalogs) ([]part, error) {
+	if p.Report.At == "" {
+		return nil, nil
+	}
+	r := reporter{config: &p.Report, accounts: p.Report.Accounts, engine: engine,
+		catalog: catalogs.of, log: p.log,
+		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+			return reader.Nodes(ctx, who, time.Minute)
+		},
+		publish: func(ctx context.Context, e stream.Entry) error {
+			log, err := p.sharedLog(ctx, p.reportsLog())
+			if err != nil {
+				return err
+			}
+			return log.Publish(ctx, e)
+		}}
+	if len(r.accounts) == 0 {
+		for _, a := range p.Accounts {
+			r.accounts = append(r.accounts, a.Name)
+		}
+	}
+	schedules, err := r.schedules()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var parts []part
+	for _, s := range schedules {
+		parts = append(parts, s.Run)
+	}
+	return parts, nil
+}
+
+// schedules returns one for each account.
+func (r *reporter) schedules() ([]*report.Schedule, error) {
+	at, err := r.config.timeOfDay()
+	if err != nil {
+		return nil, err
+	}
+	var list []*report.Schedule
+	for _, name := range r.accounts {
+		who := account.Inside(name, r.config.Clusters...)
+		s := &report.Schedule{At: at, Now: clock,
+			Clusters: func(ctx context.Context) ([]string, error) { return r.clusters(ctx, who) },
+			Make: func(ctx context.Context, cluster string, from, to time.Time) (*report.Report, error) {
+				return r.report(ctx, who, cluster, from, to)
+			},
+			Failed: func(cluster string, err error) {
+				r.log.Error("the daily report has failed; ringwatch report --day makes it later",
+					"account", name, "cluster", cluster, "error", err)
+			}}
+		if dir := r.config.Directory; dir != "" {
+			s.Sinks = append(s.Sinks, inDirectory(filepath.Join(dir, name)))
+		}
+		if r.config.Webhook != "" {
+			sink, err := report.Webhook(r.config.Webhook)
+			if err != nil {
+				return nil, err
+			}
+			s.Sinks = append(s.Sinks, sink)
+		}
+		if r.config.Topic != "" {
+			s.Sinks = append(s.Sinks, r.inTopic)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// clusters returns those that have nodes, in order.
+func (r *reporter) clusters(ctx context.Context, who account.Principal) ([]string, error) {
+	nodes, err := r.nodes(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for i := range nodes {
+		list = append(list, nodes[i].Cluster)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+func (r *reporter) report(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
+) (*report.Report, error) {
+	made, err := report.Make(ctx, engineSource{r.engine, who},
+		report.Config{Cluster: cluster, From: from, To: to, Catalog: r.catalog(who.Account)})
+	if err != nil {
+		return nil, err
+	}
+	made.Account = who.Account
+	r.log.Info("made the daily report", "account", who.Account, "cluster", cluster,
+		"day", from.Format(time.DateOnly), "queries", made.Queries, "lacks", len(made.Lacks))
+	return made, nil
+}
+
+// inDirectory is report.Directory with a directory that is made when it is needed.
+func inDirectory(dir string) report.Sink {
+	write := report.Directory(dir)
+	return func(ctx context.Context, r *report.Report) error {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("the directory of reports cannot be made: %w", err)
+		}
+		return write(ctx, r)
+	}
+}
+
+// publishTime bounds how long a report waits for Kafka.
+const publishTime = time.Minute
+
+// inTopic publishes a report as the last entry of its cluster and day.
+func (r *reporter) inTopic(ctx context.Context, of *report.Report) error {
+	var text bytes.Buffer
+	if err := of.WriteJSON(&text); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	return r.publish(ctx, stream.Entry{Account: of.Account, Cluster: of.Cluster,
+		Key: of.From.Format(time.DateOnly), Value: text.Bytes()})
+}
+
+// engineSource asks PromQL in this process. It implements report.Source.
+type engineSource struct {
+	engine *query.Engine
+	who    account.Principal
+}
+
+// Query implements report.Source.
+func (s engineSource) Query(ctx context.Context, expr string, at time.Time) ([]report.Series, error) {
+	a, err := s.engine.Instant(ctx, s.who, expr, at, query.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	return reportSeries(a.Value), nil
+}
+
+// QueryRange implements report.Source.
+func (s engineSource) QueryRange(ctx context.Context, expr string, from, to time.Time, step time.Duration,
+) ([]report.Series, error) {
+	a, err := s.engine.Range(ctx, s.who, expr, from, to, step, query.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	return reportSeries(a.Value), nil
+}
+
+// reportSeries copies an answer's numbers: they are valid only until it is closed.
+func reportSeries(v any) (list []report.Series) {
+	switch v := v.(type) {
+	case promql.Scalar:
+		list = append(list, report.Series{Points: []report.Point{{At: v.T, Value: v.V}}})
+	case promql.Vector:
+		for _, s := range v {
+			if s.H == nil {
+				list = append(list, report.Series{Labels: s.Metric.Map(),
+					Points: []report.Point{{At: s.T, Value: s.F}}})
+			}
+		}
+	case promql.Matrix:
+		for _, s := range v {
+			one := report.Series{Labels: s.Metric.Map()}
+			for _, p := range s.Floats {
+				one.Points = append(one.Points, report.Point{At: p.T, Value: p.F})
+			}
+			if len(one.Points) > 0 {
+				list = append(list, one)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/report"
+	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// TestDailyReport lets a day pass: the next morning each cluster that was asked for has its report in
+// the directory, at the webhook and in the topic, and the day after again.
+func TestDailyReport(t *testing.T) {
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	now := day.Add(22 * time.Hour)
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: now.UnixMilli(), Span: 28 * time.Hour,
+		Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
+	store := querytest.NewMemory(t, f.Frames)
+	clockOf := func() time.Time { return now }
+	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clockOf},
+		query.Sources{Store: store, LastSeen: store.LastSeen, Rollups: store.Rollups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := query.DefaultConfig()
+	c.Clock = clockOf
+	engine, err := query.NewEngine(c, reader, store.Index(), p, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := catalog.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var posted []report.Report
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var one report.Report
+		if err := json.NewDecoder(r.Body).Decode(&one); err != nil {
+			t.Error(err)
+		}
+		posted = append(posted, one)
+	}))
+	defer hook.Close()
+	var entries []stream.Entry
+	dir := filepath.Join(t.TempDir(), "reports")
+	r := reporter{
+		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir, Webhook: hook.URL,
+			Topic: "reports"},
+		accounts: []string{querytest.Account}, engine: engine, log: slog.New(slog.DiscardHandler),
+		catalog: func(string) *catalog.Catalog { return shipped },
+		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+			return reader.Nodes(ctx, who, time.Minute)
+		},
+		publish: func(_ context.Context, e stream.Entry) error {
+			entries = append(entries, e)
+			return nil
+		}}
+	schedules, err := r.schedules()
+	if err != nil || len(schedules) != 1 {
+		t.Fatal(len(schedules), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := schedules[0]
+	s.Failed = func(cluster string, err error) { t.Error(cluster, err) }
+	s.Now = clockOf
+	s.Sleep = func(ctx context.Context, d time.Duration) bool {
+		if now = now.Add(d); now.After(day.Add(49 * time.Hour)) {
+			cancel()
+		}
+		return ctx.Err() == nil
+	}
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(filepath.Join(dir, querytest.Account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	var want []string
+	for _, day := range []string{"2026-11-20", "2026-11-21"} {
+		for _, extension := range []string{"html", "json", "txt"} {
+			want = append(want, "fleet-1-"+day+"."+extension)
+		}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+	if len(posted) != 2 || len(entries) != 2 {
+		t.Fatalf("%d are posted, %d published", len(posted), len(entries))
+	}
+	for i, e := range entries {
+		var one report.Report
+		if err := json.Unmarshal(e.Value, &one); err != nil {
+			t.Fatal(err)
+		}
+		if e.Account != querytest.Account || e.Cluster != "fleet-1" || e.Key != []string{"2026-11-20", "2026-11-21"}[i] ||
+			one.Account != e.Account || len(one.Nodes) != 2 || one.Queries < 100 || len(one.Lacks) > 0 {
+			t.Errorf("%s %s %s: %d nodes, %d queries, lacks %q", e.Account, e.Cluster, e.Key, len(one.Nodes),
+				one.Queries, one.Lacks)
+		}
+		if posted[i].Account != e.Account || posted[i].Cluster != e.Cluster || !posted[i].From.Equal(one.From) {
+			t.Errorf("%+v is posted", posted[i])
+		}
+	}
+}
+
+// TestReportSection: what is wrong with the section is said with the remedy.
+func TestReportSection(t *testing.T) {
+	for text, want := range map[string]string{
+		"report: {}":                                                        "",
+		"report: {directory: /tmp/x}":                                       "at is missing",
+		"report: {at: \"25:00\", topic: x}":                                 "no time of day",
+		"report: {at: \"01:30\"}":                                           "nothing takes the reports",
+		"report: {at: \"01:30\", webhook: x}":                               "the webhook's address",
+		"report: {at: \"01:30\", topic: \"a b\"}":                           `topic "a b"`,
+		"report: {at: \"01:30\", topic: x, accounts: [nobody]}":             `no account "nobody"`,
+		"report: {at: \"01:30\", topic: x, accounts: [me], clusters: [p*]}": "",
+	} {
+		c := defaultConfig()
+		c.Accounts = []account.Account{{Name: "me"}}
+		if err := decodeYAML([]byte(text), &c); err != nil {
+			t.Fatal(text, err)
+		}
+		err := c.validateReport()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
