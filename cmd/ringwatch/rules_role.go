@@ -134,7 +134,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	notifier, err := p.openNotifier(ctx)
+	notifier, telling, err := p.openNotifier(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	parts := []part{
 		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
 		func(ctx context.Context) error { return heard.follow(ctx, pulses) },
-		notifier.Run,
 	}
+	parts = append(parts, telling...)
 	p.Rules.Config.Clock = clock
 	for _, every := range []bool{false, true} {
 		run, err := p.rulesConsumer(deps, recorded, every)
