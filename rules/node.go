@@ -26,6 +26,7 @@ type node struct {
 	interval int64
 	pass     uint64
 	paired   int64 // pauses between instants up to this one have been looked at
+	unread   bool  // there was no memory to read its newest frame
 	silent   int64 // the instant after which it fell silent, when that was noted last
 	down     int64 // the last one before its up became 0; 0: it is up
 
@@ -76,23 +77,23 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 			n.kept = n.kept[1:]
 		}
 	}
-	if err != nil {
+	if n.unread = memory.Refused(err); err != nil && !n.unread {
 		return err
 	}
 	n.heard(h.At, from-c.part.keep.Milliseconds())
 	for _, of := range n.list {
-		if of.pass != n.pass && of.end(h.At) {
+		if !n.unread && of.pass != n.pass && of.end(h.At) {
 			c.untidy = true
 		}
 	}
 	if h.At <= n.last {
-		return nil
+		return err
 	}
 	n.last, n.interval = h.At, h.Interval
-	if !sameIdentity(&n.identity, &pass.Identity) {
+	if err == nil && !sameIdentity(&n.identity, &pass.Identity) {
 		n.identity, n.renamed = pass.Identity, true
 	}
-	return nil
+	return err
 }
 
 // counting counts what decoding takes of a lease.
@@ -273,8 +274,11 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 	if len(of.views) == 0 {
 		return missing
 	}
-	if err := c.lease.Take(costOf(m.Kind, of.keep, interval)); err != nil {
+	if !c.room(costOf(m.Kind, of.keep, interval)) {
 		c.lacking++
+		for _, v := range of.views {
+			c.lacks[v.by]++
+		}
 		return missing
 	}
 	for _, v := range of.views {
@@ -282,6 +286,20 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 	}
 	c.count++
 	return of
+}
+
+// room takes memory for a series if there is some. A part of the account's share is left for reading
+// frames: without it no rule would have anything to look at.
+func (c *cluster) room(bytes int64) bool {
+	rest := int64(0)
+	if c.deps.Budget != nil {
+		rest = c.deps.Budget.Share() / 8
+	}
+	if c.lease.Take(bytes+rest) != nil {
+		return false
+	}
+	c.lease.Give(rest)
+	return true
 }
 
 // shared returns the first metric that is the same: a fleet's nodes have the same ones.
