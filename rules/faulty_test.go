@@ -88,7 +88,7 @@ func TestFaultyRules(t *testing.T) {
 		"b:dear": "too many samples", "c:many": "found duplicate series for the match group",
 		"d:twice": "same labelset", "e:histogram": "record a number of it", "Twins": "same labelset",
 	})
-	w.wantTold(0, "Load 0 firing", "Load 3 firing")
+	w.wantTold(0, "Load 0 firing", "Load 3 firing", "Twins firing") // zeta has one node
 	for _, account := range []string{"acme", "zeta"} {
 		for _, name := range []string{"a:fine", "z:fine"} {
 			if _, newest := w.recordedOf(account, name); newest < w.at-20_000 {
