@@ -170,7 +170,8 @@ type Rules struct {
 	outside labels.Labels
 	url     *url.URL
 
-	files *files
+	files    *files
+	assigned map[int32]bool // partitions that are ours, whether records of them have come or not
 
 	mu         sync.Mutex // of what States reads
 	partitions map[int32]*partition
@@ -195,7 +196,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		config: c, deps: d, url: u, outside: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
-		partitions: map[int32]*partition{},
+		partitions: map[int32]*partition{}, assigned: map[int32]bool{},
 	}
 	r.engine = promql.NewEngine(promql.EngineOpts{
 		Logger: d.Log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
