@@ -42,6 +42,10 @@ type node struct {
 // missing stands where a series is meant by no selector.
 var missing = &cell{}
 
+// shortestSilence is how long a node is silent at least before its series end, in ms, where the
+// pipeline has a pulse: an outage of some seconds is too short for that to show.
+const shortestSilence = 20_000
+
 // maxRows is how many entities may have been there before a node is followed anew: tables that
 // come and go.
 const maxRows = 200_000
@@ -157,6 +161,9 @@ func (c *cluster) pauses(n *node, at int64) {
 			heard = max(last, min(c.since, next))
 		}
 		ended := heard + missedIntervals*usual
+		if c.deps.Pulse != nil {
+			ended = max(ended, heard+shortestSilence)
+		}
 		if ended >= next || n.silent == last {
 			continue
 		}
@@ -178,7 +185,7 @@ func (c *cluster) lost(at int64) bool {
 		return false
 	}
 	for _, n := range c.nodes {
-		patience := min(missedIntervals*n.interval, longestPatience)
+		patience := min(max(missedIntervals*n.interval, shortestSilence), longestPatience)
 		if at >= c.since+patience || n.down != 0 {
 			continue
 		}
