@@ -98,11 +98,19 @@ func (b *book) put(a *Alert, now time.Time) {
 	b.poke()
 }
 
-// restore remembers what the receiver was told in an earlier life.
+// restore remembers what the receiver was told in an earlier life, or by another process: whoever
+// takes an alert over must not tell it again.
 func (b *book) restore(a *Alert, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.chains[a.series()] != nil || !b.room(chainBytes, now) {
+	if c := b.chains[a.series()]; c != nil {
+		if len(c.steps) == 0 && !c.later(a) {
+			c.hear(a, now)
+			c.seen = now
+		}
+		return
+	}
+	if !b.room(chainBytes, now) {
 		return
 	}
 	c := &chain{key: a.series(), seen: now}

@@ -277,15 +277,18 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
 })
 
 // UnpackState reads what Pack wrote.
-func UnpackState(b []byte) (State, error) {
+func UnpackState(b []byte) (State, error) { return unpack(b, maxState) }
+
+// unpack makes no more than so many bytes of b.
+func unpack(b []byte, most uint64) (State, error) {
 	var s State
 	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderMaxMemory(maxState))
+		zstd.WithDecoderMaxMemory(most))
 	if err != nil {
 		return s, fmt.Errorf("rules: %w", err)
 	}
 	defer r.Close()
-	if err := json.NewDecoder(io.LimitReader(r, maxState)).Decode(&s); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r, int64(most))).Decode(&s); err != nil {
 		return s, fmt.Errorf("rules: a state cannot be read: %w", err)
 	}
 	return s, nil

@@ -40,6 +40,8 @@ type cluster struct {
 	metrics map[string][]*window.Metric // by name, for shared
 	count   int                         // cells
 	lacking int                         // series that there was no memory for
+	unread  int                         // nodes whose frames there was no memory to read
+	lacks   map[*selector]int           // how many of them a selector means
 	untidy  bool                        // there are cells that nobody needs
 	tidied  int64
 
@@ -84,6 +86,7 @@ func (c *cluster) load() error {
 	}
 	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
 	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
+	c.lacks = map[*selector]int{}
 	c.wanted = frame.NewWanted(func(metric string) bool { return c.part.candidatesOf(metric) != nil },
 		frame.NewDictionaries(dictionaryBytes))
 	var err error
@@ -261,7 +264,7 @@ func (c *cluster) first(until int64) *group {
 
 // evaluate evaluates a group at an instant.
 func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
-	began := time.Now()
+	began, unread := time.Now(), 0
 	for id, n := range c.nodes {
 		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
 			delete(c.nodes, id)
@@ -269,8 +272,12 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 			c.gone = len(c.nodes) == 0
 			continue
 		}
+		if n.unread {
+			unread++
+		}
 		c.beat(n, at)
 	}
+	c.unread = unread
 	c.current = g
 	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())

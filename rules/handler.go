@@ -34,6 +34,10 @@ type mark struct {
 // markEvery is how far apart marks are.
 const markEvery = 5 * time.Second
 
+// Assign implements stream.Assigner: of a cluster that is silent altogether no record may come, and
+// its alerts are to go on all the same.
+func (r *Rules) Assign(id int32) { r.assigned[id] = true }
+
 // Handle implements stream.Handler: it enters frames.
 func (r *Rules) Handle(ctx context.Context, records []stream.Record) error {
 	byCluster := map[*cluster][]stream.Record{}
@@ -150,11 +154,9 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 		}
 		return fmt.Errorf("%w: the rules have changed", stream.ErrAgain)
 	}
-	if r.deps.Assigned != nil {
-		for _, id := range r.deps.Assigned() {
-			if _, err := r.partition(ctx, id); err != nil {
-				return err
-			}
+	for id := range r.assigned {
+		if _, err := r.partition(ctx, id); err != nil {
+			return err
 		}
 	}
 	var since, until time.Time
@@ -320,6 +322,7 @@ func (r *Rules) LowWater(id int32) (int64, bool) {
 
 // Revoke implements stream.Handler.
 func (r *Rules) Revoke(id int32) {
+	delete(r.assigned, id)
 	p := r.partitions[id]
 	if p == nil {
 		return

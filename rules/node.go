@@ -26,6 +26,7 @@ type node struct {
 	interval int64
 	pass     uint64
 	paired   int64 // pauses between instants up to this one have been looked at
+	unread   bool  // there was no memory to read its newest frame
 	silent   int64 // the instant after which it fell silent, when that was noted last
 	down     int64 // the last one before its up became 0; 0: it is up
 
@@ -40,6 +41,10 @@ type node struct {
 
 // missing stands where a series is meant by no selector.
 var missing = &cell{}
+
+// shortestSilence is how long a node is silent at least before its series end, in ms, where the
+// pipeline has a pulse: an outage of some seconds is too short for that to show.
+const shortestSilence = 20_000
 
 // maxRows is how many entities may have been there before a node is followed anew: tables that
 // come and go.
@@ -76,23 +81,23 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 			n.kept = n.kept[1:]
 		}
 	}
-	if err != nil {
+	if n.unread = memory.Refused(err); err != nil && !n.unread {
 		return err
 	}
 	n.heard(h.At, from-c.part.keep.Milliseconds())
 	for _, of := range n.list {
-		if of.pass != n.pass && of.end(h.At) {
+		if !n.unread && of.pass != n.pass && of.end(h.At) {
 			c.untidy = true
 		}
 	}
 	if h.At <= n.last {
-		return nil
+		return err
 	}
 	n.last, n.interval = h.At, h.Interval
-	if !sameIdentity(&n.identity, &pass.Identity) {
+	if err == nil && !sameIdentity(&n.identity, &pass.Identity) {
 		n.identity, n.renamed = pass.Identity, true
 	}
-	return nil
+	return err
 }
 
 // counting counts what decoding takes of a lease.
@@ -156,6 +161,9 @@ func (c *cluster) pauses(n *node, at int64) {
 			heard = max(last, min(c.since, next))
 		}
 		ended := heard + missedIntervals*usual
+		if c.deps.Pulse != nil {
+			ended = max(ended, heard+shortestSilence)
+		}
 		if ended >= next || n.silent == last {
 			continue
 		}
@@ -177,7 +185,7 @@ func (c *cluster) lost(at int64) bool {
 		return false
 	}
 	for _, n := range c.nodes {
-		patience := min(missedIntervals*n.interval, longestPatience)
+		patience := min(max(missedIntervals*n.interval, shortestSilence), longestPatience)
 		if at >= c.since+patience || n.down != 0 {
 			continue
 		}
@@ -273,8 +281,11 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 	if len(of.views) == 0 {
 		return missing
 	}
-	if err := c.lease.Take(costOf(m.Kind, of.keep, interval)); err != nil {
+	if !c.room(costOf(m.Kind, of.keep, interval)) {
 		c.lacking++
+		for _, v := range of.views {
+			c.lacks[v.by]++
+		}
 		return missing
 	}
 	for _, v := range of.views {
@@ -282,6 +293,20 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 	}
 	c.count++
 	return of
+}
+
+// room takes memory for a series if there is some. A part of the account's share is left for reading
+// frames: without it no rule would have anything to look at.
+func (c *cluster) room(bytes int64) bool {
+	rest := int64(0)
+	if c.deps.Budget != nil {
+		rest = c.deps.Budget.Share() / 8
+	}
+	if c.lease.Take(bytes+rest) != nil {
+		return false
+	}
+	c.lease.Give(rest)
+	return true
 }
 
 // shared returns the first metric that is the same: a fleet's nodes have the same ones.

@@ -18,9 +18,9 @@ import (
 
 // query evaluates an expression at an instant, for one rule or a template.
 func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	if c.lacking > 0 {
-		return nil, fmt.Errorf("%d series of the rules did not find memory: let rules select less, "+
-			"or give the role more (memory)", c.lacking)
+	if c.unread > 0 { // what they say is not known
+		return nil, fmt.Errorf("there is no memory to read the frames of %d nodes: let rules select "+
+			"less, or give the role more (memory)", c.unread)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
 	if c.part.selectsNothing(expr, c.seen) {
@@ -53,6 +53,9 @@ func (q *querier) Select(
 		list = q.find(matchers)
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
+	case q.lacks[s] > 0: // half of them would be a wrong answer
+		return storage.ErrSeriesSet(fmt.Errorf("%d series of the rule did not find memory: let the "+
+			"rule select less, or give the role more (memory)", q.lacks[s]))
 	default:
 		seen := q.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))

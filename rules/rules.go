@@ -140,9 +140,6 @@ type Deps struct {
 	// Through returns up to when everything in the partition has been handled; false if that is not
 	// known.
 	Through func(partition int32) (time.Time, bool)
-	// Assigned returns the partitions whose clusters are this process's, also those of which no record
-	// comes: their nodes may all be silent.
-	Assigned func() []int32
 	// Pulse returns since when the pipeline before Kafka has been whole without a break, and until
 	// when that is known; nil: it always is.
 	Pulse func() (since, until time.Time)
@@ -173,7 +170,8 @@ type Rules struct {
 	outside labels.Labels
 	url     *url.URL
 
-	files *files
+	files    *files
+	assigned map[int32]bool // partitions that are ours, whether records of them have come or not
 
 	mu         sync.Mutex // of what States reads
 	partitions map[int32]*partition
@@ -198,7 +196,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		config: c, deps: d, url: u, outside: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
-		partitions: map[int32]*partition{},
+		partitions: map[int32]*partition{}, assigned: map[int32]bool{},
 	}
 	r.engine = promql.NewEngine(promql.EngineOpts{
 		Logger: d.Log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,

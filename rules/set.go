@@ -142,8 +142,36 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 // alertSeries reports whether a name is one that alerts are recorded under.
 func alertSeries(name string) bool { return name == "ALERTS" || name == "ALERTS_FOR_STATE" }
 
+// maxSteps is how often a subquery may evaluate its expression, as Prometheus bounds a query of a
+// range. The engine does not look at the time within a subquery, so without a bound one rule of
+// some milliseconds' step holds up all others for minutes.
+const maxSteps = 11_000
+
+// bounded returns an error if a subquery has too many steps.
+func bounded(expr parser.Expr, c *Config) (err error) {
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		s, ok := node.(*parser.SubqueryExpr)
+		if !ok {
+			return nil
+		}
+		step := s.Step
+		if step == 0 {
+			step = c.EvaluationInterval
+		}
+		if s.Range/step > maxSteps {
+			err = fmt.Errorf("the subquery %s has %d steps: use a longer step, so that it has at most %d",
+				s, s.Range/step, maxSteps)
+		}
+		return nil
+	})
+	return err
+}
+
 // add adds the selectors of an expression.
 func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
+	if err := bounded(expr, c); err != nil {
+		return err
+	}
 	keep, err := Lookback(expr)
 	if err != nil {
 		return err

@@ -103,3 +103,27 @@ groups:
 		t.Errorf("%v", w.line.recorded())
 	}
 }
+
+// TestSilentCluster: all nodes of a cluster are silent for so long that no record is left that the
+// role would read. It is killed, and the alerts go on.
+func TestSilentCluster(t *testing.T) {
+	w := newTown(t, 2, townRules)
+	w.pass(10*time.Minute, nil)
+	for _, c := range w.nodes {
+		c.dead = true
+	}
+	w.pass(2*time.Hour, nil)
+	w.wantTold(0, "Down 0 firing", "Down 1 firing", "Few firing", "Few inactive")
+	fired := w.last("Down", 0).FiredAt
+	w.role = w.line.role(w.file)
+	w.role.Assign(0)
+	w.pass(10*time.Minute, nil)
+	w.wantTold(0, "Down 0 firing", "Down 1 firing", "Few firing", "Few inactive")
+	if a := w.last("Down", 0); a.ValidUntil.UnixMilli() < w.at || !a.FiredAt.Equal(fired) {
+		t.Errorf("it is said no more: %s, valid until %s", said(a), a.ValidUntil)
+	}
+	w.role.Revoke(0)
+	if len(w.role.partitions)+len(w.role.assigned) > 0 {
+		t.Error("the partition is not given up")
+	}
+}

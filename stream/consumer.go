@@ -39,6 +39,12 @@ type Handler interface {
 	Revoke(partition int32)
 }
 
+// Assigner is a Handler that wants to know of its partitions before records of them come: there may be none for hours.
+type Assigner interface {
+	// Assign says that the partition is this consumer's now, until Revoke. It must return at once. It is never called beside the Handler's methods.
+	Assign(partition int32)
+}
+
 // ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
 var ErrFatal = errors.New("stream: the handler cannot go on")
 
@@ -221,6 +227,9 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, gained map[string][]int32) {
 			for _, p := range gained[c.config.Stream.Topic] {
 				c.progress.assigned(p)
+				if a, wants := c.handler.(Assigner); wants {
+					a.Assign(p)
+				}
 			}
 		}),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {

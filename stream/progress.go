@@ -63,18 +63,6 @@ func (p *progress) forget(partition int32) {
 	delete(p.parts, partition)
 }
 
-// Assigned returns the partitions that are this consumer's now, in no order. Called by the handler it
-// stays true until the handler returns.
-func (c *Consumer) Assigned() []int32 {
-	c.progress.mu.Lock()
-	defer c.progress.mu.Unlock()
-	list := make([]int32, 0, len(c.progress.parts))
-	for id := range c.progress.parts {
-		list = append(list, id)
-	}
-	return list
-}
-
 // Progress asks Kafka where the partitions end, and compares that with what has been handled. It may
 // be called beside Run. What it says stays true, whoever has the partition later.
 func (c *Consumer) Progress(ctx context.Context) (Progress, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/prometheus/rules"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // openNotifier wires alerts → Alertmanagers, webhooks and the topic. It has been told what others
-// have told before.
-func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, error) {
+// have told before, and the parts let it hear what others tell from now on.
+func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, []part, error) {
 	deps := notify.Deps{Metrics: p.metrics, Log: p.log}
 	c := p.Notify
 	if len(c.ExternalLabels) == 0 {
@@ -23,32 +24,46 @@ func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, error) {
 		c.Topic.Partitions = p.Kafka.Partitions
 		var err error
 		if log, err = p.sharedLog(ctx, c.Topic); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		deps.Publish = log.Publish
 	}
 	n, err := notify.New(c, deps)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	if log == nil {
-		return n, nil
+		return n, []part{n.Run}, nil
 	}
-	entries, _, err := log.Last(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	var told []notify.Alert
-	for _, e := range entries {
+	hear := func(e stream.Entry) error {
+		if e.Value == nil {
+			return nil
+		}
 		a, err := notify.AlertOf(e)
 		if err != nil {
 			p.log.Warn("an alert in the topic cannot be read", "key", e.Key, "error", err)
-			continue
+			return nil
 		}
-		told = append(told, a)
+		n.Restore([]notify.Alert{a})
+		return nil
 	}
-	n.Restore(told)
-	return n, nil
+	entries, at, err := log.Last(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		_ = hear(e)
+	}
+	// A cluster may come to this process later, with alerts that another one has told of.
+	return n, []part{n.Run, func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := log.Follow(ctx, at, hear); err != nil {
+				p.log.Warn("cannot read which alerts others tell of; trying again", "error", err)
+				pause(ctx, time.Second)
+			}
+		}
+		return nil
+	}}, nil
 }
 
 // tell is notify.Notifier.Send in the words of rules.

@@ -30,19 +30,25 @@ type beatEntry struct {
 func (p *process) beat(ctx context.Context, log *stream.Log) error {
 	id := uuid.NewString()
 	since := time.Now()
-	last := since
+	last, failed := since, false
 	for ctx.Err() == nil {
 		now := time.Now()
 		if now.Sub(last) > pulseMissed {
 			since = now
 		}
+		if failed {
+			// Kafka may take this word at any moment until it is given up, and has taken no frames
+			// before that.
+			since = now.Add(p.Kafka.PublishTimeout)
+		}
 		value, err := json.Marshal(beatEntry{Since: since.UnixMilli()})
 		if err != nil {
 			return err
 		}
-		bounded, cancel := context.WithTimeout(ctx, pulseMissed)
+		bounded, cancel := context.WithTimeout(ctx, p.Kafka.PublishTimeout)
 		err = log.Publish(bounded, stream.Entry{Account: "ringwatch", Key: id, Value: value})
 		cancel()
+		failed = err != nil
 		if err == nil {
 			last = time.Now()
 		} else if ctx.Err() == nil {

@@ -139,7 +139,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	notifier, err := p.openNotifier(ctx)
+	notifier, telling, err := p.openNotifier(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +165,8 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	parts := []part{
 		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
 		func(ctx context.Context) error { return heard.follow(ctx, pulses) },
-		notifier.Run,
 	}
+	parts = append(parts, telling...)
 	p.Rules.Config.Clock = clock
 	for _, every := range []bool{false, true} {
 		run, err := p.rulesConsumer(deps, recorded, every)
@@ -197,7 +197,6 @@ func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every b
 	reached := &through{}
 	var consumer *stream.Consumer
 	deps.Every, deps.Through = every, reached.of
-	deps.Assigned = func() []int32 { return consumer.Assigned() }
 	role, err := rules.New(p.Rules.Config, deps)
 	if err != nil {
 		return nil, usageError{err}
