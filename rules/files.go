@@ -127,7 +127,22 @@ func (f *files) load() error {
 	}
 	sets := map[string]*set{}
 	for _, account := range slices.Sorted(maps.Keys(texts)) {
-		s, err := f.parse(texts, account)
+		s, err := f.unchanged(texts, account), error(nil)
+		if s == nil {
+			s, err = f.parse(texts, account)
+		}
+		if err != nil && account != "" && len(f.appliedOf(account)) > 0 {
+			// What an account has applied is its own affair: others' rules do not wait for it.
+			f.log.Error("an account's rule files are wrong; those of before stay in force, or none",
+				"account", account, "error", err)
+			f.mu.Lock()
+			s = f.sets[account]
+			f.mu.Unlock()
+			if s == nil {
+				s = sets[""] // "" comes first
+			}
+			err = nil
+		}
 		if err != nil {
 			f.mu.Lock()
 			f.refused = texts
@@ -147,6 +162,26 @@ func sameTexts(a, b map[string]map[string][]byte) bool {
 	return a != nil && maps.EqualFunc(a, b, func(x, y map[string][]byte) bool {
 		return maps.EqualFunc(x, y, bytes.Equal)
 	})
+}
+
+// unchanged returns the set of an account whose files are what they were; nil if they are not.
+func (f *files) unchanged(texts map[string]map[string][]byte, account string) *set {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range []string{"", account} {
+		if f.texts == nil || !maps.EqualFunc(f.texts[name], texts[name], bytes.Equal) {
+			return nil
+		}
+	}
+	return f.sets[account]
+}
+
+// appliedOf returns the files that an account was given through the API.
+func (f *files) appliedOf(account string) map[string][]byte {
+	if f.applied == nil {
+		return nil
+	}
+	return f.applied()[account]
 }
 
 func (f *files) failed(err error) error {

@@ -196,3 +196,45 @@ func TestFilesChange(t *testing.T) {
 		t.Errorf("without any rules the state is %+v", s)
 	}
 }
+
+// TestAppliedFilesAreApart holds that what one account applies, wrong or right, changes nothing of
+// another's rules, not even which set it has.
+func TestAppliedFilesAreApart(t *testing.T) {
+	applied := map[string]map[string][]byte{
+		"acme":  {"a.yaml": []byte("groups: [{name: a, rules: [{alert: A, expr: up == 0}]}]")},
+		"other": {"b.yaml": []byte("groups: [{name: b, rules: [{alert: B, expr: up == 0}]}]")},
+	}
+	c := DefaultConfig()
+	c.Shipped = false
+	r, err := New(c, Deps{Applied: func() map[string]map[string][]byte { return applied }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme, _ := r.files.of("acme")
+	other, _ := r.files.of("other")
+	change := func(text string) {
+		t.Helper()
+		applied = map[string]map[string][]byte{"acme": {"a.yaml": []byte(text)}, "other": applied["other"]}
+		if err := r.files.load(); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := r.files.of("other"); s != other {
+			t.Errorf("the other account's rules are others after %q", text)
+		}
+	}
+	change("groups: [{name: a, rules: [{alert: A, expr: 'sum(up) =='}]}]")
+	if s, _ := r.files.of("acme"); s != acme {
+		t.Error("a wrong file took the account's rules away")
+	}
+	change("groups: [{name: a, rules: [{alert: C, expr: up == 0}]}]")
+	if s, _ := r.files.of("acme"); s == acme || s.all[0].groups[0].Rules[0].Alert != "C" {
+		t.Error("a right file did not come into force")
+	}
+	applied = map[string]map[string][]byte{"acme": {"a.yaml": []byte("groups: [")}}
+	if r, err = New(c, Deps{Applied: func() map[string]map[string][]byte { return applied }}); err != nil {
+		t.Fatalf("one account's file keeps the role from starting: %v", err)
+	}
+	if s, _ := r.files.of("acme"); len(s.all) != 0 {
+		t.Error("an account with a wrong file has rules that nobody gave it")
+	}
+}
