@@ -51,6 +51,7 @@ func TestWholeLine(t *testing.T) {
 	t.Run("Promtool", w.testPromtool)
 	t.Run("Dashboards", w.testDashboards) // it writes more rows
 	t.Run("ShippedRules", w.testShippedRules)
+	t.Run("Rules", w.testRules)
 	t.Run("Catalogue", w.testCatalog)
 	t.Run("Relabelling", w.testRelabel)
 	t.Run("Report", w.testReport)
