@@ -50,6 +50,7 @@ type process struct {
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
 	rulesReady  func(context.Context) error  // once the role rules is there
+	alone       bool                         // the role rules is all that the process does
 	engine      atomic.Pointer[query.Engine] // once the role api is there
 	logsMu      sync.Mutex
 	logs        map[string]*stream.Log // by topic: what processes tell each other

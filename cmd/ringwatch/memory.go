@@ -15,10 +15,21 @@ const (
 	keptPart     = 64 // what PromQL asked newest states; and as much for what it asked closed windows
 	seriesPart   = 8  // the index of an account's series
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
+	rulesPart    = 4  // series that rules look back at; three quarters where that is all a process does
 )
 
 // sampleBytes is what PromQL's engine takes for a sample.
 const sampleBytes = 16
+
+// rulesBudget returns what rules may keep in memory. It is apart from that of other work, which comes
+// and goes.
+func (p *process) rulesBudget() (*memory.Budget, error) {
+	bytes := p.limit.Bytes / rulesPart
+	if p.alone {
+		bytes *= 3
+	}
+	return memory.NewBudget("rules", bytes, p.metrics)
+}
 
 // bound finds how much memory the process may have, divides it, and lowers what the configuration
 // would take of it.

@@ -57,7 +57,7 @@ func (w *whole) testReport(t *testing.T) {
 	})
 	text := make("text")
 	if !strings.Contains(text, "nodes up: 1 of 1") ||
-		!strings.Contains(text, "No alerts are recorded") {
+		strings.Contains(text, "No alerts are recorded") { // the rules of the line record them
 		t.Error(text)
 	}
 	t.Log("\n" + text)

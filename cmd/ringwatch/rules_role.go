@@ -33,6 +33,7 @@ func (c *rulesRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.alone = true
 	parts, err := p.rulesParts(ctx)
 	if err != nil {
 		return err
@@ -143,6 +144,10 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	budget, err := p.rulesBudget()
+	if err != nil {
+		return nil, err
+	}
 	deps := rules.Deps{
 		Publish: producer.Publish,
 		Forward: func(ctx context.Context, account string, b []byte) error {
@@ -154,7 +159,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		Pulse:   heard.unbroken,
 		Applied: applied.files,
 		Past:    p.past,
-		Budget:  p.budget, Metrics: p.metrics, Log: p.log,
+		Budget:  budget, Metrics: p.metrics, Log: p.log,
 	}
 	if deps.Relabel, err = p.mapping(); err != nil {
 		return nil, usageError{err}
