@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -196,7 +195,7 @@ func (l loader) Parse(expr string) (parser.Expr, error) {
 }
 
 // take enters a frame.
-func (c *cluster) take(b []byte, received time.Time) error {
+func (c *cluster) take(b []byte) error {
 	h, _, err := frame.Parse(b)
 	if err != nil {
 		return err
@@ -222,7 +221,7 @@ func (c *cluster) take(b []byte, received time.Time) error {
 }
 
 // due evaluates what is due by an instant in order of time, until ctx ends.
-func (c *cluster) due(ctx context.Context, until int64, now time.Time) {
+func (c *cluster) due(ctx context.Context, until int64) {
 	for ctx.Err() == nil {
 		g := c.first(until)
 		if g == nil {
@@ -398,7 +397,3 @@ func (c *cluster) low() int64 {
 
 // release gives back what the cluster's cells take.
 func (c *cluster) release() { c.lease.Release() }
-
-func byName(a, b *cluster) int {
-	return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.name, b.name))
-}

@@ -61,7 +61,7 @@ func (r *Rules) Handle(ctx context.Context, records []stream.Record) error {
 	for c, list := range byCluster {
 		g.Go(func() error {
 			for i := range list {
-				if err := c.take(list[i].Value, list[i].Received); err != nil {
+				if err := c.take(list[i].Value); err != nil {
 					r.metrics.unread.Inc()
 					c.log.Debug("a frame cannot be read", "error", err)
 				}
@@ -180,7 +180,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 			}
 			c.since = millis(since)
 			g.Go(func() error {
-				c.due(gctx, limit, now)
+				c.due(gctx, limit)
 				return nil
 			})
 		}
