@@ -22,7 +22,8 @@ type newestOf struct {
 // newestStates keeps what nodes' newest states said, for who asks the same before the node has sent
 // again: dashboards have several panels, and several people look at one. It is bounded in bytes.
 type newestStates struct {
-	of *otter.Cache[newestKey, *newestOf] // nil: nothing is kept
+	of   *otter.Cache[newestKey, *newestOf] // nil: nothing is kept
+	most int64                              // bytes
 }
 
 type newestKey struct {
@@ -39,20 +40,30 @@ func newNewestStates(most int64) (newestStates, error) {
 	}
 	c, err := otter.New(&otter.Options[newestKey, *newestOf]{
 		MaximumWeight: uint64(most),
-		Weigher: func(k newestKey, s *newestOf) uint32 {
-			bytes := int64(newestCost + len(k.account) + len(k.question))
-			for _, list := range s.lists {
-				for i := range list {
-					bytes += list[i].Bytes()
-				}
-			}
-			return uint32(min(bytes, 1<<31))
-		},
+		Weigher:       func(k newestKey, s *newestOf) uint32 { return uint32(min(s.bytes(k), 1<<31)) },
 	})
 	if err != nil {
 		return newestStates{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)
 	}
-	return newestStates{c}, nil
+	return newestStates{c, most}, nil
+}
+
+// bytes is what an entry takes.
+func (s *newestOf) bytes(k newestKey) int64 {
+	bytes := int64(newestCost + len(k.account) + len(k.question))
+	for _, list := range s.lists {
+		for i := range list {
+			bytes += list[i].Bytes()
+		}
+	}
+	return bytes
+}
+
+// put keeps s, unless it alone is more than may be kept: the cache would hold that until it tidies up.
+func (s *newestStates) put(k newestKey, of *newestOf) {
+	if s.of != nil && of.bytes(k) <= s.most {
+		s.of.Set(k, of)
+	}
 }
 
 func (s *newestStates) get(k newestKey) *newestOf {
@@ -85,8 +96,8 @@ func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf,
 				}
 				of.lists = append(of.lists, list)
 			}
-			if r.states.of != nil && state.Recent {
-				r.states.of.Set(k, of)
+			if state.Recent {
+				r.states.put(k, of)
 			}
 			return of, nil
 		})

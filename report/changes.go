@@ -20,13 +20,15 @@ type Alert struct {
 	Last     time.Time         `json:"last"`
 }
 
-// alerts reads the series ALERTS, which rules record.
+// alerts reads the series ALERTS, which rules record. Each step looks back over all of it, so an alert
+// that came and ended between two instants is told, too.
 func (m *maker) alerts(ctx context.Context) {
 	where := "{cluster=" + strconv.Quote(m.Cluster) + `,alertstate="firing"}`
-	for _, s := range m.over(ctx, "alerts", "ALERTS"+where, m.From.Add(Step), Step) {
+	for _, s := range m.over(ctx, "alerts", "max_over_time(ALERTS"+where+"[5m])", m.From.Add(Step), Step) {
 		a := Alert{Name: s.Labels["alertname"], Severity: s.Labels["severity"], Labels: s.Labels,
-			Seconds: float64(len(s.Points)) * Step.Seconds(), First: instantOf(s.Points[0].At),
-			Last: instantOf(s.Points[len(s.Points)-1].At)}
+			Seconds: float64(len(s.Points)) * Step.Seconds(),
+			First:   instantOf(s.Points[0].At).Add(-Step),
+			Last:    instantOf(s.Points[len(s.Points)-1].At)}
 		if id := s.Labels["node"]; id != "" {
 			a.Node = m.address(id)
 		}
@@ -36,7 +38,7 @@ func (m *maker) alerts(ctx context.Context) {
 		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Name, b.Name))
 	})
 	m.report.AlertsRecorded = len(m.report.Alerts) > 0 ||
-		len(m.over(ctx, "whether alerts are recorded", "count(ALERTS)", m.From.Add(Step), Step)) > 0
+		len(m.over(ctx, "whether alerts are recorded", "count(max_over_time(ALERTS[5m]))", m.From.Add(Step), Step)) > 0
 }
 
 // Change is something that became another.

@@ -174,6 +174,9 @@ func (l *living) live(at time.Time) {
 	if l.number == 3 && !at.Before(day.Add(7*time.Hour)) && at.Before(day.Add(8*time.Hour)) {
 		l.entity(ofAlert, "PendingCompactions", "firing", "warning").Cells[0].Int = 1
 	}
+	if l.number == 4 && !at.Before(noon.Add(time.Minute)) && at.Before(noon.Add(3*time.Minute)) {
+		l.entity(ofAlert, "NodeRestarted", "firing", "info").Cells[0].Int = 1 // known: short
+	}
 }
 
 // fleet is what six nodes said over the day, read as users' queries are.

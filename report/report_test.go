@@ -122,8 +122,9 @@ func TestKnownFaults(t *testing.T) {
 		!near(b.MostHas, 250*float64(gib)) {
 		t.Errorf("%+v", r.Balance)
 	}
-	if !r.AlertsRecorded || len(r.Alerts) != 1 || r.Alerts[0].Name != "PendingCompactions" ||
-		r.Alerts[0].Node != "10.0.0.3" || !near(report.Number(r.Alerts[0].Seconds), 3600) {
+	if !r.AlertsRecorded || len(r.Alerts) != 2 || r.Alerts[0].Name != "PendingCompactions" ||
+		r.Alerts[0].Node != "10.0.0.3" || !near(report.Number(r.Alerts[0].Seconds), 3600) ||
+		r.Alerts[1].Name != "NodeRestarted" || r.Alerts[1].Seconds != 300 {
 		t.Errorf("%+v", r.Alerts)
 	}
 	var changes []string

@@ -69,7 +69,7 @@ func (r *Report) sections() []section {
 		r.tombstones(),
 		r.partitions(),
 		r.unevenness(),
-		r.fired(),
+		r.alerts(),
 		r.changed(),
 	}
 }
@@ -227,7 +227,7 @@ func (r *Report) unevenness() section {
 	return s
 }
 
-func (r *Report) fired() section {
+func (r *Report) alerts() section {
 	s := section{ID: "alerts", Title: "Alerts", Columns: []column{{"alert", false},
 		{"severity", false}, {"of", false}, {"how long", true}, {"from", true}, {"to", true}},
 		Note: more(shownAlerts, len(r.Alerts))}
