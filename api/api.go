@@ -23,6 +23,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/console"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/selector"
@@ -195,6 +196,7 @@ type Server struct {
 	observer *front.Observer
 	parser   *selector.Parser
 	answers  *answers
+	console  *console.Handler
 	listener net.Listener
 	http     *http.Server
 }
@@ -213,6 +215,9 @@ func New(c Config, d Deps) (*Server, error) {
 	s := &Server{config: c, deps: d}
 	var err error
 	if s.parser, err = selector.New(c.Selectors); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	if s.console, err = console.New(); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	listener, err := net.Listen("tcp", c.Listen)

@@ -435,7 +435,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(200, true, false)
-	for path, want := range map[string]string{"/-/healthy": "healthy", "/": "/v1/nodes", "/metrics": "ringwatch_api_requests_total"} {
+	for path, want := range map[string]string{"/-/healthy": "healthy", "/": "<title>Ringwatch</title>", "/metrics": "ringwatch_api_requests_total"} {
 		if r := f.ask("", path, nil); r.status != 200 || !bytes.Contains(r.body, []byte(want)) {
 			t.Errorf("%s: %d %.100s", path, r.status, r.body)
 		}

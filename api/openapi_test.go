@@ -21,6 +21,16 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
+// assets are the files that the console's page names.
+func assets(page []byte) (list []string) {
+	for _, part := range strings.Split(string(page), `"`) {
+		if name, ok := strings.CutPrefix(part, "/assets/"); ok {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // TestOpenAPI drives the server by api/openapi.yaml as that describes it, with good and hostile values: every answer must be one that is described.
 func TestOpenAPI(t *testing.T) {
 	f := newSeriesFixture(t)
@@ -69,7 +79,7 @@ func TestOpenAPI(t *testing.T) {
 		"time":  {fmt.Sprint(now / 1000), time.UnixMilli(now).UTC().Format(time.RFC3339)},
 		"start": {fmt.Sprint(now/1000 - 60)}, "end": {fmt.Sprint(now / 1000)},
 		"timeout": {"5", "10s"}, "lookback_delta": {"1m"}, "stats": {"all", "1"},
-		"metric": {"node_load1"}, "file": {"team.yaml"},
+		"metric": {"node_load1"}, "file": {"team.yaml"}, "asset": assets(f.ask("", "/", nil).body),
 		"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
 		"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
 		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},

@@ -43,7 +43,8 @@ func (s *Server) routes() []route {
 		{pattern: "GET /-/healthy", open: getHealthy},
 		{pattern: "GET /-/ready", open: s.getReady},
 		{pattern: "GET /metrics", open: s.exposition().ServeHTTP},
-		{pattern: "GET /{$}", open: getHome},
+		{pattern: "GET /{$}", open: s.console.ServeHTTP},
+		{pattern: "GET /assets/{asset}", open: s.console.ServeHTTP},
 	}...)
 }
 

@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"memory":     {},
 	"ring":       {},
 	"lookup":     {"ring"},
+	"console":    {},
 	"notify":     {"stream"},
 	"ingest":     {"frame", "account", "front", "stream", "memory"},
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"catalog":    {},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
-	"api":        {"catalog", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
+	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
 }
 
 // eachFile parses every Go file of the repository.

@@ -1,0 +1,45 @@
+// Bundles the console into dist, or into the folder that is named. The same sources give the same
+// bytes: a test builds them again and compares.
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+
+const out = process.argv[2] ?? "dist";
+await rm(out, { recursive: true, force: true });
+await mkdir(join(out, "assets"), { recursive: true });
+
+const result = await build({
+  entryPoints: { console: "src/main.tsx", style: "src/style.css" },
+  bundle: true,
+  minify: true,
+  splitting: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  outdir: join(out, "assets"),
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  legalComments: "none",
+  metafile: true,
+  logLevel: "warning",
+});
+
+/** The name of what an entry point became. */
+function made(entry) {
+  for (const [file, { entryPoint }] of Object.entries(result.metafile.outputs)) {
+    if (entryPoint === entry) return file.slice(out.length + 1);
+  }
+  throw new Error(`${entry} was not built`);
+}
+
+const icon = await readFile("src/icon.svg");
+const iconName = `assets/icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
+await writeFile(join(out, iconName), icon);
+const page = (await readFile("src/index.html", "utf8"))
+  .replace("%SCRIPT%", `/${made("src/main.tsx")}`)
+  .replace("%STYLE%", `/${made("src/style.css")}`)
+  .replace("%ICON%", `/${iconName}`);
+await writeFile(join(out, "index.html"), page);
+console.log(`${out}: ${(await readdir(join(out, "assets"))).length} files`);

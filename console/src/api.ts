@@ -1,0 +1,262 @@
+// The API as the console uses it. The shapes come from the OpenAPI file: openapi.d.ts is made of it.
+import type { components } from "./openapi";
+
+type Schemas = components["schemas"];
+export type Cluster = Schemas["Cluster"];
+export type Node = Schemas["Node"];
+export type CatalogGroup = Schemas["CatalogGroup"];
+export type CatalogEntry = Schemas["CatalogEntry"];
+export type CatalogValue = Schemas["CatalogValue"];
+export type Work = Schemas["Work"];
+
+/** Labels of a series. */
+export type Labels = Record<string, string>;
+
+/** A bucket of a native histogram: how its ends count, lower end, upper end, count. */
+export type Bucket = [number, string, string, string];
+
+/** A native histogram as PromQL answers it. */
+export interface Histogram {
+  count: string;
+  sum: string;
+  buckets?: Bucket[];
+}
+
+/** A series of an instant query. Times are seconds since 1970. */
+export interface Sample {
+  metric: Labels;
+  value?: [number, string];
+  histogram?: [number, Histogram];
+}
+
+/** A series of a range query. */
+export interface Series {
+  metric: Labels;
+  values?: [number, string][];
+  histograms?: [number, Histogram][];
+}
+
+/** What PromQL answers, with what it warns of. */
+export interface Answer<T> {
+  result: T[];
+  warnings: string[];
+}
+
+/** A rule as /api/v1/rules has it. */
+export interface Rule {
+  name: string;
+  query: string;
+  type: "alerting" | "recording";
+  health: string;
+  lastError?: string;
+  lastEvaluation: string;
+  evaluationTime: number;
+  state?: "inactive" | "pending" | "firing" | "unknown";
+  duration?: number;
+  keepFiringFor?: number;
+  labels?: Labels;
+  annotations?: Labels;
+  alerts?: Alert[];
+}
+
+/** A group of rules. */
+export interface RuleGroup {
+  name: string;
+  file: string;
+  interval: number;
+  rules: Rule[];
+  lastEvaluation: string;
+  evaluationTime: number;
+}
+
+/** An alert that is pending or fires. */
+export interface Alert {
+  labels: Labels;
+  annotations: Labels;
+  state: "pending" | "firing";
+  activeAt: string;
+  value: string;
+}
+
+/** ApiError is a refusal: what failed, and what to do about it. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly reason: string,
+    message: string,
+    readonly retryAfter = 0,
+  ) {
+    super(message);
+  }
+}
+
+const keyName = "ringwatch.key";
+const listeners = new Set<() => void>();
+
+/** The API key of this tab; empty: nobody has signed in. */
+export function key(): string {
+  return sessionStorage.getItem(keyName) ?? "";
+}
+
+/** Keeps the key in this tab only; an empty one signs out. */
+export function setKey(value: string): void {
+  if (value) sessionStorage.setItem(keyName, value);
+  else sessionStorage.removeItem(keyName);
+  for (const tell of listeners) tell();
+}
+
+/** Calls tell whenever the key changes, until the function that it returns is called. */
+export function onKey(tell: () => void): () => void {
+  listeners.add(tell);
+  return () => listeners.delete(tell);
+}
+
+/** Takes a key from the address, as `make up` prints it, and takes it out of there. */
+export function takeKeyFromAddress(): void {
+  const found = /^#key=([^&]+)$/.exec(location.hash);
+  if (!found?.[1]) return;
+  history.replaceState(null, "", `${location.pathname}#/`);
+  setKey(decodeURIComponent(found[1]));
+}
+
+/** How many requests this tab has made: the pages are measured by it. */
+export const asked = { requests: 0 };
+
+/** The error that an answer is. */
+async function failure(answer: Response): Promise<ApiError> {
+  const text = await answer.text().catch(() => "");
+  let reason = "";
+  let message = "";
+  try {
+    const body = JSON.parse(text);
+    if (typeof body.error === "string") {
+      reason = body.errorType ?? "";
+      message = body.error;
+    } else {
+      reason = body.error?.reason ?? "";
+      message = body.error?.message ?? "";
+    }
+  } catch {
+    // It is not one of ours: a proxy in front of it answered.
+  }
+  return new ApiError(
+    answer.status,
+    reason,
+    message || `the API answered ${answer.status} ${answer.statusText}`,
+    Number(answer.headers.get("Retry-After") ?? 0),
+  );
+}
+
+/** Sends a request with the tab's key. Throws an ApiError, also when the API does not answer. */
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  asked.requests++;
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      ...init,
+      headers: { ...init.headers, Authorization: `Bearer ${key()}` },
+      credentials: "omit",
+      redirect: "error",
+      cache: "no-store",
+    });
+  } catch (e) {
+    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    throw new ApiError(0, "away", "the API does not answer: is the process api up?");
+  }
+  if (!answer.ok) throw await failure(answer);
+  return answer;
+}
+
+/** Asks for JSON. */
+async function get<T>(
+  path: string,
+  params: Record<string, string> | undefined,
+  signal?: AbortSignal,
+): Promise<T> {
+  const query = params ? `?${new URLSearchParams(params)}` : "";
+  const answer = await send(path + query, signal ? { signal } : {});
+  return (await answer.json()) as T;
+}
+
+interface Prom<T> {
+  data: T;
+  warnings?: string[];
+  infos?: string[];
+}
+
+/** The clusters that the key may see. */
+export const clusters = (signal?: AbortSignal) => get<Cluster[]>("/v1/clusters", undefined, signal);
+
+/** Their nodes. */
+export const nodes = (signal?: AbortSignal) => get<Node[]>("/v1/nodes", undefined, signal);
+
+/** What can be asked by name. */
+export const catalog = (signal?: AbortSignal) =>
+  get<CatalogGroup[]>("/v1/catalog", undefined, signal);
+
+/** Who asks for how much of Cassandra; needs the scope admin. */
+export const work = (signal?: AbortSignal) =>
+  get<Work[]>("/v1/qps", { by: "class,client" }, signal);
+
+/** The rules of the account, by group. */
+export async function rules(signal?: AbortSignal): Promise<RuleGroup[]> {
+  return (await get<Prom<{ groups: RuleGroup[] }>>("/api/v1/rules", undefined, signal)).data.groups;
+}
+
+/** The alerts that are pending or fire. */
+export async function alerts(signal?: AbortSignal): Promise<Alert[]> {
+  return (await get<Prom<{ alerts: Alert[] }>>("/api/v1/alerts", undefined, signal)).data.alerts;
+}
+
+/** Asks with a form, since expressions may be longer than an address. */
+async function prom<T>(
+  path: string,
+  form: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Answer<T>> {
+  const answer = await send(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(form),
+    ...(signal && { signal }),
+  });
+  const body = (await answer.json()) as Prom<{ resultType: string; result: unknown }>;
+  const { resultType, result } = body.data;
+  const list =
+    resultType === "scalar" || resultType === "string"
+      ? [{ metric: {}, value: result }]
+      : (result as unknown[]);
+  return { result: list as T[], warnings: [...(body.warnings ?? []), ...(body.infos ?? [])] };
+}
+
+/** PromQL at one instant, now unless a time in seconds is given. */
+export function query(expr: string, signal?: AbortSignal, time?: number): Promise<Answer<Sample>> {
+  const form: Record<string, string> = { query: expr };
+  if (time !== undefined) form.time = String(time);
+  return prom<Sample>("/api/v1/query", form, signal);
+}
+
+/** PromQL at each step of a range, in seconds. */
+export function queryRange(
+  expr: string,
+  range: { from: number; to: number; step: number },
+  signal?: AbortSignal,
+): Promise<Answer<Series>> {
+  const form = {
+    query: expr,
+    start: String(range.from),
+    end: String(range.to),
+    step: String(range.step),
+  };
+  return prom<Series>("/api/v1/query_range", form, signal);
+}
+
+/** Values of a label, of what matches if a selector is given. */
+export async function labelValues(
+  name: string,
+  match?: string,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  const path = `/api/v1/label/${encodeURIComponent(name)}/values`;
+  return (await get<Prom<string[]>>(path, match ? { "match[]": match } : undefined, signal)).data;
+}

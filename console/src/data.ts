@@ -1,0 +1,95 @@
+// Data that is asked for again and again while somebody looks at it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api";
+
+/** What is known of something at a moment. */
+export interface Data<T> {
+  value: T | undefined; // the last that was heard
+  at: number; // when it was heard, ms; 0: never
+  error: Error | undefined; // why it could not be asked the last time
+  loading: boolean; // nothing was heard yet of what is asked for now
+}
+
+/** How often data is asked for again, ms. */
+export const refresh = 5000;
+
+/**
+ * Loads data now and every so often: one request at a time, none while the tab is hidden. What was
+ * loaded stays while it is loaded again, and while that fails. name says what is asked for: another
+ * name forgets what the old one gave, unless keep says that it may stand until the new data comes.
+ */
+export function useData<T>(
+  name: string | null,
+  load: (signal: AbortSignal) => Promise<T>,
+  { every = refresh, keep = false }: { every?: number; keep?: boolean } = {},
+): Data<T> {
+  const [data, set] = useState<Data<T> & { name: string | null }>({
+    value: undefined,
+    at: 0,
+    error: undefined,
+    loading: true,
+    name,
+  });
+  const loader = useRef(load);
+  loader.current = load;
+  useEffect(() => {
+    if (name === null) return;
+    const stop = new AbortController();
+    let timer = 0;
+    let running = false;
+    const run = async () => {
+      if (running || document.hidden || stop.signal.aborted) return;
+      running = true;
+      clearTimeout(timer);
+      const began = Date.now();
+      let wait = every;
+      try {
+        const value = await loader.current(stop.signal);
+        if (stop.signal.aborted) return;
+        set({ value, at: Date.now(), error: undefined, loading: false, name });
+      } catch (e) {
+        if (stop.signal.aborted) return;
+        const error = e instanceof Error ? e : new Error(String(e));
+        if (e instanceof ApiError) wait = Math.max(every, e.retryAfter * 1000);
+        set((old) => ({
+          ...old,
+          ...(old.name !== name && !keep && { value: undefined, at: 0 }),
+          error,
+          loading: false,
+          name,
+        }));
+      } finally {
+        running = false;
+      }
+      timer = window.setTimeout(run, Math.max(0, wait - (Date.now() - began)));
+    };
+    const shown = () => {
+      if (!document.hidden) run();
+    };
+    document.addEventListener("visibilitychange", shown);
+    run();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", shown);
+    };
+  }, [name, every, keep]);
+  if (data.name !== name) {
+    return keep
+      ? { ...data, error: undefined }
+      : { value: undefined, at: 0, error: undefined, loading: true };
+  }
+  return data;
+}
+
+/** The time in ms, again every so often, for ages that grow. */
+export function useNow(every = 1000): number {
+  const [now, set] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => {
+      if (!document.hidden) set(Date.now());
+    }, every);
+    return () => window.clearInterval(timer);
+  }, [every]);
+  return now;
+}

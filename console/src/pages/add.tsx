@@ -1,0 +1,4 @@
+/** The page. */
+export function AddPage() {
+  return <h1>Add</h1>;
+}

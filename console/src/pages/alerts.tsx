@@ -1,0 +1,4 @@
+/** The page. */
+export function AlertsPage() {
+  return <h1>Alerts</h1>;
+}

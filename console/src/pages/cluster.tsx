@@ -1,0 +1,4 @@
+/** The page. */
+export function ClusterPage() {
+  return <h1>Cluster</h1>;
+}

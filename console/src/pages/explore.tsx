@@ -1,0 +1,4 @@
+/** The page. */
+export function ExplorePage() {
+  return <h1>Explore</h1>;
+}

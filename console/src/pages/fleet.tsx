@@ -1,0 +1,414 @@
+// The fleet: every node that the key may see, worst first.
+import { useMemo } from "preact/hooks";
+import { type Alert, alerts, type Node, nodes, query, type Sample } from "../api";
+import { broken, entryOf, expression, titleOf, together, useCatalog } from "../ask";
+import { type Cell, Cells } from "../cells";
+import { useData } from "../data";
+import { Empty, Severity, Shown, State } from "../faces";
+import { go, link, setParams, usePlace } from "../place";
+import { type Column, Table } from "../table";
+import { format, length, number } from "../units";
+
+/** What a row of the fleet says. */
+export interface Row {
+  node: Node;
+  name: string;
+  alerts: Alert[];
+  read: number; // p99, seconds
+  write: number;
+  disk: number; // percent
+  cpu: number;
+  value: number; // of what the map shows
+  worth: number; // the higher, the worse
+}
+
+const rate = "5m";
+const latency = (request: string) =>
+  `histogram_quantile(0.99, sum by (node) (rate(cassandra_client_request_latency_seconds{node!="",request="${request}"}[${rate}])))`;
+
+/** What the table shows of each node, asked at once. */
+const figures = together([
+  latency("Read"),
+  latency("Write"),
+  `100 * max by (node) (1 - os_filesystem_available_bytes{node!=""} / os_filesystem_size_bytes)`,
+  `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{node!="",mode=~"idle|iowait"}[${rate}])) / sum by (node) (rate(os_cpu_seconds_total{node!=""}[${rate}])))`,
+]);
+
+/** By node and place in the question, the number. */
+function byNode(list: Sample[] | undefined): Map<string, number[]> {
+  const map = new Map<string, number[]>();
+  for (const s of list ?? []) {
+    const node = s.metric.node ?? "";
+    const values = map.get(node) ?? [];
+    values[Number(s.metric.q ?? 0)] = number(s.value?.[1]);
+    map.set(node, values);
+  }
+  return map;
+}
+
+/** How bad a node is: down, alerts that matter, late, then how near it is to its limits. */
+function worthOf(r: Omit<Row, "worth">): number {
+  const states: Record<string, number> = { down: 1e6, late: 1e4 };
+  let worth = states[r.node.state] ?? 0;
+  for (const a of r.alerts) {
+    if (a.state === "firing") worth += a.labels.severity === "critical" ? 1e5 : 1e3;
+    else worth += 10;
+  }
+  worth += Math.max(0, (r.disk || 0) - 75) * 20;
+  worth += Math.min(500, ((r.read || 0) + (r.write || 0)) * 100);
+  worth += Math.max(0, (r.cpu || 0) - 80) * 5;
+  return worth;
+}
+
+/** The columns of nodes, of one cluster or of several. */
+export function columnsOf(several: boolean): Column<Row>[] {
+  const list: Column<Row>[] = [
+    { id: "node", title: "node", width: 2, cell: (r) => r.name, order: (r) => r.name },
+    {
+      id: "state",
+      title: "state",
+      cell: (r) => <State state={r.node.state} />,
+      order: (r) => ({ down: 2, late: 1 })[r.node.state as string] ?? 0,
+    },
+    {
+      id: "cluster",
+      title: "cluster",
+      width: 1.3,
+      wide: true,
+      cell: (r) => (
+        <a href={link(["cluster", r.node.cluster])} title={r.node.cluster}>
+          {r.node.cluster}
+        </a>
+      ),
+      order: (r) => r.node.cluster,
+    },
+    {
+      id: "place",
+      title: "datacenter / rack",
+      width: 1.3,
+      wide: true,
+      cell: (r) => (
+        <span title={`${r.node.datacenter} / ${r.node.rack}`}>
+          {r.node.datacenter} / {r.node.rack}
+        </span>
+      ),
+      order: (r) => `${r.node.datacenter}/${r.node.rack}`,
+    },
+    {
+      id: "alerts",
+      title: "alerts",
+      cell: (r) => <AlertCount list={r.alerts} />,
+      order: (r) => r.alerts.length,
+    },
+    seconds("read", "read p99", (r) => r.read),
+    seconds("write", "write p99", (r) => r.write),
+    percent("disk", "disk", (r) => r.disk, 75),
+    percent("cpu", "CPU", (r) => r.cpu, 90),
+    {
+      id: "age",
+      title: "age",
+      number: true,
+      wide: true,
+      cell: (r) => (r.node.age_seconds === undefined ? "–" : length(r.node.age_seconds)),
+      order: (r) => r.node.age_seconds ?? Number.NaN,
+    },
+  ];
+  return several ? list : list.filter((c) => c.id !== "cluster");
+}
+
+function seconds(id: string, title: string, of: (r: Row) => number): Column<Row> {
+  const bad = (v: number) => v > 1;
+  return {
+    id,
+    title,
+    number: true,
+    order: of,
+    cell: (r) => <span class={bad(of(r)) ? "bad-value" : ""}>{format(of(r), "seconds")}</span>,
+  };
+}
+
+function percent(id: string, title: string, of: (r: Row) => number, most: number): Column<Row> {
+  return {
+    id,
+    title,
+    number: true,
+    wide: id === "cpu",
+    order: of,
+    cell: (r) => <span class={of(r) > most ? "bad-value" : ""}>{format(of(r), "percent")}</span>,
+  };
+}
+
+function AlertCount({ list }: { list: Alert[] }) {
+  const firing = list.filter((a) => a.state === "firing");
+  if (firing.length === 0) return <span class="dim">{list.length ? "pending" : "–"}</span>;
+  const worst = firing.some((a) => a.labels.severity === "critical") ? "critical" : "warning";
+  return (
+    <span class={`severity ${worst}`} title={firing.map((a) => a.labels.alertname).join(", ")}>
+      <span aria-hidden="true">{worst === "critical" ? "▲" : "△"}</span> {firing.length}
+    </span>
+  );
+}
+
+/** The nodes of the fleet, or of a cluster, with their figures, worst first. */
+export function useRows(cluster: string | null, by: string) {
+  const all = useData("nodes", nodes, { every: 5000, keep: true });
+  const many = (all.value?.length ?? 0) > 500;
+  const every = many ? 20_000 : 5000;
+  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  const numbers = useData(all.value ? `figures ${many}` : null, (s) => query(figures, s), {
+    every,
+    keep: true,
+  });
+  const groups = useCatalog();
+  const entry = entryOf(groups.value, by);
+  const value = entry?.values.at(-1);
+  const expr = value && expression(value, cluster ? { cluster } : {}, ["node"], 300);
+  const coloured = useData(expr ? `by ${expr} ${many}` : null, (s) => query(expr!, s), {
+    every,
+    keep: true,
+  });
+  const rows = useMemo(() => {
+    const figure = byNode(numbers.value?.result);
+    const colours = byNode(coloured.value?.result);
+    const ofNode = new Map<string, Alert[]>();
+    for (const a of fired.value ?? []) {
+      const id = a.labels.node;
+      if (id) ofNode.set(id, [...(ofNode.get(id) ?? []), a]);
+    }
+    const list: Row[] = [];
+    for (const node of all.value ?? []) {
+      if (cluster !== null && node.cluster !== cluster) continue;
+      const [read, write, disk, cpu] = figure.get(node.id) ?? [];
+      const row = {
+        node,
+        name: node.address || node.id,
+        alerts: ofNode.get(node.id) ?? [],
+        read: read ?? Number.NaN,
+        write: write ?? Number.NaN,
+        disk: disk ?? Number.NaN,
+        cpu: cpu ?? Number.NaN,
+        value: colours.get(node.id)?.[0] ?? Number.NaN,
+      };
+      list.push({ ...row, worth: worthOf(row) });
+    }
+    return list.sort((a, b) => b.worth - a.worth || (a.name < b.name ? -1 : 1));
+  }, [all.value, numbers.value, coloured.value, fired.value, cluster]);
+  return { all, rows, entry, value, groups, alerts: fired };
+}
+
+/** The ends of the colours: the healthy range if there is one, else what there is. */
+export function scaleOf(rows: Row[], unit: string, most?: number) {
+  let high = 0;
+  for (const r of rows) if (r.value > high) high = r.value;
+  if (unit === "percent") high = 100;
+  else if (most !== undefined) high = Math.max(most, Math.min(high, 2 * most));
+  return { low: 0, high: high || 1, show: (v: number) => format(v, unit) };
+}
+
+/** Chooses what colours the map. */
+export function ColourBy({ groups, by }: { groups: ReturnType<typeof useCatalog>; by: string }) {
+  return (
+    <label class="field">
+      colour
+      <select value={by} onChange={(e) => setParams({ by: e.currentTarget.value })}>
+        {(groups.value ?? []).map((g) => {
+          const list = g.entries.filter((e) => e.of === "node");
+          if (list.length === 0) return null;
+          return (
+            <optgroup label={g.title} key={g.name}>
+              {list.map((e) => (
+                <option value={e.name} key={e.name}>
+                  {titleOf(e)}
+                </option>
+              ))}
+            </optgroup>
+          );
+        })}
+      </select>
+    </label>
+  );
+}
+
+const defaultBy = "n::cpuUtilization";
+
+/** The page. */
+export function FleetPage() {
+  const { params } = usePlace();
+  const by = params.get("by") ?? defaultBy;
+  const want = (params.get("q") ?? "").toLowerCase();
+  const state = params.get("state") ?? "";
+  const { all, rows, entry, value, groups, alerts: fired } = useRows(null, by);
+  const shown = useMemo(
+    () =>
+      rows.filter(
+        (r) =>
+          (!state || (state === "alerts" ? r.alerts.length > 0 : r.node.state === state)) &&
+          (!want ||
+            `${r.name} ${r.node.id} ${r.node.cluster} ${r.node.datacenter} ${r.node.rack}`
+              .toLowerCase()
+              .includes(want)),
+      ),
+    [rows, want, state],
+  );
+  const clusters = new Set(rows.map((r) => r.node.cluster)).size;
+  const count = (s: string) => rows.filter((r) => r.node.state === s).length;
+  const unit = value?.unit ?? "count";
+  const cells = useMemo(
+    () =>
+      shown
+        .map(
+          (r): Cell => ({
+            id: r.node.id,
+            name: r.name,
+            group: r.node.cluster,
+            value: r.value,
+            state: r.node.state,
+            text: `${r.node.state}, ${entry ? titleOf(entry) : ""} ${format(r.value, unit)}${
+              broken(r.value, value?.healthy) ? ", not healthy" : ""
+            }`,
+          }),
+        )
+        .sort((a, b) =>
+          a.group < b.group ? -1 : a.group > b.group ? 1 : a.name < b.name ? -1 : 1,
+        ),
+    [shown, entry, unit],
+  );
+  return (
+    <>
+      <h1 class="sr">Fleet</h1>
+      <Shown data={all} what="the fleet" rows={8}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty>
+              <p>
+                <strong>No node has sent anything yet.</strong>
+              </p>
+              <p>
+                <a href={link(["add"])}>Add a node</a>: its agent is one line in Cassandra's
+                configuration.
+              </p>
+            </Empty>
+          ) : (
+            <>
+              <ul class="tiles" aria-label="Summary">
+                <Tile name={clusters === 1 ? "cluster" : "clusters"} value={clusters} />
+                <Tile name="up" value={count("up")} of="up" state={state} />
+                <Tile name="late" value={count("late")} of="late" state={state} />
+                <Tile name="down" value={count("down")} of="down" state={state} />
+                <Tile
+                  name="with alerts"
+                  value={rows.filter((r) => r.alerts.length > 0).length}
+                  of="alerts"
+                  state={state}
+                />
+                <AlertTiles list={fired.value ?? []} />
+              </ul>
+              <section class="panel">
+                <div class="panel-head">
+                  <h2>Map</h2>
+                  <ColourBy groups={groups} by={by} />
+                </div>
+                <Cells
+                  name={`Nodes by ${entry ? titleOf(entry) : by}`}
+                  cells={cells}
+                  scale={scaleOf(shown, unit, value?.healthy?.max)}
+                  open={(id) => go(["node", id])}
+                />
+              </section>
+              <section class="panel">
+                <div class="panel-head">
+                  <h2>Nodes, worst first</h2>
+                  <label class="field">
+                    <span class="sr">Filter nodes</span>
+                    <input
+                      type="search"
+                      placeholder="Filter: name, cluster, rack"
+                      value={params.get("q") ?? ""}
+                      onInput={(e) => setParams({ q: e.currentTarget.value })}
+                    />
+                  </label>
+                  <span class="dim">
+                    {shown.length} of {rows.length}
+                  </span>
+                </div>
+                {shown.length === 0 ? (
+                  <Empty>
+                    No node is like that.{" "}
+                    <button type="button" onClick={() => setParams({ q: null, state: null })}>
+                      Show all
+                    </button>
+                  </Empty>
+                ) : (
+                  <Table
+                    name="Nodes, worst first"
+                    columns={columnsOf(true)}
+                    rows={shown}
+                    id={(r) => r.node.id}
+                    href={(r) => link(["node", r.node.id])}
+                    bad={(r) => r.node.state === "down"}
+                  />
+                )}
+              </section>
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+/** A number with its name; a click shows only those. */
+function Tile({
+  name,
+  value,
+  of,
+  state,
+}: {
+  name: string;
+  value: number;
+  of?: string;
+  state?: string;
+}) {
+  const text = (
+    <>
+      <strong class={of && value > 0 ? `tile-${of}` : ""}>{value.toLocaleString("en-US")}</strong>
+      <span>{name}</span>
+    </>
+  );
+  if (!of) return <li class="tile">{text}</li>;
+  return (
+    <li>
+      <button
+        type="button"
+        class="tile"
+        aria-pressed={state === of}
+        onClick={() => setParams({ state: state === of ? null : of })}
+      >
+        {text}
+      </button>
+    </li>
+  );
+}
+
+/** How many alerts fire, by how much they matter. */
+function AlertTiles({ list }: { list: Alert[] }) {
+  const firing = list.filter((a) => a.state === "firing");
+  if (firing.length === 0) return null;
+  const counts = new Map<string, number>();
+  for (const a of firing) {
+    const name = a.labels.severity ?? "none";
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return (
+    <>
+      {[...counts].map(([name, n]) => (
+        <li key={name}>
+          <a class="tile" href={link(["alerts"])}>
+            <strong>{n}</strong>
+            <Severity name={name} />
+          </a>
+        </li>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,4 @@
+/** The page. */
+export function NodePage() {
+  return <h1>Node</h1>;
+}

@@ -1,0 +1,4 @@
+/** The page. */
+export function PipelinePage() {
+  return <h1>Pipeline</h1>;
+}

@@ -1,0 +1,4 @@
+/** The page. */
+export function TablesPage() {
+  return <h1>Tables</h1>;
+}

@@ -1,0 +1,375 @@
+// What surrounds every page: navigation, the time range, the keyboard, signing in.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, alerts, clusters, nodes, setKey } from "./api";
+import { useData } from "./data";
+import { sentence } from "./faces";
+import { go, link, setParams, usePlace } from "./place";
+import { rangeOf, ranges, setUTC, stamp, useUTC } from "./time";
+
+/** Pages in the navigation: place, name, key after g. */
+const places: [string, string, string][] = [
+  ["fleet", "Fleet", "f"],
+  ["tables", "Tables", "t"],
+  ["explore", "Explore", "e"],
+  ["alerts", "Alerts", "a"],
+  ["pipeline", "Pipeline", "p"],
+  ["add", "Add a node", "n"],
+];
+
+/** The frame around a page. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { path } = usePlace();
+  const [help, setHelp] = useState(false);
+  const here = path[0] ?? "fleet";
+  useKeys(() => setHelp(true));
+  useEffect(() => {
+    const name = places.find(([p]) => p === here)?.[1] ?? path[1] ?? "Ringwatch";
+    document.title = `${name} · Ringwatch`;
+  }, [path.join("/")]);
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the page
+      </a>
+      <header class="top">
+        <a class="brand" href="#/">
+          <Ring /> Ringwatch
+        </a>
+        <nav aria-label="Pages">
+          {places.map(([p, name]) => (
+            <a key={p} href={link([p])} aria-current={here === p ? "page" : undefined}>
+              {name}
+              {p === "alerts" && <Firing />}
+            </a>
+          ))}
+        </nav>
+        <Search />
+        <TimeRange />
+        <Settings />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      {help && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+function Ring() {
+  return (
+    <svg width="20" height="20" viewBox="0 0 32 32" fill="none" aria-hidden="true">
+      <circle cx="16" cy="16" r="11" class="ring-line" stroke-width="4" />
+      <path d="M16 5a11 11 0 0 1 11 11" class="ring-arc" stroke-width="4" />
+      <circle cx="16" cy="16" r="3.5" class="ring-dot" />
+    </svg>
+  );
+}
+
+/** How many alerts fire. */
+function Firing() {
+  const data = useData("alerts", alerts, { every: 10_000 });
+  const count = data.value?.filter((a) => a.state === "firing").length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span class="badge" title={`${count} alerts fire`}>
+      {count}
+    </span>
+  );
+}
+
+/** Finds clusters and nodes by parts of their names. */
+function Search() {
+  const [text, setText] = useState("");
+  const [open, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(0);
+  const data = useData(
+    open ? "search" : null,
+    async (signal) => ({ clusters: await clusters(signal), nodes: await nodes(signal) }),
+    { every: 60_000, keep: true },
+  );
+  const want = text.trim().toLowerCase();
+  const found: { path: string[]; name: string; what: string }[] = [];
+  if (want && data.value) {
+    for (const c of data.value.clusters) {
+      if (c.cluster.toLowerCase().includes(want)) {
+        found.push({ path: ["cluster", c.cluster], name: c.cluster, what: "cluster" });
+      }
+    }
+    for (const n of data.value.nodes) {
+      if (found.length >= 12) break;
+      if (`${n.address} ${n.id} ${n.datacenter} ${n.rack}`.toLowerCase().includes(want)) {
+        found.push({ path: ["node", n.id], name: n.address || n.id, what: n.cluster });
+      }
+    }
+  }
+  const choose = (i: number) => {
+    const hit = found[i];
+    if (hit) go(hit.path);
+    else if (want) go(["fleet"], { q: text.trim() });
+    setText("");
+    setOpen(false);
+    (document.activeElement as HTMLElement | null)?.blur();
+  };
+  return (
+    <search class="search">
+      <input
+        id="search"
+        type="search"
+        {...({ role: "combobox" } as object)}
+        aria-label="Find a cluster or a node"
+        aria-expanded={open && found.length > 0}
+        aria-controls="found"
+        aria-activedescendant={open && found[chosen] ? `found-${chosen}` : undefined}
+        autocomplete="off"
+        placeholder="Find a cluster or node   /"
+        value={text}
+        onFocus={() => setOpen(true)}
+        onBlur={() => window.setTimeout(() => setOpen(false), 150)}
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          setChosen(0);
+        }}
+        onKeyDown={(e) => {
+          if (e.key === "ArrowDown") setChosen(Math.min(chosen + 1, found.length - 1));
+          else if (e.key === "ArrowUp") setChosen(Math.max(chosen - 1, 0));
+          else if (e.key === "Enter") choose(chosen);
+          else if (e.key === "Escape") {
+            setText("");
+            e.currentTarget.blur();
+          } else return;
+          e.preventDefault();
+        }}
+      />
+      <div id="found" role="listbox" aria-label="Found" hidden={!(open && found.length > 0)}>
+        {found.map((f, i) => (
+          <div
+            id={`found-${i}`}
+            key={f.path.join("/")}
+            role="option"
+            aria-selected={i === chosen}
+            onMouseDown={() => choose(i)}
+          >
+            {f.name} <span class="dim">{f.what}</span>
+          </div>
+        ))}
+      </div>
+    </search>
+  );
+}
+
+/** The time range of all charts. */
+function TimeRange() {
+  const at = usePlace();
+  const isUTC = useUTC();
+  const range = rangeOf(at);
+  const named = at.params.get("range") ?? "1h";
+  return (
+    <div class="range">
+      {!range.live && (
+        <span class="dim range-text">
+          {stamp(range.from, isUTC).slice(0, 16)} to {stamp(range.to, isUTC).slice(0, 16)}
+        </span>
+      )}
+      <label>
+        <span class="sr">Time range</span>
+        <select
+          id="range"
+          value={range.live ? named : ""}
+          onChange={(e) => {
+            const value = e.currentTarget.value;
+            setParams({ range: value, from: null, to: null }, false);
+          }}
+        >
+          {!range.live && <option value="">chosen</option>}
+          {ranges.map(([name]) => (
+            <option key={name} value={name}>
+              last {name}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+const themeName = "ringwatch.theme";
+
+function applyTheme(name: string): void {
+  if (name === "light" || name === "dark") document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+}
+applyTheme(localStorage.getItem(themeName) ?? "");
+
+/** Theme, clock, help and leaving. */
+function Settings() {
+  const isUTC = useUTC();
+  const [theme, setTheme] = useState(localStorage.getItem(themeName) ?? "");
+  return (
+    <div class="settings">
+      <button
+        type="button"
+        class="plain"
+        title="Times are UTC or local"
+        aria-label={`Times are ${isUTC ? "UTC" : "local"}; change`}
+        onClick={() => setUTC(!isUTC)}
+      >
+        {isUTC ? "UTC" : "local"}
+      </button>
+      <button
+        type="button"
+        class="plain"
+        title="Light, dark, or as the system is"
+        aria-label={`Theme: ${theme || "system"}; change`}
+        onClick={() => {
+          const next = theme === "" ? "dark" : theme === "dark" ? "light" : "";
+          localStorage.setItem(themeName, next);
+          applyTheme(next);
+          setTheme(next);
+        }}
+      >
+        {theme === "dark" ? "☾" : theme === "light" ? "☀" : "◑"}
+      </button>
+      <button
+        type="button"
+        class="plain"
+        title="Forget the key of this tab"
+        onClick={() => setKey("")}
+      >
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+/** Keys that work everywhere but in fields: / finds, ? helps, g and a letter goes to a page. */
+function useKeys(help: () => void): void {
+  useEffect(() => {
+    let went = 0;
+    const press = (e: KeyboardEvent) => {
+      const field = (e.target as HTMLElement).closest("input, textarea, select, [contenteditable]");
+      if (field || e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.key === "/") document.getElementById("search")?.focus();
+      else if (e.key === "?") help();
+      else if (e.key === "g") {
+        went = Date.now();
+        return;
+      } else if (Date.now() - went < 1500) {
+        const hit = places.find(([, , k]) => k === e.key);
+        if (!hit) return;
+        go([hit[0]]);
+      } else return;
+      went = 0;
+      e.preventDefault();
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+}
+
+function Help({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const keys: [string, string][] = [
+    ["/", "find a cluster or a node"],
+    ["?", "this help"],
+    ...places.map(([, name, k]): [string, string] => [`g ${k}`, name]),
+    ["Esc", "close, or leave a field"],
+  ];
+  return (
+    <dialog ref={dialog} onClose={close} aria-label="Keyboard">
+      <h2>Keyboard</h2>
+      <dl class="keys">
+        {keys.map(([k, what]) => (
+          <div key={k}>
+            <dt>
+              <kbd>{k}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="dim">Drag across a chart to see that time on all charts.</p>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}
+
+/** Asks for an API key. It stays in this tab. */
+export function SignIn() {
+  const [text, setText] = useState("");
+  const [error, setError] = useState<Error | null>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    document.title = "Sign in · Ringwatch";
+  }, []);
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    const value = text.trim();
+    if (!value || busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const answer = await fetch("/v1/clusters", {
+        headers: { Authorization: `Bearer ${value}` },
+        credentials: "omit",
+        cache: "no-store",
+      });
+      if (answer.ok) {
+        setKey(value);
+        return;
+      }
+      const body = await answer.json().catch(() => ({}));
+      throw new ApiError(
+        answer.status,
+        body.error?.reason ?? "",
+        body.error?.message ?? `the API answered ${answer.status}`,
+      );
+    } catch (e) {
+      setError(e instanceof ApiError ? e : new Error("the API does not answer: is it up?"));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="signin">
+      <form onSubmit={submit}>
+        <h1>
+          <Ring /> Ringwatch
+        </h1>
+        <label for="key">API key</label>
+        <input
+          id="key"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          placeholder="rw_…"
+          aria-describedby="key-note"
+          onInput={(e) => setText(e.currentTarget.value)}
+        />
+        <p id="key-note" class="dim">
+          The key stays in this tab and is forgotten when the tab closes. <code>make up</code>{" "}
+          prints one; <code>ringwatch key create</code> makes more.
+        </p>
+        {error && (
+          <p class="error" role="alert">
+            {sentence(error.message)}
+          </p>
+        )}
+        <button type="submit" disabled={busy || !text.trim()}>
+          {busy ? "Signing in …" : "Sign in"}
+        </button>
+      </form>
+    </main>
+  );
+}

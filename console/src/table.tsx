@@ -1,0 +1,159 @@
+// Tables that sort, and that stay smooth with ten thousand rows: only those in sight exist.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+/** A column of rows of T. */
+export interface Column<T> {
+  id: string;
+  title: string;
+  /** What the cell shows. */
+  cell: (row: T) => ComponentChildren;
+  /** What it is sorted by; without it, it is not sorted by this column. */
+  order?: (row: T) => number | string;
+  number?: boolean;
+  /** How wide it is, in parts of the whole; 1 if left out. */
+  width?: number;
+  /** Left out on narrow screens. */
+  wide?: boolean;
+}
+
+const rowHeight = 32;
+
+/**
+ * A table. The rows that come are in the order of their worth; a click on a head sorts by that column,
+ * first the most, then the least, then as they came. A row may lead somewhere.
+ */
+export function Table<T>({
+  name,
+  columns,
+  rows,
+  id,
+  href,
+  height = 560,
+  bad,
+}: {
+  name: string;
+  columns: Column<T>[];
+  rows: T[];
+  id: (row: T) => string;
+  href?: (row: T) => string;
+  height?: number;
+  bad?: (row: T) => boolean;
+}) {
+  const [sort, setSort] = useState<{ id: string; falling: boolean } | null>(null);
+  const [top, setTop] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+  const list = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
+  const tall = Math.min(height, list.length * rowHeight + 2);
+  const first = Math.max(0, Math.floor(top / rowHeight) - 8);
+  const last = Math.min(list.length, Math.ceil((top + tall) / rowHeight) + 8);
+  const grid = columns.map((c) => `minmax(0, ${c.width ?? 1}fr)`).join(" ");
+  const narrow = columns
+    .filter((c) => !c.wide)
+    .map((c) => `minmax(0, ${c.width ?? 1}fr)`)
+    .join(" ");
+  useEffect(() => {
+    const element = box.current;
+    if (element && element.scrollTop > list.length * rowHeight) element.scrollTop = 0;
+  }, [list.length]);
+  const press = (c: Column<T>) => {
+    if (!c.order) return;
+    setSort((s) =>
+      s?.id !== c.id
+        ? { id: c.id, falling: true }
+        : s.falling
+          ? { id: c.id, falling: false }
+          : null,
+    );
+  };
+  return (
+    <div
+      class="table"
+      role="table"
+      aria-label={name}
+      aria-rowcount={list.length + 1}
+      style={{ "--grid": grid, "--grid-narrow": narrow }}
+    >
+      <div role="rowgroup">
+        <div class="table-head" role="row" aria-rowindex={1}>
+          {columns.map((c) => (
+            <span
+              role="columnheader"
+              key={c.id}
+              class={classes(c)}
+              aria-sort={sort?.id === c.id ? (sort.falling ? "descending" : "ascending") : "none"}
+            >
+              {c.order ? (
+                <button type="button" class="plain" onClick={() => press(c)}>
+                  {c.title}
+                  <span aria-hidden="true">
+                    {sort?.id === c.id ? (sort.falling ? " ↓" : " ↑") : ""}
+                  </span>
+                </button>
+              ) : (
+                c.title
+              )}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div
+        class="table-body"
+        role="rowgroup"
+        tabIndex={href ? -1 : 0}
+        ref={box}
+        style={{ height: tall }}
+        onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+      >
+        <div style={{ height: first * rowHeight }} role="presentation" />
+        {list.slice(first, last).map((row, i) => (
+          <div
+            class={bad?.(row) ? "table-row bad" : "table-row"}
+            role="row"
+            aria-rowindex={first + i + 2}
+            key={id(row)}
+          >
+            {columns.map((c, j) => (
+              <span role="cell" key={c.id} class={classes(c)}>
+                {j === 0 && href ? (
+                  <a href={href(row)} class="row-link">
+                    {c.cell(row)}
+                  </a>
+                ) : (
+                  c.cell(row)
+                )}
+              </span>
+            ))}
+          </div>
+        ))}
+        <div style={{ height: (list.length - last) * rowHeight }} role="presentation" />
+      </div>
+    </div>
+  );
+}
+
+function classes<T>(c: Column<T>): string {
+  return `${c.number ? "number" : ""}${c.wide ? " wide" : ""}`;
+}
+
+function sorted<T>(
+  rows: T[],
+  columns: Column<T>[],
+  sort: { id: string; falling: boolean } | null,
+): T[] {
+  const order = columns.find((c) => c.id === sort?.id)?.order;
+  if (!order || !sort) return rows;
+  const sign = sort.falling ? -1 : 1;
+  return rows
+    .map((row) => [order(row), row] as const)
+    .sort(([a], [b]) => {
+      const noA = typeof a === "number" && Number.isNaN(a);
+      const noB = typeof b === "number" && Number.isNaN(b);
+      if (noA || noB) return Number(noA) - Number(noB); // what has no value comes last
+      if (typeof a === "string" && typeof b === "string") {
+        return -sign * a.localeCompare(b, "en", { numeric: true }); // names rise first
+      }
+      return sign * (Number(a) - Number(b));
+    })
+    .map(([, row]) => row);
+}

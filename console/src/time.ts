@@ -1,0 +1,94 @@
+// The time range that all charts show, and how times are written.
+import { useEffect, useState } from "preact/hooks";
+import { type Place, setParams } from "./place";
+
+/** What can be chosen, in seconds. */
+export const ranges: [string, number][] = [
+  ["15m", 900],
+  ["1h", 3600],
+  ["6h", 6 * 3600],
+  ["24h", 86400],
+  ["7d", 7 * 86400],
+  ["30d", 30 * 86400],
+  ["1y", 365 * 86400],
+];
+
+/** A range of time in seconds. Live: its end is now. */
+export interface Range {
+  from: number;
+  to: number;
+  step: number;
+  live: boolean;
+}
+
+/** Steps that people know, in seconds. From 300 on, rollups answer. */
+const steps = [5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 86400];
+
+/** The step that gives at most points of a span. */
+export function stepOf(span: number, points = 360): number {
+  return steps.find((s) => span / s <= points) ?? 86400;
+}
+
+/** The range that a place names. The ends lie on steps, so that points stay where they are. */
+export function rangeOf({ params }: Place, now = Date.now() / 1000): Range {
+  const from = Number(params.get("from"));
+  const to = Number(params.get("to"));
+  if (from > 0 && to > from) {
+    return { from, to, step: stepOf(to - from), live: false };
+  }
+  const named = ranges.find(([name]) => name === params.get("range"))?.[1] ?? 3600;
+  const step = stepOf(named);
+  const end = Math.floor(now / step) * step;
+  return { from: end - named, to: end, step, live: true };
+}
+
+/** The window that rates look back over: at least four frames of an agent that sends every 20 s. */
+export function windowOf(range: Range): number {
+  return Math.max(range.step, 80);
+}
+
+/** Shows a part of the time only, as somebody marked it. */
+export function zoom(from: number, to: number): void {
+  setParams({ from: String(Math.floor(from)), to: String(Math.ceil(to)), range: null }, false);
+}
+
+const utcName = "ringwatch.utc";
+const told = new Set<() => void>();
+
+/** Whether times are UTC; else they are local ones. */
+export function utc(): boolean {
+  return localStorage.getItem(utcName) !== "no";
+}
+
+/** Chooses between UTC and local time. */
+export function setUTC(yes: boolean): void {
+  localStorage.setItem(utcName, yes ? "yes" : "no");
+  for (const tell of told) tell();
+}
+
+/** utc, again whenever it changes. */
+export function useUTC(): boolean {
+  const [now, set] = useState(utc);
+  useEffect(() => {
+    const tell = () => set(utc());
+    told.add(tell);
+    return () => void told.delete(tell);
+  }, []);
+  return now;
+}
+
+/** A time, given in seconds, in full: 2026-11-22 14:05:00. */
+export function stamp(secs: number, isUTC = utc()): string {
+  const d = new Date(secs * 1000);
+  if (isUTC) return d.toISOString().slice(0, 19).replace("T", " ");
+  const two = (n: number) => String(n).padStart(2, "0");
+  return (
+    `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
+    `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
+  );
+}
+
+/** The clock of a time: 14:05:00. */
+export function clock(secs: number, isUTC = utc()): string {
+  return stamp(secs, isUTC).slice(11);
+}
