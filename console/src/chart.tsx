@@ -44,7 +44,7 @@ export function linesOf(list: Series[], asks: Ask[], range: Range): Lines {
   const rows = list
     .filter((s) => s.values)
     .map((s) => {
-      const { q, __name__, ...labels } = s.metric;
+      const { q, ...labels } = s.metric;
       const ask = asks[asks.length > 1 ? Number(q) : 0] ?? asks[0]!;
       const values: (number | null)[] = new Array(count).fill(null);
       for (const [t, text] of s.values ?? []) {

@@ -698,8 +698,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What there is */
-        get: operations["home"];
+        /** The console, which asks for a key */
+        get: operations["console"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/assets/{asset}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file that the console needs */
+        get: operations["consoleFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2266,7 +2283,7 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
-    home: {
+    console: {
         parameters: {
             query?: never;
             header?: never;
@@ -2282,6 +2299,39 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+        };
+    };
+    consoleFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                asset: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript": string;
+                    "text/css": string;
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description There is no such file */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
         };

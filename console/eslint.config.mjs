@@ -1,0 +1,36 @@
+import js from "@eslint/js";
+import { defineConfig } from "eslint/config";
+import tseslint from "typescript-eslint";
+
+export default defineConfig(
+  { ignores: ["dist", "src/openapi.d.ts"] },
+  js.configs.recommended,
+  ...tseslint.configs.strict,
+  {
+    files: ["**/*.mjs"],
+    languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly" } },
+  },
+  {
+    rules: {
+      // Indexes are checked by the compiler (noUncheckedIndexedAccess); ! says why not here.
+      "@typescript-eslint/no-non-null-assertion": "off",
+      // Promises of the data hooks end in state, which shows their errors.
+      "@typescript-eslint/no-invalid-void-type": "off",
+      eqeqeq: ["error", "always", { null: "ignore" }],
+      "no-console": "off",
+      "no-restricted-properties": [
+        "error",
+        { property: "innerHTML", message: "What comes from servers is text, never markup." },
+        { property: "outerHTML", message: "What comes from servers is text, never markup." },
+        { property: "insertAdjacentHTML", message: "What comes from servers is text." },
+      ],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "JSXAttribute[name.name='dangerouslySetInnerHTML']",
+          message: "What comes from servers is text, never markup.",
+        },
+      ],
+    },
+  },
+);
