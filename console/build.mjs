@@ -2,7 +2,7 @@
 // bytes: a test builds them again and compares.
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { build } from "esbuild";
 
 const out = process.argv[2] ?? "dist";
@@ -29,7 +29,7 @@ const result = await build({
 /** The name of what an entry point became. */
 function made(entry) {
   for (const [file, { entryPoint }] of Object.entries(result.metafile.outputs)) {
-    if (entryPoint === entry) return file.slice(out.length + 1);
+    if (entryPoint === entry) return `assets/${basename(file)}`;
   }
   throw new Error(`${entry} was not built`);
 }
