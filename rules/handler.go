@@ -135,7 +135,11 @@ func (r *Rules) through(p *partition, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.Add(-r.config.Delay).UnixMilli()
+	delay := r.config.Delay
+	if r.deps.Every { // clusters are evaluated first
+		delay *= 2
+	}
+	return t.Add(-delay).UnixMilli()
 }
 
 // settle is how long after an outage of the pipeline agents may take to bring what they kept.
