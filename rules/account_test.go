@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // everyRules are of both forms: what clusters record, and what is said over all of them.
@@ -79,11 +80,122 @@ func (b *both) run(d time.Duration) {
 			}
 		}
 		b.pass(5*time.Second, nil)
-		list := b.queue
-		b.queue = nil
-		slices.SortStableFunc(list, func(x, y sent) int { return int(x.at - y.at) })
-		b.every.deliver(b.role, b.at, list...)
+		b.forwarded()
 	}
+}
+
+// forwarded hands on what clusters recorded.
+func (b *both) forwarded() {
+	b.Helper()
+	list := b.queue
+	b.queue = nil
+	slices.SortStableFunc(list, func(x, y sent) int { return int(x.at - y.at) })
+	b.every.deliver(b.role, b.at, list...)
+}
+
+// TestNobodyEvaluates: for a while no process evaluates the clusters. Agents and Kafka go on. What
+// rules over all clusters have said of them holds until somebody does.
+func TestNobodyEvaluates(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		away    time.Duration
+		goes    bool // the role over all clusters does
+		changed bool // alerts end while nobody looks
+	}{
+		{"ten minutes", 10 * time.Minute, false, false},
+		{"ten minutes, and it is over", 10 * time.Minute, false, true},
+		{"longer than is made up for", 40 * time.Minute, false, false},
+		{"longer than the stream is read back", 3 * time.Hour, false, false},
+		{"clusters alone", 30 * time.Minute, true, false},
+		{"clusters alone, and it is over", 30 * time.Minute, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBoth(t, []string{write(t, everyRules), write(t, overAll)}, nil)
+			b.run(5 * time.Minute)
+			b.nodes[2].load, b.nodes[0].dead = 6, true
+			b.run(5 * time.Minute)
+			before := b.toldAll()
+			if n := len(before); n < 2 || before[n-1] != "Gone firing" && before[n-2] != "Gone firing" {
+				t.Fatalf("before it was said %s", before)
+			}
+			if c.changed {
+				b.nodes[2].load, b.nodes[0].dead = 2, false
+			}
+			for end := b.at + c.away.Milliseconds(); b.at < end; {
+				b.at += 5000
+				b.line.enter(b.made(b.at))
+				if !c.goes {
+					continue
+				}
+				b.every.deliver(b.role, b.at)
+				for _, rule := range []string{"LoadAnywhere", "Gone"} {
+					if a := b.lastOfAll(rule); a.ValidUntil.UnixMilli() <= b.at {
+						t.Fatalf("%s is valid until %s only, and it is %s", rule, a.ValidUntil, b.every.now)
+					}
+				}
+			}
+			log := b.line.log
+			if c.away > 2*time.Hour { // as the consumer does with what is too old
+				b.line.log = slices.DeleteFunc(slices.Clone(log), func(r stream.Record) bool {
+					return r.Received.UnixMilli() < b.at-time.Hour.Milliseconds()
+				})
+				b.town.role = b.line.role()
+				if err := b.town.role.Handle(t.Context(), b.line.log); err != nil {
+					t.Fatal(err)
+				}
+				b.role = b.every.role()
+				b.role.Assign(0)
+			} else {
+				b.begin()
+				if !c.goes {
+					next := b.every.role()
+					b.every.again(b.role, next)
+					b.role = next
+				}
+			}
+			b.every.deliver(b.role, b.at) // it is first
+			if now := b.toldAll(); len(now) != len(before) {
+				t.Errorf("before clusters were evaluated it was said %s, and before %s", now, before)
+			}
+			b.run(5 * time.Minute)
+			if now := b.toldAll(); !c.changed && len(now) != len(before) {
+				t.Errorf("it was said %s, and before %s", now, before)
+			}
+			b.nodes[2].load, b.nodes[0].dead = 2, false
+			b.run(5 * time.Minute)
+			now := b.toldAll()[len(before):]
+			slices.Sort(now)
+			if fmt.Sprint(now) != "[Gone inactive LoadAnywhere inactive]" {
+				t.Errorf("in the end it was said %s, and before %s", now, before)
+			}
+		})
+	}
+}
+
+// toldAll returns the changes that were said of rules over all clusters.
+func (b *both) toldAll() []string {
+	var list []string
+	last := map[string]string{}
+	for i := range b.every.alerts {
+		a := &b.every.alerts[i]
+		if change := fmt.Sprint(a.State, a.ActiveAt); last[a.Rule] != change {
+			last[a.Rule] = change
+			list = append(list, a.Rule+" "+a.State.String())
+		}
+	}
+	return list
+}
+
+// lastOfAll returns the newest word of a rule over all clusters.
+func (b *both) lastOfAll(rule string) *Alert {
+	b.Helper()
+	for i := len(b.every.alerts) - 1; i >= 0; i-- {
+		if b.every.alerts[i].Rule == rule {
+			return &b.every.alerts[i]
+		}
+	}
+	b.Fatalf("nothing was said of %s", rule)
+	return nil
 }
 
 // TestOverAllClusters: rules over all clusters of an account, of what two roles of single clusters

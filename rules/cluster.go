@@ -42,6 +42,7 @@ type cluster struct {
 	unread  int                         // nodes whose frames there was no memory to read
 	lacks   map[*selector]int           // how many of them a selector means
 	untidy  bool                        // there are cells that nobody needs
+	waiting bool                        // it has been said that a cluster is awaited
 	tidied  int64
 
 	groups   []*group // in the order of files
@@ -218,6 +219,9 @@ func (c *cluster) take(b []byte) error {
 		n = &node{id: h.Node, interval: h.Interval}
 		c.nodes[h.Node] = n
 	}
+	if c.deps.Every && n.cluster != h.Cluster {
+		n.cluster, n.span = h.Cluster, nil
+	}
 	return c.frame(n, &h, b)
 }
 
@@ -235,8 +239,15 @@ func (c *cluster) due(ctx context.Context, until int64) {
 			g.missed += skip
 			c.Rules.metrics.missed.Add(float64(skip))
 			at += skip * step
+			g.next = at
 		}
-		if c.lost(at) {
+		covers, whose := c.coverage(at)
+		if covers == late {
+			c.sayLate(whose, at, until)
+			return
+		}
+		c.waiting = false
+		if covers == gap || c.lost(at) {
 			// To leave it out harms no alert; to evaluate it would resolve what still fires.
 			g.next = at + g.Interval().Milliseconds()
 			g.missed++

@@ -149,7 +149,7 @@ func (q inOrder) Select(ctx context.Context, _ bool, h *storage.SelectHints,
 	return &seriesSet{list: list, at: -1}
 }
 
-func newTheirs(t *testing.T, fleet *querytest.Fleet, file string, c *Config) *theirs {
+func newTheirs(t *testing.T, fleet *querytest.Fleet, c *Config, files ...string) *theirs {
 	t.Helper()
 	db := fleet.TSDB(t)
 	of := &theirs{t: t, tsdb: &tsdbBoth{db, teststorage.New(t)}, next: map[string]time.Time{}}
@@ -170,7 +170,7 @@ func newTheirs(t *testing.T, fleet *querytest.Fleet, file string, c *Config) *th
 		},
 	})
 	var errs []error
-	of.groups, errs = m.LoadGroups(c.EvaluationInterval, labels.EmptyLabels(), "", nil, false, file)
+	of.groups, errs = m.LoadGroups(c.EvaluationInterval, labels.EmptyLabels(), "", nil, false, files...)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -252,7 +252,7 @@ func TestDifferential(t *testing.T) {
 			file := write(t, differential)
 			l := newLine(t)
 			r := l.role(file)
-			of := newTheirs(t, fleet, file, &r.config)
+			of := newTheirs(t, fleet, &r.config, file)
 			run(l, r, fleet, nil)
 			of.until(fleet.From-r.config.Delay.Milliseconds(), fleet.End()-r.config.Delay.Milliseconds())
 			compare(t, l, of)

@@ -143,15 +143,7 @@ func (l *line) role(files ...string) *Rules {
 func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	l.t.Helper()
 	l.now, l.through = time.UnixMilli(now), time.UnixMilli(now)
-	var records []stream.Record
-	for _, f := range frames {
-		rec := stream.Record{Account: f.of(), Cluster: f.cluster, Offset: l.offset,
-			Received: time.UnixMilli(f.at), Value: f.bytes}
-		l.offset++
-		l.log = append(l.log, rec)
-		records = append(records, rec)
-	}
-	if err := r.Handle(l.t.Context(), records); err != nil {
+	if err := r.Handle(l.t.Context(), l.enter(frames)); err != nil {
 		l.t.Fatal(err)
 	}
 	err := r.Tick(l.t.Context(), l.now)
@@ -166,6 +158,17 @@ func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	if err != nil && !errors.Is(err, l.broken) {
 		l.t.Fatal(err)
 	}
+}
+
+// enter puts frames into the stream.
+func (l *line) enter(frames []sent) []stream.Record {
+	begin := len(l.log)
+	for _, f := range frames {
+		l.log = append(l.log, stream.Record{Account: f.of(), Cluster: f.cluster, Offset: l.offset,
+			Received: time.UnixMilli(f.at), Value: f.bytes})
+		l.offset++
+	}
+	return l.log[begin:len(l.log):len(l.log)]
 }
 
 // again hands the records from the role's low water on to another one, as after a restart.

@@ -135,11 +135,12 @@ func (r *Rules) through(p *partition, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.Add(-r.config.Delay).UnixMilli()
+	delay := r.config.Delay
+	if r.deps.Every { // clusters are evaluated first
+		delay *= 2
+	}
+	return t.Add(-delay).UnixMilli()
 }
-
-// settle is how long after an outage of the pipeline agents may take to bring what they kept.
-const settle = 30 * time.Second
 
 // saveEvery is how often the state is written down while nothing important happens.
 const saveEvery = 20 * time.Second
@@ -163,7 +164,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	if r.deps.Pulse != nil {
 		since, until = r.deps.Pulse()
 	}
-	halted := !since.IsZero() && now.Sub(since) < settle
+	halted := !since.IsZero() && now.Sub(since) < r.config.Settle
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	series, clusters, behind := 0, 0, 0.0

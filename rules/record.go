@@ -31,6 +31,7 @@ type recorder struct {
 	at       int64
 	samples  map[string][]sample // by the metric's name
 	had      bool                // the last frame had samples
+	sent     bool                // it was forwarded
 
 	// Until the first evaluation after a restart:
 	until  int64            // what was recorded by then is read from the stream, in ms
@@ -135,6 +136,8 @@ func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
 			return s.Wants(name)
 		})
 	}
+	// That nothing is left of what was selected has to be said, too.
+	forward, r.sent = forward || r.sent, forward
 	if b, err = f.Append(nil, nil); err != nil {
 		return nil, false, err
 	}

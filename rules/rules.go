@@ -55,6 +55,8 @@ type Config struct {
 	EvaluationInterval time.Duration `yaml:"evaluation_interval"`
 	// Delay is how long an evaluation waits for the frames of its instant.
 	Delay time.Duration `yaml:"delay"`
+	// Settle is how long after an outage of the pipeline evaluation waits for what agents kept.
+	Settle time.Duration `yaml:"settle"`
 	// CatchUp bounds how far back missed evaluations are made up for.
 	CatchUp time.Duration `yaml:"catch_up"`
 	// Lookback is how long a sample counts, as Prometheus's lookback_delta.
@@ -82,7 +84,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Shipped: true, Reload: 5 * time.Second,
-		EvaluationInterval: 15 * time.Second, Delay: time.Second, CatchUp: 15 * time.Minute,
+		EvaluationInterval: 15 * time.Second, Delay: time.Second,
+		Settle: 30 * time.Second, CatchUp: 15 * time.Minute,
 		Lookback: 5 * time.Minute, MaxLookback: time.Hour,
 		Timeout: 10 * time.Second, MaxSamples: 50_000_000, ResendDelay: time.Minute,
 		Absent: 73 * time.Hour, Clock: time.Now,
@@ -99,7 +102,7 @@ func (c *Config) Validate() error {
 	}{
 		{"reload", c.Reload, time.Millisecond},
 		{"evaluation_interval", c.EvaluationInterval, time.Second},
-		{"delay", c.Delay, 0}, {"catch_up", c.CatchUp, 0},
+		{"delay", c.Delay, 0}, {"settle", c.Settle, 0}, {"catch_up", c.CatchUp, 0},
 		{"lookback_delta", c.Lookback, time.Second}, {"max_lookback", c.MaxLookback, c.Lookback},
 		{"timeout", c.Timeout, time.Millisecond}, {"resend_delay", c.ResendDelay, time.Second},
 		{"absent", c.Absent, time.Minute},

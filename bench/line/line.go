@@ -242,9 +242,11 @@ func (l *Line) Metrics(ctx context.Context, node, selector, query string) ([]Pay
 	return all, nil
 }
 
-// Until calls try every 20 ms until it succeeds, and returns its last error when ctx ends.
+// Until calls try until it succeeds, every 20 ms or, where a try takes long, less often. It returns the
+// last error when ctx ends.
 func Until(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
+		began := time.Now()
 		err := try(ctx)
 		if err == nil {
 			return nil
@@ -252,7 +254,13 @@ func Until(ctx context.Context, what string, try func(context.Context) error) er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waited in vain for %s: %w", what, err)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pauseAfter(time.Since(began))):
 		}
 	}
+}
+
+// pauseAfter is how long Until waits after a try that took so long: what is waited for needs the
+// processors more than whoever asks for it.
+func pauseAfter(took time.Duration) time.Duration {
+	return min(max(4*took, 20*time.Millisecond), time.Second)
 }

@@ -23,6 +23,7 @@ import (
 
 // TestWholeLine starts everything as `make up` does, the agent in Cassandra included, and holds what the API answers against what Cassandra says of itself.
 func TestWholeLine(t *testing.T) {
+	t.Parallel() // with TestRulesLine, which waits most of the time
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

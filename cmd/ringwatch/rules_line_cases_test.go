@@ -20,6 +20,7 @@ import (
 // TestRulesLine lets real processes of ingest and rules live through what may happen to them, on a
 // real Kafka and with a real Alertmanager. Each alert is told of as it is due, once.
 func TestRulesLine(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	l := newRulesLine(t)
 	first := l.add("acme", "north")
 	l.add("zeta", "north")

@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"slices"
+	"time"
+
+	promrules "github.com/prometheus/prometheus/rules"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// span is for how long after an instant a frame of a recorder says what there is: until its group
+// is evaluated again. It is 0 for a recorder whose group is there no more.
+func (c *cluster) span(n *node) int64 {
+	for _, f := range c.set.cluster.files {
+		for _, g := range f.groups {
+			if frame.RecorderID(c.account, n.cluster, promrules.GroupKey(f.name, g.Name)) != n.id {
+				continue
+			}
+			every := max(time.Duration(g.Interval), time.Duration(n.interval)*time.Millisecond)
+			if g.Interval == 0 {
+				every = max(every, c.config.EvaluationInterval)
+			}
+			if g.QueryOffset != nil { // its samples are that much older than its evaluation
+				every += time.Duration(*g.QueryOffset)
+			}
+			return every.Milliseconds()
+		}
+	}
+	return 0
+}
+
+// coverage says whether what rules over all clusters look at is there for an instant.
+type coverage int
+
+const (
+	covered coverage = iota
+	// late: a cluster has not been evaluated up to the instant, or has not said so yet.
+	late
+	// gap: it never was, and has been evaluated later.
+	gap
+)
+
+// coverage looks at the recorders of all clusters. One that had something to say at its last
+// evaluation has something to say at the next one, if only that nothing is left. Until it does,
+// nobody knows what there is.
+func (c *cluster) coverage(at int64) (coverage, *node) {
+	found, of := covered, (*node)(nil)
+	if !c.deps.Every {
+		return found, of
+	}
+	for _, n := range c.nodes {
+		if n.span == nil {
+			span := c.span(n)
+			n.span = &span
+		}
+		if *n.span == 0 || at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
+			continue
+		}
+		last := int64(0)
+		if i := n.newest(at); i >= 0 {
+			last = n.instants[i]
+		} else if n.before <= at {
+			last = n.before
+		}
+		if last == 0 || last+*n.span > at || n.hadNothing(last) {
+			continue
+		}
+		if n.last <= at {
+			return late, n
+		}
+		found, of = gap, n
+	}
+	return found, of
+}
+
+// hadNothing reports whether a recorder's frame of an instant had no value.
+func (n *node) hadNothing(at int64) bool {
+	_, found := slices.BinarySearch(n.nothing, at)
+	return found
+}
+
+// notes notes that a recorder's frame of an instant had no value.
+func (n *node) notes(at int64) {
+	if i, found := slices.BinarySearch(n.nothing, at); !found {
+		n.nothing = slices.Insert(n.nothing, i, at)
+	}
+	if len(n.instants) > 0 { // of older ones nobody asks
+		i, _ := slices.BinarySearch(n.nothing, n.instants[0])
+		n.nothing = slices.Delete(n.nothing, 0, i)
+	}
+}
+
+// sayLate says once that rules over all clusters wait for a cluster.
+func (c *cluster) sayLate(n *node, at, until int64) {
+	if c.waiting || until-at < time.Minute.Milliseconds() {
+		return
+	}
+	c.waiting = true
+	c.log.Warn("rules over all clusters wait until a cluster is evaluated: see that a process with "+
+		"the role rules has it", "cluster_awaited", n.cluster, "since", timeOf(at))
+}
