@@ -8,7 +8,14 @@ export default defineConfig(
   ...tseslint.configs.strict,
   {
     files: ["**/*.mjs"],
-    languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly" } },
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          ...["process", "console", "URL", "URLSearchParams", "fetch", "document", "window"],
+          ...["getComputedStyle", "localStorage", "setTimeout", "performance"],
+        ].map((name) => [name, "readonly"]),
+      ),
+    },
   },
   {
     rules: {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,7 @@ type Config struct {
 	Interval  time.Duration // the agent's; 5 s by default
 	Self      time.Duration // how often the roles send their own metrics; 0: never
 	Cassandra string        // more keys of the section cassandra, as ", grace: 1s"
+	Accounts  []string      // more accounts, for all clusters
 	Env       []string      // more environment of the roles
 	Progress  func(string)  // may be nil
 }
@@ -41,6 +43,7 @@ type Line struct {
 	Scrape    string // the agent's /metrics
 	Key       string // may read and write, account "default"
 	Account   string
+	Keys      map[string]string // by account of Config.Accounts: one that may read and write
 
 	config    Config
 	yaml      string
@@ -103,14 +106,14 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	l.yaml = filepath.Join(c.Dir, "ringwatch.yaml")
 	text := fmt.Sprintf(`accounts:
   - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write, rules]}]}
-kafka: {brokers: [%q], partitions: 4, instance_id: line}
+%skafka: {brokers: [%q], partitions: 4, instance_id: line}
 cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
-`, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
+`, account.Hash(l.Key), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
 	if c.Self > 0 {
 		text += fmt.Sprintf("self: {url: %q, key: %s, interval: %dms}\n", l.Ingest, l.Key,
 			c.Self.Milliseconds())
@@ -124,6 +127,18 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 		return nil, err
 	}
 	return l, nil
+}
+
+// accounts makes the further accounts, and returns them as YAML.
+func (l *Line) accounts() string {
+	l.Keys = map[string]string{}
+	var text strings.Builder
+	for _, name := range l.config.Accounts {
+		l.Keys[name] = account.NewKey()
+		fmt.Fprintf(&text, "  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}\n",
+			name, account.Hash(l.Keys[name]))
+	}
+	return text.String()
 }
 
 // StartRingwatch starts the roles and waits until both listeners are ready.

@@ -32,7 +32,8 @@ func TestWholeLine(t *testing.T) {
 	if _, err := os.Stat(jar); err != nil {
 		t.Fatalf("the agent is not built: run `make build` first (%v)", err)
 	}
-	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar, Env: []string{asRingwatch}, Interval: time.Second, Self: time.Second, Progress: func(s string) { t.Log(s) }})
+	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar, Env: []string{asRingwatch},
+		Accounts: []string{otherAccount, emptyAccount}, Interval: time.Second, Self: time.Second, Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,7 @@ func TestWholeLine(t *testing.T) {
 	t.Run("Catalogue", w.testCatalog)
 	t.Run("Relabelling", w.testRelabel)
 	t.Run("Report", w.testReport)
+	t.Run("Console", w.testConsole)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("YoungNodeWithoutCassandra", w.testYoung)

@@ -1,0 +1,111 @@
+// The fleet's page, and what holds on every page.
+export const tests = {
+  "nodes are there with their figures": async (page, t) => {
+    await t.open("#/fleet");
+    const [node] = await t.get("/v1/nodes");
+    const row = page.getByRole("row").filter({ hasText: node.address });
+    t.ok((await row.textContent()).includes(node.state), "the state is another");
+    await t.until(async () => {
+      const shown = await row.locator('[role="cell"]').nth(7).textContent();
+      const [{ value }] = await t.query(
+        `100 * max(1 - os_filesystem_available_bytes{node="${t.node}"} / os_filesystem_size_bytes)`,
+      );
+      t.near(Number.parseFloat(shown), Number(value[1]), 0.02);
+      return true;
+    }, "the disk that the API says");
+  },
+
+  "filters are in the address": async (page, t) => {
+    await t.open("#/fleet");
+    await page.getByPlaceholder("Filter: name, cluster, rack").fill("nobody");
+    await page.getByText("No node is like that.").waitFor();
+    t.ok(page.url().includes("q=nobody"), page.url());
+    await page.reload();
+    await page.getByText("No node is like that.").waitFor();
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByRole("row").filter({ hasText: t.cluster }).first().waitFor();
+  },
+
+  "an API that is away leaves the last data with its age": async (page, t) => {
+    await t.open("#/fleet");
+    await page.route("**/v1/nodes", (route) => route.abort());
+    await page.getByText(/As of .* ago\. The API does not answer/).waitFor();
+    await page.getByRole("row").filter({ hasText: t.cluster }).first().waitFor();
+    await page.unroute("**/v1/nodes");
+    await page.getByText(/As of .* ago/).waitFor({ state: "detached" });
+  },
+
+  "a tab that is hidden asks for nothing": async (page, t) => {
+    await t.open("#/fleet");
+    await page.evaluate(() => {
+      Object.defineProperty(document, "hidden", { get: () => true });
+    });
+    let asked = 0;
+    page.on("request", () => asked++);
+    // Meanwhile another tab, which is seen, asks several times.
+    const other = await page.context().newPage();
+    let asks = 0;
+    other.on("request", (r) => {
+      if (r.url().endsWith("/v1/nodes")) asks++;
+    });
+    await other.goto(`${t.base}/#key=${t.key}`);
+    await t.until(() => asks > 0, "another tab asks");
+    asked = 0; // what was under way has ended
+    await t.until(() => asks > 3, "another tab asks again");
+    t.equal(asked, 0);
+  },
+
+  "everything by keyboard": async (page, t) => {
+    await t.open("#/fleet");
+    await page.keyboard.press("/");
+    await page.keyboard.type(t.cluster.slice(0, 6));
+    await page.getByRole("option").first().waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL((u) => u.hash.startsWith(`#/cluster/${t.cluster}`));
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("f");
+    await page.waitForURL((u) => u.hash.startsWith("#/fleet"));
+    // Tab reaches the node's row, and Enter opens it.
+    await t.settle();
+    const reached = async () =>
+      page.evaluate(() => document.activeElement?.classList.contains("row-link"));
+    for (let i = 0; i < 60 && !(await reached()); i++) await page.keyboard.press("Tab");
+    t.ok(await reached(), "Tab does not reach a node");
+    const outline = await page.evaluate(
+      () => getComputedStyle(document.activeElement, "::after").outlineStyle,
+    );
+    t.equal(outline, "solid");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((u) => u.hash.startsWith("#/node/"));
+  },
+
+  "another account's key sees nothing of this one": async (page, t) => {
+    await t.open("#/fleet");
+    await page.getByText("No node has sent anything yet.").waitFor();
+    await t.open(`#/cluster/${t.cluster}`);
+    const text = await page.locator("main").textContent();
+    t.ok(!text.includes("127.0.0.1"), text.slice(0, 300));
+    await t.open(`#/node/${t.node}`);
+    t.ok(!(await page.locator("main").textContent()).includes("127.0.0.1"), "the node is seen");
+  },
+
+  "a wrong key is told so, and the key leaves the address": async (page, t) => {
+    t.ok(!page.url().includes("rw_"), page.url());
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("API key").fill("rw_nobodyhasthiskeynobodyhasthiskey");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("API key").fill(t.key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("row").filter({ hasText: t.cluster }).first().waitFor();
+    t.equal(await page.evaluate(() => JSON.stringify(localStorage).includes("rw_")), false);
+  },
+};
+
+export const options = {
+  "another account's key sees nothing of this one": { key: process.env.EMPTY_KEY },
+};
