@@ -11,7 +11,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up up down clean-data status test test-full bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console up down clean-data status test test-full bench
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,10 +48,21 @@ clean-data: bin/up ## forget the data of what make up started
 # The agent's tests start a Cassandra in Java, so they run on its Java, whatever builds them.
 JAVA17 = RINGWATCH_JAVA17="$$(go run ./engines/javahome)"
 
-test: prerequisites ## every test, on real engines
+# What the console's tests and its build need; the built files are in the repository.
+MODULES := console/node_modules/.package-lock.json
+$(MODULES): console/package-lock.json
+	@command -v npm >/dev/null && command -v chromium >/dev/null || { echo "missing: npm and chromium, which test the console; on Debian: apt-get install --no-install-recommends nodejs npm chromium" >&2; exit 1; }
+	@echo "fetching the console's modules"
+	@cd console && npm ci --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@
+
+console: $(MODULES) ## build console/dist from its sources (the tests say when it is due)
+	@cd console && npm run --silent format && npm run --silent api >/dev/null && npm run --silent build
+
+test: prerequisites $(MODULES) ## every test, on real engines
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
 
-test-full: prerequisites ## the same with the race detector, the long tests and a minute of each fuzz test
+test-full: prerequisites $(MODULES) ## the same with the race detector, the long tests and a minute of each fuzz test
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build --full
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/

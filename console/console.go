@@ -74,7 +74,7 @@ func New() (*Handler, error) {
 	h.files["/"] = h.files["/index.html"]
 	delete(h.files, "/index.html")
 	if h.files["/"].plain == nil {
-		return nil, fmt.Errorf("console: the build has no index.html: run npm run build in console")
+		return nil, fmt.Errorf("console: the build has no index.html: run make console")
 	}
 	return h, nil
 }

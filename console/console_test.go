@@ -84,19 +84,18 @@ func TestServed(t *testing.T) {
 // TestBuilt: dist is what the sources give, and the sources are as the compiler and the linter want
 // them.
 func TestBuilt(t *testing.T) {
-	npm(t, "ci", "--no-audit", "--no-fund")
 	npm(t, "run", "check")
 	out := filepath.Join(t.TempDir(), "dist")
 	npm(t, "run", "build", "--", out)
 	sources, dist := files(t, out), files(t, "dist")
 	for name, want := range sources {
 		if got, found := dist[name]; !found || got != want {
-			t.Errorf("dist/%s is not what the sources give: run npm run build in console and commit dist", name)
+			t.Errorf("dist/%s is not what the sources give: run make console and commit dist", name)
 		}
 	}
 	for name := range dist {
 		if _, found := sources[name]; !found {
-			t.Errorf("dist/%s comes from no source: run npm run build in console and commit dist", name)
+			t.Errorf("dist/%s comes from no source: run make console and commit dist", name)
 		}
 	}
 	before, err := os.ReadFile("src/openapi.d.ts")
@@ -110,7 +109,7 @@ func TestBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(before, after) {
-		t.Error("src/openapi.d.ts is not what api/openapi.yaml says: run npm run api in console")
+		t.Error("src/openapi.d.ts is not what api/openapi.yaml says: run make console")
 	}
 }
 
@@ -119,7 +118,7 @@ func npm(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "npm", args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("npm %s: %v (Node 18 or later and npm are needed)\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("npm %s: %v (it needs Node 18 or later, and what make console fetches)\n%s", strings.Join(args, " "), err, out)
 	}
 }
 

@@ -33,7 +33,7 @@ func (w *whole) testConsole(t *testing.T) {
 	const browser = "/usr/bin/chromium"
 	for _, needed := range []string{browser, "../../console/node_modules"} {
 		if _, err := os.Stat(needed); err != nil {
-			t.Fatalf("%v: install Debian's chromium, and run npm ci in console", err)
+			t.Fatalf("%v: install Debian's chromium, and run make console", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,7 +68,8 @@ func (w *whole) testConsole(t *testing.T) {
 		switch verdict {
 		case "ok":
 			passed++
-			t.Run(text, func(t *testing.T) {})
+			name, took, _ := strings.Cut(text, "\t")
+			t.Run(name, func(t *testing.T) { t.Log("took " + took) })
 		case "FAIL":
 			failed++
 			name, why, _ := strings.Cut(text, ": ")

@@ -252,6 +252,9 @@ func (s *sayer) line(text string) {
 func (s *sayer) done(st *state, set settings, key, host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !set.EnginesOnly {
+		fmt.Printf("\nConsole    %s/#key=%s\n", set.apiURL(), key)
+	}
 	fmt.Printf("\nCassandra  %s   Kafka  %s   Redis  %s\n", local(set.CassandraPort), local(set.KafkaPort), local(set.RedisPort))
 	if !set.EnginesOnly {
 		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n", set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)

@@ -135,7 +135,7 @@ async function run(name, test, options = {}) {
   try {
     await test(page, new Test(page, key, faults));
     if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
-    console.log(`ok ${name} ${((Date.now() - began) / 1000).toFixed(1)} s`);
+    console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
   } catch (e) {
     failed++;
     const why = String(e.message).split("\n").slice(0, 12).join(" | ");
