@@ -69,7 +69,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -116,3 +116,6 @@ bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Pr
 
 bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 35 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
 	@go run ./bench/rules $(ARGS)
+
+bench-console: build $(MODULES) ## the console in a browser: fleets of 1,000 and 10,000 nodes, charts, memory; ARGS='-sizes 100' for a look
+	@go run ./bench/console $(ARGS)

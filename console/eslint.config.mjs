@@ -12,7 +12,8 @@ export default defineConfig(
       globals: Object.fromEntries(
         [
           ...["process", "console", "URL", "URLSearchParams", "fetch", "document", "window"],
-          ...["getComputedStyle", "localStorage", "setTimeout", "performance"],
+          ...["getComputedStyle", "localStorage", "sessionStorage"],
+          ...["setTimeout", "performance", "Response"],
         ].map((name) => [name, "readonly"]),
       ),
     },

@@ -29,6 +29,7 @@ type Config struct {
 	Self      time.Duration // how often the roles send their own metrics; 0: never
 	Cassandra string        // more keys of the section cassandra, as ", grace: 1s"
 	Accounts  []string      // more accounts, for all clusters
+	More      string        // more sections of the configuration, as YAML
 	Env       []string      // more environment of the roles
 	Progress  func(string)  // may be nil
 }
@@ -114,6 +115,7 @@ api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
 `, account.Hash(l.Key), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
+	text += c.More
 	if c.Self > 0 {
 		text += fmt.Sprintf("self: {url: %q, key: %s, interval: %dms}\n", l.Ingest, l.Key,
 			c.Self.Milliseconds())

@@ -1,0 +1,210 @@
+// Command console measures the console in a real browser.
+//
+//	bench/fleet ─ POST ─ ringwatch all ─ console ─ Chromium, driven by console/bench.mjs
+//
+// Fleets of several sizes, each in an account of its own, have sent two frames a node through the
+// whole line. The browser opens the fleet's page of each until a node can be opened. A cluster's page
+// then gets answers that were made beforehand, so that only drawing them is timed; an hour of its
+// refreshes is played fast, and the memory before and after compared.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+type options struct {
+	sizes               string
+	rounds              int
+	binary, recordings  string
+	results, browser    string
+	console, screenshot string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.sizes, "sizes", "1000,10000", "how many nodes the fleets have")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each page is opened")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
+	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
+	flag.StringVar(&o.console, "console", "console", "folder with bench.mjs")
+	flag.StringVar(&o.screenshot, "screenshot", "", "folder for pictures of the fleets' pages; empty: none")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatalln("console:", err)
+	}
+}
+
+// figures is what the browser measured.
+type figures struct {
+	FirstPageKB float64              `json:"first_page_kb"`
+	FleetMS     map[string][]float64 `json:"fleet_ms"` // by account
+	ChartsMS    []float64            `json:"charts_ms"`
+	HeapBefore  float64              `json:"heap_before"` // bytes
+	HeapAfter   float64              `json:"heap_after"`
+	PerMinute   float64              `json:"requests_per_minute"`
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "ringwatch-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := filepath.Abs(o.binary)
+	if err != nil {
+		return err
+	}
+	var sizes []int
+	var accounts []string
+	for _, text := range strings.Split(o.sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-sizes: %q is no number of nodes", text)
+		}
+		sizes, accounts = append(sizes, n), append(accounts, "fleet"+text)
+	}
+	progress("starting engines and roles")
+	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Accounts: accounts,
+		// The rules of 11,000 nodes would take the processors from what is measured.
+		More: "rules: {shipped: false}\n"})
+	if err != nil {
+		return err
+	}
+	defer l.Stop()
+	shape, err := fleet.Read(filepath.Join(o.recordings, "busy.rwf"), "busy", 5, interval)
+	if err != nil {
+		return err
+	}
+	shape.Interval = interval
+	env := append(os.Environ(), "BASE="+l.API, "ROUNDS="+strconv.Itoa(o.rounds), "CHROMIUM="+o.browser,
+		"SHOTS="+o.screenshot, "KEY="+l.Key)
+	for i, n := range sizes {
+		progress("%d nodes of %d series send two frames each", n, shape.Series)
+		if err := send(ctx, l, l.Keys[accounts[i]], shape, n); err != nil {
+			return err
+		}
+		env = append(env, fmt.Sprintf("KEY_%s=%s", accounts[i], l.Keys[accounts[i]]))
+	}
+	progress("the browser opens pages")
+	cmd := exec.CommandContext(ctx, "node", append([]string{"bench.mjs"}, accounts...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = o.console, env, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("console/bench.mjs: %w: run make console first", err)
+	}
+	var f figures
+	if err := json.Unmarshal(out, &f); err != nil {
+		return fmt.Errorf("console/bench.mjs printed %q: %w", out, err)
+	}
+	r := bench.Result{Name: "console", Command: "make bench-console", Detail: f,
+		Notes: "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening the fleet's " +
+			"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of 10,000. charts_ms is from the " +
+			"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the page's memory after and before an " +
+			"hour of refreshes. Engines, roles and browser share the machine."}
+	r.Add("first_page_kb", f.FirstPageKB)
+	for i, n := range sizes {
+		key := "fleet_ms"
+		if n != 1000 {
+			key = fmt.Sprintf("fleet_%d_ms", n)
+		}
+		r.Add(key, bench.Quantile(f.FleetMS[accounts[i]], 0.5))
+	}
+	r.Add("charts_ms", bench.Quantile(f.ChartsMS, 0.5))
+	r.Add("heap_growth_pct", 100*(f.HeapAfter/f.HeapBefore-1))
+	r.Add("requests_per_minute", f.PerMinute)
+	return r.Keep(os.Stdout, o.results)
+}
+
+// interval is how often the nodes say that they send, ms: so long that none is late while others send.
+const interval = 600_000
+
+// send posts two frames of each node, so that rates have values.
+func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n int) error {
+	nodes := make([]*fleet.Node, n)
+	for i := range nodes {
+		nodes[i] = fleet.NewNode(shape, 1, i)
+	}
+	for round := range 2 {
+		began := time.Now()
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(16)
+		for i, node := range nodes {
+			g.Go(func() error {
+				node.Step()
+				b, err := node.Frame(time.Now().UnixMilli())
+				if err != nil {
+					return err
+				}
+				if i%1000 == 999 {
+					progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n, time.Since(began).Seconds())
+				}
+				return post(ctx, l.Ingest, key, b)
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// post gives ingest a frame, again while it is told to wait.
+func post(ctx context.Context, url, key string, b []byte) error {
+	for {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/frames", bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		q.Header.Set("Authorization", "Bearer "+key)
+		q.Header.Set("Content-Type", frame.ContentType)
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return err
+		}
+		a.Body.Close()
+		switch a.StatusCode {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(200 * time.Millisecond):
+			}
+			continue
+		}
+		if a.StatusCode/100 != 2 {
+			return fmt.Errorf("ingest answers %s", a.Status)
+		}
+		return nil
+	}
+}
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
