@@ -181,10 +181,15 @@ export function Chart({
       {data.error && data.value && <Old data={data} />}
       {!shown && data.error && <Failed error={data.error} compact />}
       {!shown && !data.error && (
-        <div class="bone" style={{ height }} role="status" aria-label={`Loading ${title}`} />
+        <div
+          class="bone"
+          style={{ height: `${height}px` }}
+          role="status"
+          aria-label={`Loading ${title}`}
+        />
       )}
       {shown && shown.names.length === 0 && (
-        <div class="face quiet compact" style={{ height }}>
+        <div class="face quiet compact" style={{ height: `${height}px` }}>
           Nothing was measured in this time.
         </div>
       )}
@@ -340,6 +345,7 @@ export function Plot({
             grid: { ...grid, show: false },
             ticks: grid,
             space: 70,
+            size: 28,
             values: times,
           },
           {
@@ -407,7 +413,7 @@ export function Plot({
         class="plot"
         role="img"
         aria-label={`${title}: ${summary(lines, unit)}`}
-        style={{ height }}
+        style={{ height: `${height}px` }}
       />
       <p class="legend-time dim">{hover === null ? "newest" : clock(lines.at[hover]!)}</p>
       <ul class="legend">

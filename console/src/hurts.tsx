@@ -26,14 +26,15 @@ interface Line {
   pending?: boolean;
 }
 
-/** Alerts of one name and severity are one line. */
+/** Alerts of one name are one line, which the worst of them gives. */
 function lineOf(list: Alert[], names: ReadonlyMap<string, string>): Line {
-  const a = list[0]!;
+  const rank = (x: Alert) => ranks[x.labels.severity ?? ""] ?? 3;
+  const a = list.reduce((worst, x) => (rank(x) < rank(worst) ? x : worst));
   const pending = a.state === "pending";
   const severity = a.labels.severity ?? "none";
   const nodes = new Set(list.map((x) => x.labels.node).filter(Boolean));
   return {
-    rank: (ranks[severity] ?? 3) + (pending ? 4 : 0),
+    rank: rank(a) + (pending ? 4 : 0),
     severity,
     name: a.labels.alertname ?? "",
     href: link(["alerts"]),
@@ -65,7 +66,7 @@ export function Hurts({
   const now = useNow(10_000);
   const groups = new Map<string, Alert[]>();
   for (const a of alerts) {
-    const key = `${a.labels.alertname} ${a.labels.severity} ${a.state}`;
+    const key = `${a.state} ${a.labels.alertname}`;
     groups.set(key, [...(groups.get(key) ?? []), a]);
   }
   const lines: Line[] = [

@@ -6,7 +6,7 @@ import { Board } from "../board";
 import { type Cell, Cells } from "../cells";
 import { MarkList } from "../chart";
 import { useData } from "../data";
-import { Empty, Shown } from "../faces";
+import { Empty, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
@@ -112,7 +112,7 @@ function Whole({
         ))}
         <div>
           <dt>Disks</dt>
-          <dd>{full?.text ?? "…"}</dd>
+          <dd>{full ? (full.finding ? sentence(full.short) : full.text) : "…"}</dd>
         </div>
       </dl>
       {recorded && (

@@ -131,19 +131,22 @@ function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
     judged.length ? `healthy ${expr}` : null,
     async (signal): Promise<Finding[]> => {
       const { result } = await query(expr, signal);
-      return result.flatMap((s) => {
+      const said = result.flatMap((s) => {
         const j = judged[Number(s.metric.q ?? 0)];
         const v = number(s.value?.[1]);
         const healthy = j?.value.healthy;
         if (!j || !healthy || !broken(v, healthy)) return [];
         const { unit } = j.value;
-        const limit =
-          healthy.max !== undefined && v > healthy.max
-            ? `up to ${format(healthy.max, unit)}`
-            : `from ${format(healthy.min, unit)} on`;
-        const text = `${format(v, unit)}; healthy is ${limit}.`;
-        return [{ severity: "warning" as const, name: titleOf(j.entry), text }];
+        const high = healthy.max !== undefined && v > healthy.max;
+        const limit = high
+          ? `at most ${format(healthy.max, unit)}`
+          : `at least ${format(healthy.min, unit)}`;
+        return [`${titleOf(j.entry)} ${format(v, unit)} (${limit})`];
       });
+      if (said.length === 0) return [];
+      const name =
+        said.length === 1 ? "A value is not healthy" : `${said.length} values are not healthy`;
+      return [{ severity: "warning", name, text: `${said.join(", ")}.` }];
     },
     { every: 15_000, keep: true },
   );
@@ -176,7 +179,7 @@ function Facts({ node }: { node: Node }) {
     ["Running for", Number.isNaN(up) ? "" : length(up)],
     ["Place", `${node.datacenter} / ${node.rack}`],
     ["Clients connect to", f.rpc_address ?? ""],
-    ["Sees", Number.isNaN(peers) ? "" : `${value(3)} of ${peers} nodes up`],
+    ["Sees up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
     ["Tokens", Number.isNaN(value(4)) ? "" : format(value(4))],
     ["Schema", texts(of(5)).slice(0, 8)],
     ["Java", f.java_version ?? ""],
