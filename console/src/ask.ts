@@ -23,10 +23,11 @@ export function matchers(scope: Scope): string {
 
 /** The PromQL of a catalogue's value: a number for each combination of the labels in by. */
 export function expression(v: CatalogValue, scope: Scope, by: string[], seconds: number): string {
+  // The scope comes last and as it is: names may have any characters, also a $.
   return v.promql
-    .replaceAll("$scope", matchers(scope))
     .replaceAll("$by", by.join(", "))
-    .replaceAll("$range", `${seconds}s`);
+    .replaceAll("$range", `${seconds}s`)
+    .replaceAll("$scope", () => matchers(scope));
 }
 
 /** Several expressions as one, so that a chart asks once. Label q of each series is its place. */

@@ -152,7 +152,11 @@ export function Cells({
         ref={canvas}
         role="img"
         aria-label={`${name}: ${cells.length} nodes`}
-        style={{ width: "100%", height: layout.height, cursor: hover ? "pointer" : "default" }}
+        style={{
+          width: "100%",
+          height: `${layout.height}px`,
+          cursor: hover ? "pointer" : "default",
+        }}
         onMouseMove={(e) => setHover(find(e))}
         onMouseLeave={() => setHover(null)}
         onClick={(e) => {
@@ -164,8 +168,8 @@ export function Cells({
         <div
           class="tip"
           style={{
-            left: Math.max(0, Math.min(hover.x, width - 240)),
-            top: hover.y + layout.size + 6,
+            left: `${Math.max(0, Math.min(hover.x, width - 240))}px`,
+            top: `${hover.y + layout.size + 6}px`,
           }}
         >
           <strong>{hover.cell.name}</strong>

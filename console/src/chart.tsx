@@ -13,6 +13,8 @@ import { format, number } from "./units";
 export interface Ask {
   expr: string;
   legend: (labels: Labels) => string;
+  /** The lines stand beside those of the ask of the same legends, dashed: another node or time. */
+  beside?: string;
 }
 
 /** An instant that all charts mark: a restart, another schema, an alert. */
@@ -28,6 +30,7 @@ export interface Lines {
   names: string[];
   labels: Labels[];
   values: (number | null)[][];
+  beside?: (string | null)[]; // the name of the line that one is compared with
 }
 
 /** How many lines a chart draws; more than that nobody tells apart. */
@@ -52,7 +55,10 @@ export function linesOf(list: Series[], asks: Ask[], range: Range): Lines {
         const i = Math.round((t - from) / step);
         if (i >= 0 && i < count && Number.isFinite(v)) values[i] = v;
       }
-      return { name: ask.legend(s.metric), labels, values, order: Number(q ?? 0) };
+      const legend = ask.legend(s.metric);
+      const name = ask.beside ? [legend, ask.beside].filter(Boolean).join(" · ") : legend;
+      const beside = ask.beside ? legend || name : null;
+      return { name, labels, values, beside, order: Number(q ?? 0) };
     });
   rows.sort((a, b) => a.order - b.order || a.name.localeCompare(b.name, "en", { numeric: true }));
   return {
@@ -60,6 +66,7 @@ export function linesOf(list: Series[], asks: Ask[], range: Range): Lines {
     names: rows.map((r) => r.name),
     labels: rows.map((r) => r.labels),
     values: rows.map((r) => r.values),
+    beside: rows.map((r) => r.beside),
   };
 }
 
@@ -102,6 +109,7 @@ export function Chart({
   threshold,
   height = 180,
   note,
+  paused = false,
 }: {
   title: string;
   unit: string;
@@ -111,11 +119,13 @@ export function Chart({
   threshold?: number;
   height?: number;
   note?: string;
+  /** It is out of sight: nothing is asked. */
+  paused?: boolean;
 }) {
   const expr = together(asks.map((a) => a.expr));
   const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
   const data = useData<{ answer: Answer<Series>; range: Range }>(
-    `${expr} ${span} ${range.step}`,
+    paused ? null : `${expr} ${span} ${range.step}`,
     async (signal) => {
       const now = range.live ? live(range) : range;
       return { answer: await queryRange(expr, now, signal), range: now };
@@ -171,10 +181,15 @@ export function Chart({
       {data.error && data.value && <Old data={data} />}
       {!shown && data.error && <Failed error={data.error} compact />}
       {!shown && !data.error && (
-        <div class="bone" style={{ height }} role="status" aria-label={`Loading ${title}`} />
+        <div
+          class="bone"
+          style={{ height: `${height}px` }}
+          role="status"
+          aria-label={`Loading ${title}`}
+        />
       )}
       {shown && shown.names.length === 0 && (
-        <div class="face quiet compact" style={{ height }}>
+        <div class="face quiet compact" style={{ height: `${height}px` }}>
           Nothing was measured in this time.
         </div>
       )}
@@ -204,7 +219,7 @@ export function Chart({
 }
 
 /** The range as it is now. */
-function live(range: Range): Range {
+export function live(range: Range): Range {
   const to = Math.floor(Date.now() / 1000 / range.step) * range.step;
   return { ...range, to, from: to - (range.to - range.from) };
 }
@@ -233,6 +248,7 @@ function cut(lines: Lines): Lines {
     names: keep.map((i) => lines.names[i]!),
     labels: keep.map((i) => lines.labels[i]!),
     values: keep.map((i) => lines.values[i]!),
+    beside: keep.map((i) => lines.beside?.[i] ?? null),
   };
 }
 
@@ -300,6 +316,7 @@ export function Plot({
   const [hover, setHover] = useState<number | null>(null);
   const theme = useTheme();
   const names = lines.names.join("\n");
+  const styles = stylesOf(lines);
   const data = [lines.at, ...lines.values] as uPlot.AlignedData;
 
   useEffect(() => {
@@ -328,6 +345,7 @@ export function Plot({
             grid: { ...grid, show: false },
             ticks: grid,
             space: 70,
+            size: 28,
             values: times,
           },
           {
@@ -343,8 +361,8 @@ export function Plot({
           {},
           ...lines.names.map((label, i) => ({
             label,
-            stroke: colour(`--line-${i % colours}`),
-            dash: dashes[Math.floor(i / colours) % dashes.length]!,
+            stroke: colour(`--line-${styles[i]![0]}`),
+            dash: styles[i]![1],
             width: 1.5,
             spanGaps: false,
             points: { show: lone as uPlot.Series.Points.Show },
@@ -395,7 +413,7 @@ export function Plot({
         class="plot"
         role="img"
         aria-label={`${title}: ${summary(lines, unit)}`}
-        style={{ height }}
+        style={{ height: `${height}px` }}
       />
       <p class="legend-time dim">{hover === null ? "newest" : clock(lines.at[hover]!)}</p>
       <ul class="legend">
@@ -408,7 +426,7 @@ export function Plot({
               title="Show or hide this line"
               onClick={() => setHidden(toggled(hidden, n))}
             >
-              <Stroke index={i} />
+              <Stroke style={styles[i]!} />
               <span>{n || "value"}</span>
               <span class="number">{format(at(lines.values[i]!, last, hover === null), unit)}</span>
             </button>
@@ -429,8 +447,21 @@ function lone(u: uPlot, series: number): number[] | boolean {
   return single.length > 0 && single.length < 60;
 }
 
-function Stroke({ index }: { index: number }) {
-  const dash = dashes[Math.floor(index / colours) % dashes.length]!.join(" ");
+type Style = [colour: number, dash: number[]];
+
+/** Colours by turns, then dashes; a line beside another one has its colour and is dashed. */
+function stylesOf({ names, beside }: Lines): Style[] {
+  const places = new Map<string, number>();
+  names.forEach((n, i) => !beside?.[i] && places.set(n, places.size));
+  return names.map((n, i) => {
+    const partner = places.get(beside?.[i] ?? n);
+    if (beside?.[i]) return [(partner ?? places.size + i) % colours, [6, 4]];
+    return [partner! % colours, dashes[Math.floor(partner! / colours) % dashes.length]!];
+  });
+}
+
+function Stroke({ style: [colour, dashed] }: { style: Style }) {
+  const dash = dashed.join(" ");
   return (
     <svg width="18" height="8" aria-hidden="true">
       <line
@@ -438,7 +469,7 @@ function Stroke({ index }: { index: number }) {
         y1="4"
         x2="18"
         y2="4"
-        class={`stroke-${index % colours}`}
+        class={`stroke-${colour}`}
         stroke-width="2.5"
         {...(dash && { "stroke-dasharray": dash })}
       />

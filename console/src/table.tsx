@@ -102,10 +102,10 @@ export function Table<T>({
         role="rowgroup"
         tabIndex={href ? -1 : 0}
         ref={box}
-        style={{ height: tall }}
+        style={{ height: `${tall}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
       >
-        <div style={{ height: first * rowHeight }} role="presentation" />
+        <div style={{ height: `${first * rowHeight}px` }} role="presentation" />
         {list.slice(first, last).map((row, i) => (
           <div
             class={bad?.(row) ? "table-row bad" : "table-row"}
@@ -126,7 +126,7 @@ export function Table<T>({
             ))}
           </div>
         ))}
-        <div style={{ height: (list.length - last) * rowHeight }} role="presentation" />
+        <div style={{ height: `${(list.length - last) * rowHeight}px` }} role="presentation" />
       </div>
     </div>
   );

@@ -1,4 +1,345 @@
+// A cluster: what hurts now, its charts, its map, its nodes.
+import { useMemo } from "preact/hooks";
+import { type Alert, type Node, query, type Sample } from "../api";
+import { broken, matchers, titleOf, together } from "../ask";
+import { Board } from "../board";
+import { type Cell, Cells } from "../cells";
+import { MarkList } from "../chart";
+import { useData } from "../data";
+import { Empty, sentence, Shown } from "../faces";
+import { type Finding, Hurts } from "../hurts";
+import { useMarks } from "../marks";
+import { Peers } from "../peers";
+import { go, link, usePlace } from "../place";
+import { clusterSpecs } from "../specs";
+import { Table } from "../table";
+import { rangeOf } from "../time";
+import { format, number } from "../units";
+import { ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
+
+const defaultBy = "n::cpuUtilization";
+
 /** The page. */
 export function ClusterPage() {
-  return <h1>Cluster</h1>;
+  const { path, params } = usePlace();
+  const cluster = path[1] ?? "";
+  const by = params.get("by") ?? defaultBy;
+  const view = useRows(cluster, by);
+  return (
+    <>
+      <div class="page-head">
+        <span class="crumbs dim">
+          <a href={link(["fleet"])}>Fleet</a> / cluster
+        </span>
+        <h1 class="name" title={cluster}>
+          {cluster}
+        </h1>
+        {view.rows.length > 0 && <Counts rows={view.rows} />}
+        <a class="head-link" href={link(["tables", cluster])}>
+          Tables of this cluster
+        </a>
+      </div>
+      <Shown data={view.all} what="the cluster" rows={8}>
+        {() =>
+          view.rows.length === 0 ? (
+            <Empty>
+              This key sees no node of a cluster of this name.{" "}
+              <a href={link(["fleet"])}>All nodes</a>
+            </Empty>
+          ) : (
+            <Whole cluster={cluster} view={view} by={by} />
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+/** How many nodes are in which state. */
+function Counts({ rows }: { rows: Row[] }) {
+  const count = (s: string) => rows.filter((r) => r.node.state === s).length;
+  const signs = { up: "●", late: "◐", down: "○" };
+  return (
+    <span class="counts">
+      {(["up", "late", "down"] as const).map((s) => (
+        <span key={s} class={count(s) > 0 ? `state ${s}` : "dim"} data-count={s}>
+          <span aria-hidden="true">{signs[s]}</span> {count(s)} {s}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Whole({
+  cluster,
+  view,
+  by,
+}: {
+  cluster: string;
+  view: ReturnType<typeof useRows>;
+  by: string;
+}) {
+  const { rows } = view;
+  const range = rangeOf(usePlace());
+  const scope = matchers({ cluster });
+  const names = useNames(rows);
+  const recorded = useRecorded(scope);
+  const texts = useTexts(scope);
+  const disks = useDisks(scope);
+  const marks = useMarks(scope, range, names);
+  const own = (view.alerts.value ?? []).filter((a: Alert) => a.labels.cluster === cluster);
+  const full = disks.value && fullIn(disks.value, names);
+  const findings: Finding[] = [
+    ...downOf(rows),
+    ...(texts.value ? texts.value.findings : []),
+    ...(full?.finding ? [full.finding] : []),
+  ];
+  const subjects = [{ matchers: scope }];
+  return (
+    <>
+      <Hurts
+        alerts={own}
+        findings={findings}
+        names={names}
+        well="All nodes are up and no alert fires."
+      />
+      <dl class="facts" aria-label="Facts">
+        {(texts.value?.facts ?? []).map(([name, text, title]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd title={title}>{text}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>Disks</dt>
+          <dd>{full ? (full.finding ? sentence(full.short) : full.text) : "…"}</dd>
+        </div>
+      </dl>
+      {recorded && (
+        <Board
+          specs={clusterSpecs(recorded, rows.length, range, full?.short ?? "")}
+          subjects={subjects}
+          range={range}
+          marks={marks}
+          names={names}
+        />
+      )}
+      <MarkList marks={marks} />
+      <NodeMap view={view} by={by} />
+      <section class="panel">
+        <div class="panel-head">
+          <h2>Nodes, worst first</h2>
+        </div>
+        <Table
+          name="Nodes, worst first"
+          columns={columnsOf(false)}
+          rows={rows}
+          id={(r) => r.node.id}
+          href={(r) => link(["node", r.node.id])}
+          bad={(r) => r.node.state === "down"}
+          height={400}
+        />
+      </section>
+      <Peers
+        cluster={cluster}
+        datacenters={[...countBy(rows.map((r) => r.node.datacenter)).values()]}
+        groups={view.groups.value}
+        names={names}
+      />
+    </>
+  );
+}
+
+/** The nodes' names by id; the same map until one changes. */
+function useNames(rows: Row[]): ReadonlyMap<string, string> {
+  const list = rows.map((r) => [r.node.id, r.name] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  return useMemo(() => new Map(list), [JSON.stringify(list)]);
+}
+
+function countBy(list: string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const x of list) counts.set(x, (counts.get(x) ?? 0) + 1);
+  return counts;
+}
+
+/** Nodes that are down, as findings: no alert has fired yet for the first seconds. */
+function downOf(rows: Row[]): Finding[] {
+  const down = rows.filter((r) => r.node.state === "down");
+  if (down.length === 0) return [];
+  const named = down.slice(0, 3).map((r) => r.name);
+  const more = down.length - named.length;
+  return [
+    {
+      severity: "critical",
+      name: down.length === 1 ? "A node is down" : `${down.length} nodes are down`,
+      text: `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`,
+    },
+  ];
+}
+
+/** Which series rules have recorded of the cluster; undefined until that is known. */
+function useRecorded(scope: string): ReadonlySet<string> | undefined {
+  const expr = `count by (__name__) ({__name__=~"cluster(_request)?:.+",${scope}})`;
+  const data = useData(`recorded ${scope}`, (s) => query(expr, s), { every: 60_000 });
+  const names = data.value?.result.map((s) => s.metric.__name__ ?? "").sort();
+  const key = names?.join(" ");
+  return useMemo(() => {
+    if (names) return new Set(names);
+    return data.error ? new Set<string>() : undefined; // then everything is asked exactly
+  }, [key, data.error !== undefined]);
+}
+
+type Fact = [name: string, text: string, title: string];
+
+/** Versions and schemas, in words. */
+function useTexts(scope: string) {
+  const expr = together([
+    `count by (value) (cassandra_node_version_info{${scope}})`,
+    `count by (value) (cassandra_node_schema_version_info{${scope}})`,
+  ]);
+  return useData(`texts ${scope}`, async (s) => textsOf((await query(expr, s)).result), {
+    every: 10_000,
+    keep: true,
+  });
+}
+
+function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
+  const of = (q: string) =>
+    list
+      .filter((s) => s.metric.q === q)
+      .map((s) => [s.metric.value ?? "", number(s.value?.[1])] as const)
+      .sort((a, b) => b[1] - a[1]);
+  const versions = of("0");
+  const schemas = of("1");
+  const findings: Finding[] = [];
+  const nodes = (n: number) => (n === 1 ? "1 node" : `${n} nodes`);
+  const spread = (all: (readonly [string, number])[], cut: number) =>
+    all.map(([v, n]) => `${v.slice(0, cut)} on ${nodes(n)}`).join(", ");
+  if (versions.length > 1) {
+    findings.push({
+      severity: "warning",
+      name: "Versions differ",
+      text: `Cassandra ${spread(versions, 40)}: finish the upgrade before schema changes and repairs.`,
+    });
+  }
+  if (schemas.length > 1) {
+    findings.push({
+      severity: "warning",
+      name: "Schemas differ",
+      text: `${spread(schemas, 8)}: wait a minute; if they stay apart, restart the nodes of the fewer.`,
+    });
+  }
+  const [version, withVersion] = versions[0] ?? ["", 0];
+  const [schema, withSchema] = schemas[0] ?? ["", 0];
+  return {
+    findings,
+    facts: [
+      [
+        "Version",
+        versions.length === 0
+          ? "No node says its version."
+          : versions.length === 1
+            ? `Cassandra ${version} on ${withVersion === 1 ? "the one node" : `all ${withVersion} nodes`} that ${withVersion === 1 ? "speaks" : "speak"}.`
+            : `${versions.length} versions: ${spread(versions, 40)}.`,
+        versions.map(([v]) => v).join(", "),
+      ],
+      [
+        "Schema",
+        schemas.length === 0
+          ? "No node says its schema."
+          : schemas.length === 1
+            ? withSchema === 1
+              ? `One node, one schema: ${schema.slice(0, 8)}.`
+              : `All ${withSchema} nodes agree on ${schema.slice(0, 8)}.`
+            : `The nodes do not agree: ${spread(schemas, 8)}.`,
+        schemas.map(([v]) => v).join(", "),
+      ],
+    ],
+  };
+}
+
+const day = 86400;
+
+/** Days until disks are full at the pace of the last day, of those that fill; at least six hours of
+ *  data are needed, else a start looks like a flood. q=0: disks that are known that long. */
+function useDisks(scope: string) {
+  const free = `os_filesystem_available_bytes{${scope}}`;
+  const expr = together([
+    `count(${free} offset 6h)`,
+    `bottomk(5, (${free} / -deriv(${free}[1d]) / ${day} > 0) and ${free} offset 6h)`,
+  ]);
+  return useData(`disks ${scope}`, async (s) => (await query(expr, s)).result, {
+    every: 300_000,
+    keep: true,
+  });
+}
+
+function fullIn(
+  list: Sample[],
+  names: ReadonlyMap<string, string>,
+): { text: string; short: string; finding?: Finding } {
+  if (!list.some((s) => s.metric.q === "0")) {
+    return { text: "Days until full are known after six hours of data.", short: "" };
+  }
+  let soonest = Number.POSITIVE_INFINITY;
+  let metric: Sample["metric"] = {};
+  for (const s of list) {
+    const days = number(s.value?.[1]);
+    if (s.metric.q !== "1" || !(days < soonest)) continue;
+    soonest = days;
+    metric = s.metric;
+  }
+  if (soonest > 90) {
+    const text = "No disk fills within 90 days at the pace of the last day.";
+    return { text, short: "none fills within 90 days" };
+  }
+  const when = soonest < 1 ? `${format(soonest * 24)} hours` : `${format(soonest)} days`;
+  const where = `${metric.mount} of ${names.get(metric.node ?? "") ?? metric.node}`;
+  const text = `${where} is full in ${when} at the pace of the last day.`;
+  const short = `full in ${when}`;
+  if (soonest > 14) return { text, short };
+  const severity = soonest < 2 ? "critical" : "warning";
+  return { text, short, finding: { severity, name: "A disk fills", text } };
+}
+
+/** The nodes as cells, by datacenter and rack. */
+function NodeMap({ view, by }: { view: ReturnType<typeof useRows>; by: string }) {
+  const { rows, entry, value, groups } = view;
+  const unit = value?.unit ?? "count";
+  const title = entry ? titleOf(entry) : by;
+  const cells = useMemo(() => {
+    const place = (n: Node) => `${n.datacenter} / ${n.rack}`;
+    return rows
+      .map(
+        (r): Cell => ({
+          id: r.node.id,
+          name: r.name,
+          group: place(r.node),
+          value: r.value,
+          state: r.node.state,
+          text: `${r.node.state}, ${title} ${format(r.value, unit)}${
+            broken(r.value, value?.healthy) ? ", not healthy" : ""
+          }`,
+        }),
+      )
+      .sort(
+        (a, b) =>
+          a.group.localeCompare(b.group, "en", { numeric: true }) ||
+          a.name.localeCompare(b.name, "en", { numeric: true }),
+      );
+  }, [rows, title, unit]);
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>Datacenters and racks</h2>
+        <ColourBy groups={groups} by={by} />
+      </div>
+      <Cells
+        name={`Nodes by ${title}`}
+        cells={cells}
+        scale={scaleOf(rows, unit, value?.healthy?.max)}
+        open={(id) => go(["node", id])}
+      />
+    </section>
+  );
 }

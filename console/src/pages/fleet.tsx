@@ -1,7 +1,16 @@
 // The fleet: every node that the key may see, worst first.
 import { useMemo } from "preact/hooks";
 import { type Alert, alerts, type Node, nodes, query, type Sample } from "../api";
-import { broken, entryOf, expression, titleOf, together, useCatalog } from "../ask";
+import {
+  broken,
+  entryOf,
+  expression,
+  matchers,
+  type Scope,
+  titleOf,
+  together,
+  useCatalog,
+} from "../ask";
 import { type Cell, Cells } from "../cells";
 import { useData } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
@@ -24,15 +33,16 @@ export interface Row {
 
 const rate = "5m";
 const latency = (request: string) =>
-  `histogram_quantile(0.99, sum by (node) (rate(cassandra_client_request_latency_seconds{node!="",request="${request}"}[${rate}])))`;
+  `histogram_quantile(0.99, sum by (node) (rate(cassandra_client_request_latency_seconds{$scope,request="${request}"}[${rate}])))`;
 
 /** What the table shows of each node, asked at once. */
-const figures = together([
-  latency("Read"),
-  latency("Write"),
-  `100 * max by (node) (1 - os_filesystem_available_bytes{node!=""} / os_filesystem_size_bytes)`,
-  `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{node!="",mode=~"idle|iowait"}[${rate}])) / sum by (node) (rate(os_cpu_seconds_total{node!=""}[${rate}])))`,
-]);
+const figures = (scope: Scope) =>
+  together([
+    latency("Read"),
+    latency("Write"),
+    `100 * max by (node) (1 - os_filesystem_available_bytes{$scope} / os_filesystem_size_bytes{$scope})`,
+    `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{$scope,mode=~"idle|iowait"}[${rate}])) / sum by (node) (rate(os_cpu_seconds_total{$scope}[${rate}])))`,
+  ]).replaceAll("$scope", () => matchers(scope));
 
 /** By node and place in the question, the number. */
 function byNode(list: Sample[] | undefined): Map<string, number[]> {
@@ -155,14 +165,15 @@ export function useRows(cluster: string | null, by: string) {
   const many = (all.value?.length ?? 0) > 500;
   const every = many ? 20_000 : 5000;
   const fired = useData("alerts", alerts, { every: 5000, keep: true });
-  const numbers = useData(all.value ? `figures ${many}` : null, (s) => query(figures, s), {
+  const scope: Scope = cluster === null ? {} : { cluster };
+  const numbers = useData(all.value ? `figures ${many}` : null, (s) => query(figures(scope), s), {
     every,
     keep: true,
   });
   const groups = useCatalog();
   const entry = entryOf(groups.value, by);
   const value = entry?.values.at(-1);
-  const expr = value && expression(value, cluster ? { cluster } : {}, ["node"], 300);
+  const expr = value && expression(value, scope, ["node"], 300);
   const coloured = useData(expr ? `by ${expr} ${many}` : null, (s) => query(expr!, s), {
     every,
     keep: true,

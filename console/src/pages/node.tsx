@@ -1,4 +1,294 @@
+// A node: what hurts now, who it is, and its charts, beside another node's or another time's.
+import { useMemo, useRef } from "preact/hooks";
+import { alerts, type CatalogGroup, type Node, nodes, query, type Sample } from "../api";
+import { broken, expression, matchers, titleOf, together, useCatalog } from "../ask";
+import { Board, type Subject } from "../board";
+import { MarkList } from "../chart";
+import { useData } from "../data";
+import { Empty, Shown, State } from "../faces";
+import { type Finding, Hurts } from "../hurts";
+import { useMarks } from "../marks";
+import { link, setParams, usePlace } from "../place";
+import { nodeGroups } from "../specs";
+import { rangeOf } from "../time";
+import { format, length, literal, number, quote } from "../units";
+
+/** Times that charts are compared with. */
+const agos: [ago: string, name: string][] = [
+  ["1h", "an hour before"],
+  ["1d", "a day before"],
+  ["7d", "a week before"],
+];
+
 /** The page. */
 export function NodePage() {
-  return <h1>Node</h1>;
+  const id = usePlace().path[1] ?? "";
+  const all = useData("nodes", nodes, { keep: true });
+  return (
+    <Shown data={all} what="the node" rows={8}>
+      {(list) => {
+        const node = list.find((n) => n.id === id);
+        if (node) return <Whole node={node} all={list} />;
+        return (
+          <Empty>
+            <h1>This key sees no node of this id.</h1>
+            <a href={link(["fleet"])}>All nodes</a>
+          </Empty>
+        );
+      }}
+    </Shown>
+  );
+}
+
+const nameOf = (n: Node) => n.address || n.id;
+
+function Whole({ node, all }: { node: Node; all: Node[] }) {
+  const place = usePlace();
+  const range = rangeOf(place);
+  const scope = matchers({ node: node.id });
+  const other = all.find((n) => n.id === place.params.get("with") && n.id !== node.id);
+  const ago = agos.find(([name]) => name === place.params.get("ago"));
+  const names = useMemo(
+    () => new Map([node, ...(other ? [other] : [])].map((n) => [n.id, nameOf(n)])),
+    [nameOf(node), other && nameOf(other), other?.id],
+  );
+  const subjects: Subject[] = [
+    { matchers: scope },
+    ...(other ? [{ matchers: matchers({ node: other.id }), name: nameOf(other) }] : []),
+    ...(!other && ago ? [{ matchers: scope, offset: ago[0], name: ago[1] }] : []),
+  ];
+  const both = `node=~${quote([node, ...(other ? [other] : [])].map((n) => literal(n.id)).join("|"))}`;
+  const marks = useMarks(both, range, names);
+  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  const groups = useCatalog();
+  const unhealthy = useUnhealthy(groups.value, node.id);
+  const own = (fired.value ?? []).filter((a) => a.labels.node === node.id);
+  const findings = [...stateOf(node), ...(unhealthy.value ?? [])];
+  return (
+    <>
+      <div class="page-head">
+        <span class="crumbs dim">
+          <a href={link(["fleet"])}>Fleet</a> /{" "}
+          <a href={link(["cluster", node.cluster])}>{node.cluster}</a> / node
+        </span>
+        <h1 class="name" title={nameOf(node)}>
+          {nameOf(node)}
+        </h1>
+        <State state={node.state} />
+        <span class="dim" data-age>
+          {node.age_seconds === undefined
+            ? "nothing has come"
+            : `newest data ${length(node.age_seconds)} old`}
+        </span>
+        <Compare node={node} all={all} other={other} ago={ago?.[0] ?? ""} />
+      </div>
+      <Hurts
+        alerts={own}
+        findings={findings}
+        names={names}
+        well="The node is up, no alert fires, and all values are in their healthy ranges."
+      />
+      <Facts node={node} />
+      <Groups subjects={subjects} range={range} marks={marks} names={names} />
+      <MarkList marks={marks} />
+    </>
+  );
+}
+
+/** Why the state is not up. */
+function stateOf(node: Node): Finding[] {
+  const out: Finding[] = [];
+  const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
+  if (node.state === "down") {
+    const text = `Nothing has come${age}: it is down, cut off, or its agent is.`;
+    out.push({ severity: "critical", name: "The node is silent", text });
+  }
+  if (node.state === "late") {
+    const text = `Nothing has come${age}; it sends every ${length(node.interval_ms / 1000)}.`;
+    out.push({ severity: "warning", name: "The node is late", text });
+  }
+  if (node.claimed_by_several) {
+    const text =
+      "Several senders have sent frames of this node by turns within 15 minutes: " +
+      "not all that stands here may be its own.";
+    out.push({ severity: "warning", name: "Several senders", text });
+  }
+  return out;
+}
+
+/** The catalogue's values of the node that are not in their healthy ranges. */
+function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
+  const judged = useMemo(
+    () =>
+      (groups ?? [])
+        .flatMap((g) => g.entries)
+        .filter((e) => e.of === "node")
+        .flatMap((e) => e.values.filter((v) => v.healthy).map((value) => ({ entry: e, value }))),
+    [groups],
+  );
+  const expr = together(judged.map((j) => expression(j.value, { node }, ["node"], 300)));
+  return useData(
+    judged.length ? `healthy ${expr}` : null,
+    async (signal): Promise<Finding[]> => {
+      const { result } = await query(expr, signal);
+      const said = result.flatMap((s) => {
+        const j = judged[Number(s.metric.q ?? 0)];
+        const v = number(s.value?.[1]);
+        const healthy = j?.value.healthy;
+        if (!j || !healthy || !broken(v, healthy)) return [];
+        const { unit } = j.value;
+        const high = healthy.max !== undefined && v > healthy.max;
+        const limit = high
+          ? `at most ${format(healthy.max, unit)}`
+          : `at least ${format(healthy.min, unit)}`;
+        return [`${titleOf(j.entry)} ${format(v, unit)} (${limit})`];
+      });
+      if (said.length === 0) return [];
+      const name =
+        said.length === 1 ? "A value is not healthy" : `${said.length} values are not healthy`;
+      return [{ severity: "warning", name, text: `${said.join(", ")}.` }];
+    },
+    { every: 15_000, keep: true },
+  );
+}
+
+/** What is known of the node, in words. */
+function Facts({ node }: { node: Node }) {
+  const scope = matchers({ node: node.id });
+  const expr = together([
+    `time() - jvm_start_time_seconds{${scope}}`,
+    `cassandra_node_operation_mode_info{${scope}}`,
+    `cassandra_node_peers_down{${scope}}`,
+    `cassandra_node_peers_up{${scope}}`,
+    `cassandra_node_tokens{${scope}}`,
+    `cassandra_node_schema_version_info{${scope}}`,
+    `ringwatch_agent_state_info{${scope}}`,
+    `ringwatch_agent_trouble_info{${scope}}`,
+  ]);
+  const data = useData(`facts ${node.id}`, (s) => query(expr, s), { every: 10_000, keep: true });
+  const of = (q: number) => data.value?.result.filter((s) => s.metric.q === String(q)) ?? [];
+  const value = (q: number) => number(of(q)[0]?.value?.[1]);
+  const texts = (list: Sample[]) => list.map((s) => s.metric.value ?? "").join(", ");
+  const f = node.facts;
+  const up = value(0);
+  const trouble = texts(of(7));
+  const peers = value(3) + value(2);
+  const list: [string, string][] = [
+    ["Version", f.cassandra_version ? `Cassandra ${f.cassandra_version}` : ""],
+    ["Mode", texts(of(1)).toLowerCase()],
+    ["Running for", Number.isNaN(up) ? "" : length(up)],
+    ["Place", `${node.datacenter} / ${node.rack}`],
+    ["Clients connect to", f.rpc_address ?? ""],
+    ["Sees up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
+    ["Tokens", Number.isNaN(value(4)) ? "" : format(value(4))],
+    ["Schema", texts(of(5)).slice(0, 8)],
+    ["Java", f.java_version ?? ""],
+    ["System", f.os ?? ""],
+    ["Agent", `${f.agent_version ?? ""} ${texts(of(6))}${trouble && `, ${trouble}`}`.trim()],
+    ["Id", node.id],
+  ];
+  return (
+    <dl class="facts" aria-label="Facts">
+      {list
+        .filter(([, text]) => text)
+        .map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd title={text}>{text}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** Chooses what the charts are compared with. */
+function Compare({
+  node,
+  all,
+  other,
+  ago,
+}: {
+  node: Node;
+  all: Node[];
+  other: Node | undefined;
+  ago: string;
+}) {
+  const peers = useMemo(
+    () =>
+      all
+        .filter((n) => n.cluster === node.cluster && n.id !== node.id)
+        .sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true })),
+    [all, node.id],
+  );
+  const known = other && !peers.includes(other);
+  return (
+    <label class="field head-link">
+      compare with
+      <select
+        value={other ? `with ${other.id}` : ago && `ago ${ago}`}
+        onChange={(e) => {
+          const [kind, value] = e.currentTarget.value.split(" ", 2);
+          setParams({
+            with: kind === "with" ? value! : null,
+            ago: kind === "ago" ? value! : null,
+          });
+        }}
+      >
+        <option value="">nothing</option>
+        <optgroup label="The same node">
+          {agos.map(([name, text]) => (
+            <option value={`ago ${name}`} key={name}>
+              {text}
+            </option>
+          ))}
+        </optgroup>
+        {(peers.length > 0 || known) && (
+          <optgroup label="Another node">
+            {known && <option value={`with ${other.id}`}>{nameOf(other)}</option>}
+            {peers.map((n) => (
+              <option value={`with ${n.id}`} key={n.id}>
+                {nameOf(n)}
+              </option>
+            ))}
+          </optgroup>
+        )}
+      </select>
+    </label>
+  );
+}
+
+/** The charts under their headings, with a way to each heading. */
+function Groups(board: Omit<Parameters<typeof Board>[0], "specs">) {
+  const heads = useRef<(HTMLHeadingElement | null)[]>([]);
+  const jump = (i: number) => {
+    const head = heads.current[i];
+    head?.scrollIntoView({ block: "start" });
+    head?.focus({ preventScroll: true });
+  };
+  return (
+    <>
+      <nav class="jump" aria-label="Sections">
+        {nodeGroups.map((g, i) => (
+          <button type="button" class="plain" key={g.name} onClick={() => jump(i)}>
+            {g.name}
+          </button>
+        ))}
+      </nav>
+      {nodeGroups.map((g, i) => (
+        <section key={g.name} aria-labelledby={`group-${i}`}>
+          <h2
+            id={`group-${i}`}
+            class="group"
+            tabIndex={-1}
+            ref={(element) => {
+              heads.current[i] = element;
+            }}
+          >
+            {g.name}
+          </h2>
+          <Board {...board} specs={g.specs} />
+        </section>
+      ))}
+    </>
+  );
 }
