@@ -224,14 +224,15 @@ export function live(range: Range): Range {
   return { ...range, to, from: to - (range.to - range.from) };
 }
 
-function stepName(step: number): string {
+/** A step as people say it: 20 s, 5 min, 1 h. */
+export function stepName(step: number): string {
   if (step % 3600 === 0) return `${step / 3600} h`;
   if (step % 60 === 0) return `${step / 60} min`;
   return `${step} s`;
 }
 
 /** The lines that are drawn: those with the highest values. */
-function cut(lines: Lines): Lines {
+export function cut(lines: Lines): Lines {
   if (lines.names.length <= mostLines) return lines;
   const highest = lines.values.map((list, i) => {
     let most = Number.NEGATIVE_INFINITY;
@@ -253,7 +254,7 @@ function cut(lines: Lines): Lines {
 }
 
 /** The values behind a chart, the newest first. */
-function ValueTable({ lines, unit }: { lines: Lines; unit: string }) {
+export function ValueTable({ lines, unit }: { lines: Lines; unit: string }) {
   const rows = lines.at.map((_, i) => lines.at.length - 1 - i);
   return (
     <section class="values" tabIndex={0} aria-label="Values">

@@ -1,4 +1,269 @@
-/** The page. */
+// Tables: those of a cluster with what they do and what they hold, and one of them over time.
+import { useMemo } from "preact/hooks";
+import { type Cluster, clusters, query, type Sample } from "../api";
+import { together } from "../ask";
+import { useData } from "../data";
+import { Empty, Old, Shown, Warnings } from "../faces";
+import { go, link, setParams, usePlace } from "../place";
+import { type Column, Table } from "../table";
+import { type Figure, figures, listOf, systemKeyspaces } from "../tables";
+import { format, number } from "../units";
+import { OneTable } from "./table";
+
+/** A table with its figures, in their order; NaN where there is none. */
+export interface Row {
+  id: string;
+  name: string;
+  keyspace: string;
+  table: string;
+  values: number[];
+}
+
+/** What came of the figures, by the labels that tell rows apart. */
+export function valuesBy(list: Sample[], labels: string[]): Map<string, number[]> {
+  const map = new Map<string, number[]>();
+  for (const s of list) {
+    const id = labels.map((l) => s.metric[l] ?? "").join("\n");
+    let values = map.get(id);
+    if (!values) {
+      values = figures.map(() => Number.NaN);
+      map.set(id, values);
+    }
+    values[Number(s.metric.q ?? 0)] = number(s.value?.[1]);
+  }
+  return map;
+}
+
+/** The columns of figures, for rows of tables or of nodes. */
+export function figureColumns<T extends { values: number[] }>(wide: string[]): Column<T>[] {
+  return figures.map((f, i) => ({
+    id: f.id,
+    title: f.title,
+    number: true,
+    wide: wide.includes(f.id),
+    order: (r) => r.values[i]!,
+    cell: (r) => <Value figure={f} value={r.values[i]!} />,
+  }));
+}
+
+function Value({ figure, value }: { figure: Figure; value: number }) {
+  const high = figure.most !== undefined && value > figure.most;
+  return (
+    <span
+      class={high ? "bad-value" : value > 0 ? "" : "dim"}
+      title={high ? `More than ${format(figure.most, figure.unit)}` : undefined}
+    >
+      {high && "! "}
+      {format(value, figure.unit)}
+    </span>
+  );
+}
+
+/** The page: #/tables, #/tables/CLUSTER, #/tables/CLUSTER/KEYSPACE/TABLE. */
 export function TablesPage() {
-  return <h1>Tables</h1>;
+  const { path } = usePlace();
+  const list = useData("clusters", clusters, { every: 30_000, keep: true });
+  const [, cluster, keyspace, table] = path;
+  if (cluster && keyspace && table) {
+    const nodes = list.value?.find((c) => c.cluster === cluster)?.nodes;
+    return (
+      <OneTable cluster={cluster} keyspace={keyspace} table={table} {...(nodes && { nodes })} />
+    );
+  }
+  return (
+    <>
+      <h1 class="sr">Tables</h1>
+      <Shown data={list} what="the clusters" rows={8}>
+        {(all) => {
+          const here = cluster ? all.find((c) => c.cluster === cluster) : all[0];
+          if (here) return <TableList here={here} all={all} />;
+          return (
+            <Empty>
+              {cluster ? (
+                <p>
+                  No cluster of this name can be seen. <a href={link(["tables"])}>See the others</a>
+                </p>
+              ) : (
+                <p>
+                  <strong>No node has sent anything yet.</strong>{" "}
+                  <a href={link(["add"])}>Add a node</a>
+                </p>
+              )}
+            </Empty>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
+
+/** The tables of a cluster. */
+function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
+  const { params } = usePlace();
+  const system = params.get("system") === "1";
+  const want = (params.get("q") ?? "").toLowerCase();
+  const by = figures.some((f) => f.id === params.get("by")) ? params.get("by")! : "";
+  const expr = together(listOf(here.cluster, here.nodes, system));
+  // Of a large cluster the rules' records answer, which are made once a minute.
+  const every = here.nodes > 50 ? 30_000 : 10_000;
+  const data = useData(expr, (s) => query(expr, s), { every, keep: true });
+  const rows = useMemo(() => {
+    if (!data.value) return undefined;
+    const list: Row[] = [];
+    for (const [id, values] of valuesBy(data.value.result, ["keyspace", "table"])) {
+      const [keyspace = "", table = ""] = id.split("\n");
+      list.push({ id, keyspace, table, name: `${keyspace}.${table}`, values });
+    }
+    const at = figures.findIndex((f) => f.id === by);
+    const worth = (r: Row) => (at < 0 ? (r.values[0] || 0) + (r.values[1] || 0) : r.values[at]!);
+    const order = (r: Row) => (Number.isNaN(worth(r)) ? -1 : worth(r));
+    return list.sort((a, b) => order(b) - order(a) || (a.name < b.name ? -1 : 1));
+  }, [data.value, by]);
+  const seen = useMemo(() => {
+    const own = new RegExp(`^(?:${systemKeyspaces})$`);
+    // While the other question is under way, what is shown is of the one before.
+    return rows?.filter((r) => system || !own.test(r.keyspace));
+  }, [rows, system]);
+  const shown = useMemo(
+    () => seen?.filter((r) => !want || r.name.toLowerCase().includes(want)),
+    [seen, want],
+  );
+  const sum = (i: number) => (shown ?? []).reduce((s, r) => s + (r.values[i] || 0), 0);
+  return (
+    <>
+      <ul class="tiles" aria-label="Summary">
+        <Tile
+          name={shown?.length === 1 ? "table" : "tables"}
+          text={shown ? `${shown.length}` : "–"}
+        />
+        <Tile name="reads" text={shown ? format(sum(0), "per_second") : "–"} />
+        <Tile name="writes" text={shown ? format(sum(1), "per_second") : "–"} />
+        <Tile name="on disk, all replicas" text={shown ? format(sum(4), "bytes") : "–"} />
+      </ul>
+      <section class="panel">
+        <div class="panel-head">
+          <h2>
+            Tables of <a href={link(["cluster", here.cluster])}>{here.cluster}</a>
+          </h2>
+          <Warnings list={data.value?.warnings ?? []} />
+          {all.length > 1 && (
+            <label class="field">
+              cluster
+              <select
+                value={here.cluster}
+                onChange={(e) =>
+                  go(["tables", e.currentTarget.value], {
+                    ...(by && { by }),
+                    ...(system && { system: "1" }),
+                  })
+                }
+              >
+                {all.map((c) => (
+                  <option value={c.cluster} key={c.cluster}>
+                    {c.cluster}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <label class="field">
+            top by
+            <select value={by} onChange={(e) => setParams({ by: e.currentTarget.value })}>
+              <option value="">reads and writes</option>
+              {figures.map((f) => (
+                <option value={f.id} key={f.id}>
+                  {lower(f.name)}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="field check">
+            <input
+              type="checkbox"
+              checked={system}
+              onChange={(e) => setParams({ system: e.currentTarget.checked ? "1" : null })}
+            />
+            Cassandra's own
+          </label>
+          <label class="field">
+            <span class="sr">Filter tables</span>
+            <input
+              type="search"
+              placeholder="Filter: keyspace, table"
+              value={params.get("q") ?? ""}
+              onInput={(e) => setParams({ q: e.currentTarget.value })}
+            />
+          </label>
+          <span class="dim">
+            {shown?.length ?? 0} of {seen?.length ?? 0}
+          </span>
+        </div>
+        {data.error && data.value && <Old data={data} />}
+        <Shown data={{ ...data, value: shown, error: shown ? undefined : data.error }} rows={8}>
+          {(list) =>
+            list.length === 0 ? (
+              <Empty>
+                {want ? (
+                  <>
+                    No table is called like that.{" "}
+                    <button type="button" onClick={() => setParams({ q: null })}>
+                      Show all
+                    </button>
+                  </>
+                ) : (
+                  "No node of this cluster sent values of tables in the last minutes."
+                )}
+              </Empty>
+            ) : (
+              <>
+                <Table
+                  name={`Tables of ${here.cluster}`}
+                  columns={listColumns}
+                  rows={list}
+                  id={(r) => r.id}
+                  href={(r) => link(["tables", here.cluster, r.keyspace, r.table])}
+                  height={Math.max(320, window.innerHeight - 360)}
+                />
+                <p class="dim note">
+                  Rates and quantiles are of the last five minutes, over all nodes. An exclamation
+                  mark stands at a p99 over 1 s, over 1,000 tombstones, and a partition over 100
+                  MiB.
+                </p>
+              </>
+            )
+          }
+        </Shown>
+      </section>
+    </>
+  );
+}
+
+const listColumns: Column<Row>[] = [
+  {
+    id: "table",
+    title: "table",
+    width: 2.4,
+    order: (r) => r.name,
+    cell: (r) => (
+      <span title={r.name}>
+        <span class="dim">{r.keyspace}.</span>
+        {r.table}
+      </span>
+    ),
+  },
+  ...figureColumns<Row>(["writep99", "tombstones", "perread", "partition", "size"]),
+];
+
+/** The name of a figure within a sentence. */
+function lower(name: string): string {
+  return name.startsWith("SST") ? name : name[0]!.toLowerCase() + name.slice(1);
+}
+
+function Tile({ name, text }: { name: string; text: string }) {
+  return (
+    <li class="tile">
+      <strong>{text}</strong>
+      <span>{name}</span>
+    </li>
+  );
 }

@@ -1,0 +1,137 @@
+// What is known of tables: figures, and how they are asked for one node, one table or a fleet.
+import { quote } from "./units";
+
+/** How a figure is asked: of whom, by which labels, over how many seconds, and at which instant. */
+type Exact = (where: string, by: string, seconds: number, at?: string) => string;
+
+/** A figure of tables. */
+export interface Figure {
+  id: string;
+  title: string; // heads its column
+  name: string; // heads its chart
+  unit: string;
+  exact: Exact;
+  /** The series that the rules record of it, by cluster, keyspace and table; none for some. */
+  recorded?: string;
+  /** Above that it deserves a look. */
+  most?: number;
+}
+
+const count =
+  (metric: string): Exact =>
+  (where, by, seconds, at = "") =>
+    `sum by (${by}) (rate(${metric}_count{${where}}[${seconds}s]${at}))`;
+
+/** Tables that nobody used have no quantile: NaN is left out. */
+const quantile =
+  (part: number, metric: string): Exact =>
+  (where, by, seconds, at = "") =>
+    `histogram_quantile(${part}, sum by (${by}) (rate(${metric}{${where}}[${seconds}s]${at}))) >= 0`;
+
+const gauge =
+  (how: string, metric: string): Exact =>
+  (where, by, _, at = "") =>
+    `${how} by (${by}) (${metric}{${where}}${at})`;
+
+const read = "cassandra_table_read_latency_seconds";
+const write = "cassandra_table_write_latency_seconds";
+
+/** All figures, in the order of their columns. */
+export const figures: Figure[] = [
+  {
+    id: "reads",
+    title: "reads",
+    name: "Reads",
+    unit: "per_second",
+    exact: count(read),
+    recorded: `table:${read}:rate5m`,
+  },
+  {
+    id: "writes",
+    title: "writes",
+    name: "Writes",
+    unit: "per_second",
+    exact: count(write),
+    recorded: `table:${write}:rate5m`,
+  },
+  {
+    id: "readp99",
+    title: "read p99",
+    name: "Read latency p99",
+    unit: "seconds",
+    exact: quantile(0.99, read),
+    recorded: `table:${read}:p99_5m`,
+    most: 1,
+  },
+  {
+    id: "writep99",
+    title: "write p99",
+    name: "Write latency p99",
+    unit: "seconds",
+    exact: quantile(0.99, write),
+    recorded: `table:${write}:p99_5m`,
+    most: 1,
+  },
+  {
+    id: "size",
+    title: "disk",
+    name: "Disk size",
+    unit: "bytes",
+    exact: gauge("sum", "cassandra_table_live_disk_space_used_bytes"),
+    recorded: "table:cassandra_table_live_disk_space_used_bytes:sum",
+  },
+  {
+    id: "tombstones",
+    title: "tombstones p99",
+    name: "Tombstones scanned by a read, p99",
+    unit: "count",
+    exact: quantile(0.99, "cassandra_table_tombstones_scanned"),
+    recorded: "table:cassandra_table_tombstones_scanned:p99_5m",
+    most: 1000,
+  },
+  {
+    id: "perread",
+    title: "SSTables/read p99",
+    name: "SSTables per read, p99",
+    unit: "count",
+    exact: quantile(0.99, "cassandra_table_sstables_per_read"),
+  },
+  {
+    id: "partition",
+    title: "largest partition",
+    name: "Largest partition",
+    unit: "bytes",
+    exact: gauge("max", "cassandra_table_max_partition_size_bytes"),
+    recorded: "table:cassandra_table_max_partition_size_bytes:max",
+    most: 100 * 1024 * 1024,
+  },
+];
+
+/** Keyspaces of Cassandra itself. The rules record nothing of them. */
+export const systemKeyspaces = "system(_.*)?";
+
+/** More nodes than that, and what the rules recorded is asked instead of every node's tables. */
+const fewNodes = 50;
+
+/** How old what the rules recorded may be, and how far back rates look, in seconds. */
+const minutes = 300;
+
+/** What the list of a cluster's tables asks, a figure each, with or without Cassandra's own. */
+export function listOf(cluster: string, nodes: number, system: boolean): string[] {
+  const by = "keyspace, table";
+  const here = `cluster=${quote(cluster)},node!=""`;
+  const users = `${here},keyspace!~"${systemKeyspaces}"`;
+  const own = `${here},keyspace=~"${systemKeyspaces}"`;
+  return figures.map((f) => {
+    if (nodes <= fewNodes || !f.recorded) return f.exact(system ? here : users, by, minutes);
+    const recorded = `max by (${by}) (${f.recorded}{cluster=${quote(cluster)}})`;
+    return system ? `(${recorded} or ${f.exact(own, by, minutes)})` : recorded;
+  });
+}
+
+/** A figure of each node; of more nodes than a chart draws, those with the highest values now. */
+export function byNode(f: Figure, where: string, seconds: number, nodes: number, most: number) {
+  const all = f.exact(where, "node", seconds);
+  if (nodes <= most) return all;
+  return `(${all}) and on (node) topk(${most}, ${f.exact(where, "node", seconds, " @ end()")})`;
+}
