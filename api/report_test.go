@@ -102,11 +102,15 @@ func TestReport(t *testing.T) {
 	})
 	wants("too much of it", "too_large", http.StatusBadRequest)
 
-	begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	begun, goOn, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
 	set(func(ctx context.Context, p account.Principal, cluster string, from, to time.Time,
 	) (api.Report, []string, error) {
 		begun <- struct{}{}
-		<-goOn
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
 		r, _, err := emptyReport(ctx, p, cluster, from, to)
 		return r, []string{"what nodes say"}, err
 	})

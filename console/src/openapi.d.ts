@@ -2401,6 +2401,7 @@ export interface operations {
                     "text/javascript": string;
                     "text/css": string;
                     "image/svg+xml": string;
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description There is no such file */
