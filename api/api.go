@@ -175,6 +175,9 @@ type Deps struct {
 	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
 	Work Work
 
+	// Report makes reports of clusters; nil: there is no endpoint for them.
+	Report MakeReport
+
 	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error
 
@@ -197,6 +200,7 @@ type Server struct {
 	parser   *selector.Parser
 	answers  *answers
 	console  *console.Handler
+	reports  reports
 	listener net.Listener
 	http     *http.Server
 }

@@ -83,6 +83,7 @@ func TestOpenAPI(t *testing.T) {
 		"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
 		"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
 		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
+		"day":    {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0, -1).Format(time.DateOnly)},
 		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 	}}
 	for _, path := range slices.Sorted(func(yield func(string) bool) {

@@ -82,6 +82,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	}
 	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{
 		StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
+		Report:     emptyReport,
 		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
 	}, change...)
 	return f

@@ -9,6 +9,29 @@ const out = process.argv[2] ?? "dist";
 await rm(out, { recursive: true, force: true });
 await mkdir(join(out, "assets"), { recursive: true });
 
+/** Keeps a file under a name that has its hash, and returns the name. */
+async function keep(name, extension, body) {
+  const hash = createHash("sha256").update(body).digest("hex").slice(0, 8);
+  const path = `assets/${name}-${hash}.${extension}`;
+  await writeFile(join(out, path), body);
+  return path;
+}
+
+/** The runbooks' sections by their headings. */
+async function runbooks() {
+  const sections = {};
+  const folder = "../docs/runbooks";
+  for (const file of (await readdir(folder)).filter((f) => f.endsWith(".md")).sort()) {
+    const parts = (await readFile(join(folder, file), "utf8")).split(/^## /m).slice(1);
+    for (const part of parts) {
+      const end = part.indexOf("\n");
+      sections[part.slice(0, end).trim()] = part.slice(end).trim();
+    }
+  }
+  return JSON.stringify(sections);
+}
+
+const runbooksName = await keep("runbooks", "json", await runbooks());
 const result = await build({
   entryPoints: { console: "src/main.tsx", style: "src/style.css" },
   bundle: true,
@@ -22,6 +45,7 @@ const result = await build({
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   legalComments: "none",
+  define: { RUNBOOKS: JSON.stringify(`/${runbooksName}`) },
   metafile: true,
   logLevel: "warning",
 });
@@ -34,9 +58,7 @@ function made(entry) {
   throw new Error(`${entry} was not built`);
 }
 
-const icon = await readFile("src/icon.svg");
-const iconName = `assets/icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
-await writeFile(join(out, iconName), icon);
+const iconName = await keep("icon", "svg", await readFile("src/icon.svg"));
 const page = (await readFile("src/index.html", "utf8"))
   .replace("%SCRIPT%", `/${made("src/main.tsx")}`)
   .replace("%STYLE%", `/${made("src/style.css")}`)

@@ -8,7 +8,12 @@ import { extname } from "node:path";
 const api = new URL(process.env.RINGWATCH_API ?? "http://127.0.0.1:9470");
 const port = Number(process.env.PORT ?? 9480);
 const out = process.env.OUT ?? "/tmp/ringwatch-console-dev";
-const kinds = { ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const kinds = {
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".json": "application/json",
+};
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -122,6 +122,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Reader:      reader,
 		Engine:      engine,
 		Catalog:     catalogs.of,
+		Report:      apiReport(engine, catalogs.of),
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,

@@ -14,7 +14,9 @@ import (
 	"github.com/prometheus/prometheus/promql"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/report"
 	"github.com/ringwatch/ringwatch/stream"
@@ -174,15 +176,40 @@ func (r *reporter) clusters(ctx context.Context, who account.Principal) ([]strin
 
 func (r *reporter) report(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
 ) (*report.Report, error) {
-	made, err := report.Make(ctx, engineSource{r.engine, who},
-		report.Config{Cluster: cluster, From: from, To: to, Catalog: r.catalog(who.Account)})
+	made, err := makeReport(ctx, r.engine, r.catalog, who, cluster, from, to)
+	if err != nil {
+		return nil, err
+	}
+	r.log.Info("made the daily report", "account", who.Account, "cluster", cluster,
+		"day", from.Format(time.DateOnly), "queries", made.Queries, "lacks", len(made.Lacks))
+	return made, nil
+}
+
+// makeReport asks the engine of this process.
+func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string) *catalog.Catalog,
+	who account.Principal, cluster string, from, to time.Time) (*report.Report, error) {
+	made, err := report.Make(ctx, engineSource{engine, who},
+		report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account)})
 	if err != nil {
 		return nil, err
 	}
 	made.Account = who.Account
-	r.log.Info("made the daily report", "account", who.Account, "cluster", cluster,
-		"day", from.Format(time.DateOnly), "queries", made.Queries, "lacks", len(made.Lacks))
 	return made, nil
+}
+
+// apiReport makes reports for the API's endpoint.
+func apiReport(engine *query.Engine, catalogOf func(string) *catalog.Catalog) api.MakeReport {
+	return func(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
+	) (api.Report, []string, error) {
+		made, err := makeReport(ctx, engine, catalogOf, who, cluster, from, to)
+		if errors.Is(err, report.ErrNoNodes) {
+			return nil, nil, api.ErrNoReport
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		return made, made.Lacks, nil
+	}
 }
 
 // inDirectory is report.Directory with a directory that is made when it is needed.
@@ -224,7 +251,7 @@ func (s engineSource) Query(ctx context.Context, expr string, at time.Time) ([]r
 		return nil, err
 	}
 	defer a.Close()
-	return reportSeries(a.Value), nil
+	return reportSeries(ctx, a.Value)
 }
 
 // QueryRange implements report.Source.
@@ -235,19 +262,37 @@ func (s engineSource) QueryRange(ctx context.Context, expr string, from, to time
 		return nil, err
 	}
 	defer a.Close()
-	return reportSeries(a.Value), nil
+	return reportSeries(ctx, a.Value)
 }
 
-// reportSeries copies an answer's numbers: they are valid only until it is closed.
-func reportSeries(v any) (list []report.Series) {
+// What a series and a point of a report take in memory.
+const (
+	reportSeriesBytes = 600 // its labels are some eight
+	reportPointBytes  = 16
+)
+
+// reportSeries copies an answer's numbers: they are valid only until it is closed. The lease of the
+// request, if there is one, pays for the copy. Errors are package memory's.
+func reportSeries(ctx context.Context, v any) (list []report.Series, err error) {
+	lease := memory.Of(ctx)
+	add := func(s report.Series, points int) error {
+		if len(s.Points) == 0 {
+			return nil
+		}
+		list = append(list, s)
+		return lease.Take(reportSeriesBytes + reportPointBytes*int64(points))
+	}
 	switch v := v.(type) {
 	case promql.Scalar:
-		list = append(list, report.Series{Points: []report.Point{{At: v.T, Value: v.V}}})
+		return []report.Series{{Points: []report.Point{{At: v.T, Value: v.V}}}}, nil
 	case promql.Vector:
 		for _, s := range v {
-			if s.H == nil {
-				list = append(list, report.Series{Labels: s.Metric.Map(),
-					Points: []report.Point{{At: s.T, Value: s.F}}})
+			if s.H != nil {
+				continue
+			}
+			one := report.Series{Labels: s.Metric.Map(), Points: []report.Point{{At: s.T, Value: s.F}}}
+			if err := add(one, 1); err != nil {
+				return nil, err
 			}
 		}
 	case promql.Matrix:
@@ -256,10 +301,10 @@ func reportSeries(v any) (list []report.Series) {
 			for _, p := range s.Floats {
 				one.Points = append(one.Points, report.Point{At: p.T, Value: p.F})
 			}
-			if len(one.Points) > 0 {
-				list = append(list, one)
+			if err := add(one, len(s.Floats)); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return list
+	return list, nil
 }

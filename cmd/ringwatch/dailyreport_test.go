@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
@@ -22,15 +27,13 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// TestDailyReport lets a day pass: the next morning each cluster that was asked for has its report in
-// the directory, at the webhook and in the topic, and the day after again.
-func TestDailyReport(t *testing.T) {
-	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	now := day.Add(22 * time.Hour)
-	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: now.UnixMilli(), Span: 28 * time.Hour,
+// reportFleet is a fleet of four nodes in memory that said something for 28 hours, and what asks it.
+func reportFleet(t *testing.T, from time.Time, clockOf func() time.Time) (*query.Reader, *query.Engine,
+	*catalog.Catalog) {
+	t.Helper()
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(), Span: 28 * time.Hour,
 		Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
 	store := querytest.NewMemory(t, f.Frames)
-	clockOf := func() time.Time { return now }
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clockOf},
 		query.Sources{Store: store, LastSeen: store.LastSeen, Rollups: store.Rollups})
@@ -51,6 +54,16 @@ func TestDailyReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return reader, engine, shipped
+}
+
+// TestDailyReport lets a day pass: the next morning each cluster that was asked for has its report in
+// the directory, at the webhook and in the topic, and the day after again.
+func TestDailyReport(t *testing.T) {
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	now := day.Add(22 * time.Hour)
+	clockOf := func() time.Time { return now }
+	reader, engine, shipped := reportFleet(t, now, clockOf)
 	var posted []report.Report
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var one report.Report
@@ -123,6 +136,78 @@ func TestDailyReport(t *testing.T) {
 		}
 		if posted[i].Account != e.Account || posted[i].Cluster != e.Cluster || !posted[i].From.Equal(one.From) {
 			t.Errorf("%+v is posted", posted[i])
+		}
+	}
+}
+
+// TestReportOverHTTP: the API makes the report that the schedule makes, of what the key may see.
+func TestReportOverHTTP(t *testing.T) {
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	clockOf := func() time.Time { return day.Add(49 * time.Hour) }
+	reader, engine, shipped := reportFleet(t, day.Add(22*time.Hour), clockOf)
+	c := api.DefaultConfig()
+	c.Listen, c.Clock = "127.0.0.1:0", clockOf
+	who := account.Inside(querytest.Account, "fleet-1")
+	server, err := api.New(c, api.Deps{
+		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
+		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(),
+		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- server.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	get := func(path string) (int, []byte) {
+		t.Helper()
+		r, err := http.Get("http://" + server.Addr() + "/v1/clusters/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, body
+	}
+	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped }, who,
+		"fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Nodes) != 2 || want.Queries < 100 || len(want.Lacks) > 0 {
+		t.Fatalf("%d nodes, %d queries, lacks %q", len(want.Nodes), want.Queries, want.Lacks)
+	}
+	for format, write := range map[string]func(io.Writer) error{
+		"json": want.WriteJSON, "text": want.WriteText, "html": want.WriteHTML,
+	} {
+		var text bytes.Buffer
+		if err := write(&text); err != nil {
+			t.Fatal(err)
+		}
+		status, body := get("fleet-1/report?day=2026-11-21&format=" + format)
+		if status != http.StatusOK || !bytes.Equal(body, text.Bytes()) {
+			t.Errorf("%s: %d, %d bytes where there are %d", format, status, len(body), text.Len())
+		}
+	}
+	if status, body := get("fleet-1/report"); status != http.StatusOK ||
+		!bytes.Contains(body, []byte(`"from": "2026-11-21T01:00:00Z"`)) {
+		t.Errorf("the last 24 hours: %d %.200s", status, body)
+	}
+	for path, text := range map[string]string{
+		"fleet-1/report?day=2026-10-01": "no_report", "fleet-0/report": "unknown_cluster",
+	} {
+		if status, body := get(path); status != http.StatusNotFound || !bytes.Contains(body, []byte(text)) {
+			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 }

@@ -260,3 +260,36 @@ export async function labelValues(
   const path = `/api/v1/label/${encodeURIComponent(name)}/values`;
   return (await get<Prom<string[]>>(path, match ? { "match[]": match } : undefined, signal)).data;
 }
+
+/** An expression's syntax, as far as it is read here. */
+export interface Tree {
+  type: string;
+  op?: string;
+  lhs?: Tree;
+  rhs?: Tree;
+  expr?: Tree;
+  val?: string;
+}
+
+/** The syntax of an expression. */
+export async function syntax(expr: string, signal?: AbortSignal): Promise<Tree> {
+  const answer = await send("/api/v1/parse_query", {
+    method: "POST",
+    headers: { "Content-Type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ query: expr }),
+    ...(signal && { signal }),
+  });
+  return ((await answer.json()) as Prom<Tree>).data;
+}
+
+/** What a cluster was like on a day in UTC, or, without one, in the last 24 hours. */
+export async function report(
+  cluster: string,
+  format: "text" | "html",
+  day: string,
+  signal?: AbortSignal,
+): Promise<string> {
+  const params = new URLSearchParams({ format, ...(day && { day }) });
+  const path = `/v1/clusters/${encodeURIComponent(cluster)}/report?${params}`;
+  return (await send(path, signal ? { signal } : {})).text();
+}

@@ -338,7 +338,10 @@ export function Plot({
           drag: { x: true, y: false, setScale: false },
           points: { size: 6 },
         },
-        scales: { x: { time: true }, y: { range: (_, low, high) => bounds(low, high) } },
+        scales: {
+          x: { time: true },
+          y: { range: (_, low, high) => bounds(low, high, extra.current.threshold) },
+        },
         axes: [
           {
             stroke: text,
@@ -499,10 +502,10 @@ function summary(lines: Lines, unit: string): string {
     .join(", ");
 }
 
-/** From zero on, with some room above. */
-function bounds(low: number | null, high: number | null): [number, number] {
-  const bottom = Math.min(0, low ?? 0);
-  const top = high ?? 1;
+/** From zero on, with some room above; the threshold is in it. */
+function bounds(low: number | null, high: number | null, limit = 0): [number, number] {
+  const bottom = Math.min(0, low ?? 0, limit);
+  const top = Math.max(high ?? 1, limit);
   return [bottom, top <= bottom ? bottom + 1 : top + (top - bottom) * 0.08];
 }
 

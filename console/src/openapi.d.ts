@@ -123,6 +123,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/clusters/{cluster}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a cluster was like over a day
+         * @description Its worst nodes, what left its healthy range and for how long, disks, tables, balance, alerts and
+         *     changes. An account has one made at a time, else 429. As html it is a page that stands alone.
+         */
+        get: operations["clusterReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/discovery": {
         parameters: {
             query?: never;
@@ -729,6 +750,28 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Report: {
+            account?: string;
+            cluster: string;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            nodes: Record<string, never>[];
+            breaches: Record<string, never>[];
+            disks: Record<string, never>[];
+            tables: Record<string, never>[];
+            balance: Record<string, never>[];
+            /** @description false: without rules nobody records alerts */
+            alerts_recorded: boolean;
+            alerts: Record<string, never>[];
+            changes: Record<string, never>[];
+            plots: Record<string, never>[];
+            /** @description how many were asked */
+            queries: number;
+            /** @description what could not be asked */
+            lacks: string[];
+        };
         PromExpression: string;
         /** @description RFC 3339, or seconds since 1970 with a fraction */
         PromTime: string;
@@ -1372,6 +1415,41 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["Exposition"];
+            default: components["responses"]["Error"];
+        };
+    };
+    clusterReport: {
+        parameters: {
+            query?: {
+                /** @description json if left out */
+                format?: "json" | "text" | "html";
+                /**
+                 * @description a day in UTC; the last 24 hours if left out
+                 * @example 2026-11-20
+                 */
+                day?: string;
+            };
+            header?: never;
+            path: {
+                cluster: components["parameters"]["cluster"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Lists have what matters most first */
+            200: {
+                headers: {
+                    /** @description in how many ways it lacks something */
+                    "Ringwatch-Partial"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                    "text/plain": string;
+                    "text/html": string;
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -2323,6 +2401,7 @@ export interface operations {
                     "text/javascript": string;
                     "text/css": string;
                     "image/svg+xml": string;
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description There is no such file */

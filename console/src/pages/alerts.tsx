@@ -1,4 +1,415 @@
+// Alerts: what fires and is about to, worst and newest first; all rules; a report of a day.
+import { type ComponentChildren } from "preact";
+import { type RuleGroup, rules } from "../api";
+import { useData, useNow } from "../data";
+import { Empty, Severity, Shown } from "../faces";
+import { link, setParams, usePlace } from "../place";
+import { type Column, Table } from "../table";
+import { stamp, useUTC } from "../time";
+import { format, length, number } from "../units";
+import { type Fired, firedOf, placeOf, type Watched, watchedOf } from "../watch";
+import { ReportPage } from "./report";
+import { RulePage } from "./rule";
+
+/** How many alerts are shown; nobody reads more, and filters find the others. */
+const mostAlerts = 200;
+
 /** The page. */
 export function AlertsPage() {
-  return <h1>Alerts</h1>;
+  const { path, params } = usePlace();
+  const data = useData("rules", rules);
+  if (path.length > 1) return <RulePage data={data} />;
+  if (params.get("view") === "report") {
+    return (
+      <>
+        <Head view="report" />
+        <ReportPage />
+      </>
+    );
+  }
+  return (
+    <>
+      <Head view="alerts" />
+      <Shown data={data} what="the alerts" rows={8}>
+        {(groups) => <All groups={groups} />}
+      </Shown>
+    </>
+  );
+}
+
+/** The page's name, and the way to its other half. */
+function Head({ view }: { view: "alerts" | "report" }) {
+  const views: [string, string, string | null][] = [
+    ["alerts", "Now", null],
+    ["report", "Report of a day", "report"],
+  ];
+  return (
+    <div class="page-head">
+      <h1>Alerts</h1>
+      <nav class="views" aria-label="Alerts">
+        {views.map(([id, name, value]) => (
+          <a
+            key={id}
+            href={link(["alerts"], { view: value })}
+            aria-current={view === id ? "page" : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+    </div>
+  );
+}
+
+/** What an alert or a rule is found by. */
+function has(want: string, ...texts: (string | undefined)[]): boolean {
+  return !want || texts.join(" ").toLowerCase().includes(want);
+}
+
+function All({ groups }: { groups: RuleGroup[] }) {
+  const { params } = usePlace();
+  const watched = watchedOf(groups);
+  const fired = firedOf(watched);
+  const state = params.get("state") ?? "";
+  const severity = params.get("severity") ?? "";
+  const cluster = params.get("cluster") ?? "";
+  const want = (params.get("q") ?? "").trim().toLowerCase();
+  const shown = fired.filter(
+    ({ alert }) =>
+      (!state || alert.state === state) &&
+      (!severity || (alert.labels.severity ?? "none") === severity) &&
+      (!cluster || alert.labels.cluster === cluster) &&
+      has(want, ...Object.values(alert.labels), ...Object.values(alert.annotations)),
+  );
+  const found = watched.filter((w) => has(want, w.rule.name, w.rule.query, w.group, w.file));
+  const alerting = watched.filter((w) => w.rule.type === "alerting").length;
+  const count = (s: string) => fired.filter((f) => f.alert.state === s).length;
+  const failed = watched.filter((w) => w.rule.health === "err");
+  const names = (of: (f: Fired) => string | undefined) =>
+    [...new Set(fired.map(of).filter((n): n is string => !!n))].sort();
+  return (
+    <>
+      <ul class="tiles" aria-label="Summary">
+        <StateTile name="firing" value={count("firing")} state={state} />
+        <StateTile name="pending" value={count("pending")} state={state} />
+        <li class="tile">
+          <strong>{alerting}</strong>
+          <span>alerting rules</span>
+        </li>
+        <li class="tile">
+          <strong class={failed.length ? "tile-down" : ""}>{failed.length}</strong>
+          <span>rules fail</span>
+        </li>
+      </ul>
+      <section class="panel" aria-label="Alerts">
+        <div class="panel-head">
+          <h2>Firing and pending, worst first</h2>
+          <Choice name="severity" value={severity} list={names((f) => f.alert.labels.severity)} />
+          <Choice name="cluster" value={cluster} list={names((f) => f.alert.labels.cluster)} />
+          <label class="field">
+            <span class="sr">Filter alerts and rules</span>
+            <input
+              type="search"
+              placeholder="Filter: name, label, text"
+              value={params.get("q") ?? ""}
+              onInput={(e) => setParams({ q: e.currentTarget.value })}
+            />
+          </label>
+          <span class="dim">
+            {shown.length} of {fired.length}
+          </span>
+        </div>
+        {fired.length === 0 && <Calm alerting={alerting} failed={failed.length} />}
+        {fired.length > 0 && shown.length === 0 && (
+          <Empty>
+            No alert is like that.{" "}
+            <button
+              type="button"
+              onClick={() => setParams({ q: null, state: null, severity: null, cluster: null })}
+            >
+              Show all
+            </button>
+          </Empty>
+        )}
+        <AlertList list={shown.slice(0, mostAlerts)} />
+        {shown.length > mostAlerts && (
+          <p class="dim">
+            The first {mostAlerts} of {shown.length} alerts. Filter to see the others.
+          </p>
+        )}
+      </section>
+      <Rules list={found} all={watched.length} failed={failed} />
+    </>
+  );
+}
+
+/** Says that all is well, and who would notice if it were not. */
+function Calm({ alerting, failed }: { alerting: number; failed: number }) {
+  if (alerting === 0) {
+    return (
+      <Empty>
+        <p>
+          <strong>No rule watches.</strong> The role rules has not been heard, or it has no rules.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty>
+      <p>
+        <strong>No alert fires.</strong> {alerting}{" "}
+        {alerting === 1 ? "rule watches" : "rules watch"}
+        {failed === 0 ? ", and all can be evaluated." : `; ${failed} of all rules fail, see below.`}
+      </p>
+    </Empty>
+  );
+}
+
+function StateTile({ name, value, state }: { name: string; value: number; state: string }) {
+  const look = name === "firing" ? "tile-down" : "tile-late";
+  return (
+    <li>
+      <button
+        type="button"
+        class="tile"
+        aria-pressed={state === name}
+        onClick={() => setParams({ state: state === name ? null : name })}
+      >
+        <strong class={value > 0 ? look : ""}>{value}</strong>
+        <span>{name}</span>
+      </button>
+    </li>
+  );
+}
+
+/** Chooses one of several, or all. */
+function Choice({ name, value, list }: { name: string; value: string; list: string[] }) {
+  return (
+    <label class="field">
+      {name}
+      <select value={value} onChange={(e) => setParams({ [name]: e.currentTarget.value })}>
+        <option value="">all</option>
+        {[...new Set(value ? [...list, value] : list)].map((n) => (
+          <option key={n} value={n}>
+            {n}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** An alert's state, with a shape of its own beside its colour. */
+export function AlertState({ state }: { state: string }) {
+  const signs: Record<string, string> = { firing: "●", pending: "◐", inactive: "○" };
+  const looks: Record<string, string> = { firing: "down", pending: "late", inactive: "" };
+  return (
+    <span class={`state ${looks[state] ?? ""}`}>
+      <span aria-hidden="true">{signs[state] ?? "?"}</span> {state}
+    </span>
+  );
+}
+
+/** Alerts with all that they say. */
+export function AlertList({ list }: { list: Fired[] }) {
+  const now = useNow(5000);
+  const isUTC = useUTC();
+  return (
+    <ul class="alert-list">
+      {list.map(({ alert, of }) => {
+        const { alertname, severity, cluster, datacenter, rack, node, ...more } = alert.labels;
+        const { summary, description, address, ...rest } = alert.annotations;
+        const since = Date.parse(alert.activeAt) / 1000;
+        const rule = placeOf(of, alert.labels);
+        return (
+          <li
+            key={`${of.file} ${of.group} ${of.n} ${rule[1].alert}`}
+            class={`alert-item ${severity ?? ""}`}
+            data-alert={alertname}
+          >
+            <div class="alert-head">
+              <AlertState state={alert.state} />
+              <Severity name={severity ?? ""} />
+              <a class="alert-name" href={link(...rule)}>
+                {alertname}
+              </a>
+              <span class="dim" title={stamp(since, isUTC)}>
+                for {length(now / 1000 - since)}, since {stamp(since, isUTC)}
+              </span>
+              <span class="alert-value" title={alert.value}>
+                value <strong>{format(number(alert.value))}</strong>
+              </span>
+            </div>
+            {summary && <p class="alert-summary">{summary}</p>}
+            {description && <p class="dim">{description}</p>}
+            <p class="alert-labels">
+              {cluster && (
+                <Label name="cluster">
+                  <a href={link(["cluster", cluster])}>{cluster}</a>
+                </Label>
+              )}
+              {node && (
+                <Label name="node">
+                  <a href={link(["node", node])} title={node}>
+                    {address || node}
+                  </a>
+                </Label>
+              )}
+              {Object.entries({ datacenter, rack, ...more }).map(
+                ([n, v]) =>
+                  v && (
+                    <Label name={n} key={n}>
+                      {v}
+                    </Label>
+                  ),
+              )}
+              {Object.entries(rest).map(
+                ([n, v]) =>
+                  n !== "runbook_url" && (
+                    <Label name={n} key={`annotation ${n}`}>
+                      {v}
+                    </Label>
+                  ),
+              )}
+            </p>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** A label with its name. */
+export function Label({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <span class="label">
+      <span class="dim">{name}</span> {children}
+    </span>
+  );
+}
+
+/** Rules by file and group; those that fail once more on top, with what is wrong. */
+function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Watched[] }) {
+  const now = useNow(5000);
+  const groups = new Map<string, Watched[]>();
+  for (const w of list) {
+    const id = `${w.file}\n${w.group}`;
+    groups.set(id, [...(groups.get(id) ?? []), w]);
+  }
+  return (
+    <section class="panel" aria-label="Rules">
+      <div class="panel-head">
+        <h2>Rules</h2>
+        <span class="dim">
+          {list.length} of {all}
+        </span>
+      </div>
+      {failed.length > 0 && (
+        <ul class="failed-rules" aria-label="Rules that fail">
+          {failed.map((w) => (
+            <li class="face compact" key={`${w.file} ${w.group} ${w.rule.name} ${w.n}`}>
+              <span class="face-sign" aria-hidden="true">
+                !
+              </span>
+              <p>
+                <a href={link(...placeOf(w))}>{w.rule.name}</a> fails:{" "}
+                {w.rule.lastError || "no reason"}
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+      {all === 0 && <Empty>There are no rules.</Empty>}
+      {all > 0 && list.length === 0 && <Empty>No rule has that in its name or expression.</Empty>}
+      {[...groups].map(([id, part]) => {
+        const first = part[0]!;
+        return (
+          <section class="rule-group" key={id} data-group={first.group}>
+            <h3>
+              <span class="dim">{first.file} / </span>
+              {first.group}
+              <span class="dim">
+                {" "}
+                every {length(first.interval)}, {part.length} {part.length === 1 ? "rule" : "rules"}
+              </span>
+            </h3>
+            <Table
+              name={`Rules of ${first.group}`}
+              columns={columns(now)}
+              rows={part}
+              id={(w) => `${w.rule.name} ${w.n}`}
+              href={(w) => link(...placeOf(w))}
+              bad={(w) => w.rule.health === "err"}
+            />
+          </section>
+        );
+      })}
+    </section>
+  );
+}
+
+/** A rule's health in words, with a shape. */
+export function Health({ of }: { of: string }) {
+  if (of === "err") return <span class="bad-value">▲ fails</span>;
+  return of === "ok" ? <span>✓ ok</span> : <span class="dim">? not evaluated</span>;
+}
+
+/** When a rule was evaluated, in seconds; NaN: never. */
+export function evaluated(w: Watched): number {
+  const at = Date.parse(w.rule.lastEvaluation) / 1000;
+  return at > 0 ? at : Number.NaN;
+}
+
+function columns(now: number): Column<Watched>[] {
+  const age = (w: Watched) => now / 1000 - evaluated(w);
+  return [
+    {
+      id: "name",
+      title: "rule",
+      width: 4,
+      cell: (w) => <span title={w.rule.name}>{w.rule.name}</span>,
+      order: (w) => w.rule.name,
+    },
+    {
+      id: "severity",
+      title: "severity",
+      wide: true,
+      cell: (w) =>
+        w.rule.labels?.severity ? <Severity name={w.rule.labels.severity} /> : <None />,
+      order: (w) => w.rule.labels?.severity ?? "",
+    },
+    {
+      id: "state",
+      title: "state",
+      width: 1.2,
+      cell: (w) =>
+        w.rule.type === "recording" ? (
+          <span class="dim">records</span>
+        ) : (
+          <AlertState state={w.rule.state ?? "unknown"} />
+        ),
+      order: (w) => ({ firing: 2, pending: 1 })[w.rule.state as string] ?? 0,
+    },
+    { id: "health", title: "health", cell: (w) => <Health of={w.rule.health} /> },
+    {
+      id: "last",
+      title: "evaluated",
+      number: true,
+      wide: true,
+      cell: (w) => (Number.isNaN(age(w)) ? "–" : `${length(Math.max(0, age(w)))} ago`),
+      order: age,
+    },
+    {
+      id: "took",
+      title: "took",
+      number: true,
+      wide: true,
+      cell: (w) => format(w.rule.evaluationTime, "seconds"),
+      order: (w) => w.rule.evaluationTime,
+    },
+  ];
+}
+
+function None() {
+  return <span class="dim">–</span>;
 }
