@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
+	"self":       {"frame"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
@@ -98,7 +99,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules", "self"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}

@@ -21,16 +21,36 @@ const EveryCluster = "*"
 
 // RecorderID returns the id of the recorder of a group of rules in a cluster of an account.
 func RecorderID(account, cluster, group string) uuid.UUID {
-	sum := sha256.Sum256([]byte(account + "\x00" + cluster + "\x00" + group))
+	return marked(recorderMark, account, cluster, group)
+}
+
+// processMark begins the ids of processes of Ringwatch, which send their own metrics. Such a
+// process is a recorder, too: its series have the labels of their entities and no others. Unlike
+// what rules record, its frames come through ingest.
+const processMark = "rwproc\x80"
+
+// ProcessID returns the id under which a process of a role sends its own metrics as an instance.
+func ProcessID(cluster, instance, role string) uuid.UUID {
+	return marked(processMark, cluster, instance, role)
+}
+
+// marked returns an id of a mark and what it is of.
+func marked(mark string, of ...string) uuid.UUID {
+	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	var id uuid.UUID
 	copy(id[:], sum[:])
-	copy(id[:], recorderMark)
+	copy(id[:], mark)
 	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
 	return id
 }
 
-// IsRecorder reports whether an id is a recorder's.
-func IsRecorder(id uuid.UUID) bool { return string(id[:len(recorderMark)]) == recorderMark }
+// IsRecorder reports whether an id is a recorder's, those of processes among them.
+func IsRecorder(id uuid.UUID) bool {
+	return string(id[:len(recorderMark)]) == recorderMark || IsProcess(id)
+}
+
+// IsProcess reports whether an id is that of a process that sends its own metrics.
+func IsProcess(id uuid.UUID) bool { return string(id[:len(processMark)]) == processMark }
 
 // placePrefix stands before those label names of recorders' entities that are a node's elsewhere.
 const placePrefix = "recorded_"

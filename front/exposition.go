@@ -66,6 +66,15 @@ func (e *Exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(gather, e.options).ServeHTTP(w, r)
 }
 
+// Unnamed returns a gatherer of what a request without a key sees: totals without the names of
+// accounts, of keys, and of what is in a user's Cassandra.
+func Unnamed(from prometheus.Gatherer) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := from.Gather()
+		return unnamed(families, nil), err
+	})
+}
+
 // unnamed returns families in which the series that names does not show are added up.
 func unnamed(families []*dto.MetricFamily, names Names) []*dto.MetricFamily {
 	out := make([]*dto.MetricFamily, len(families))

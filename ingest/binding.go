@@ -12,7 +12,7 @@ import (
 // checkBinding refuses frames of clusters and nodes that a key is not for, so that a key that was
 // stolen from one node speaks for no other.
 func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *frame.Header) *refusal {
-	if frame.IsRecorder(h.Node) || h.Cluster == frame.EveryCluster {
+	if frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node) || h.Cluster == frame.EveryCluster {
 		return refuse(http.StatusForbidden, "recorder",
 			"node %s of cluster %q is kept for what rules record: no agent sends as it", h.Node, h.Cluster)
 	}

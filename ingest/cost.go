@@ -91,6 +91,10 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 	}
 	defer s.checking.Release(1)
 	if !h.IsKey() {
+		if frame.IsProcess(h.Node) {
+			return refuse(http.StatusUnprocessableEntity, "process",
+				"a process of Ringwatch sends key frames only: send the whole state")
+		}
 		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
 			return refuseFrame(err)
 		}
@@ -108,6 +112,9 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 		return s.refuseMemory(account, err, most)
 	case err != nil:
 		return refuseFrame(err)
+	}
+	if e := checkProcess(f); e != nil {
+		return e
 	}
 	series, buckets := 0, 0
 	for _, group := range f.Added {

@@ -117,6 +117,9 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if e := s.publish(r.Context(), who.Account, h.Cluster, b); e != nil {
 		return e
 	}
+	if frame.IsProcess(h.Node) {
+		s.metrics.own.Inc()
+	}
 	s.claim(r.Context(), who, &h, r.RemoteAddr)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 // metrics is the hop's ledger: accepted = forwarded + dropped + pending.
 type metrics struct {
 	accepted, forwarded, bytes, claimed prometheus.Counter
+	own                                 prometheus.Counter
 	dropped                             *prometheus.CounterVec
 	pending                             prometheus.Gauge
 	seconds                             prometheus.Histogram
@@ -24,8 +25,10 @@ func newMetrics(reg prometheus.Registerer, held func() int64) (*metrics, error) 
 		claimed:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_claimed_total", Help: "Times that a node was found to be claimed by several senders at once; the log names it."}),
 		seconds:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_ingest_seconds", Help: "Time from a request's headers to its 2xx.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
 	}
+	m.own = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_own_frames_total",
+		Help: "Of the forwarded frames, those of Ringwatch's own processes."})
 	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ingest_in_flight_bytes", Help: "Bytes of bodies and payloads under way, of ingest.max_in_flight_bytes."}, func() float64 { return float64(held()) })
-	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds, m.claimed, inFlight} {
+	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds, m.claimed, m.own, inFlight} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 		}

@@ -200,7 +200,8 @@ func (c *cluster) take(b []byte) error {
 	if err != nil {
 		return err
 	}
-	if frame.IsRecorder(h.Node) && (!c.deps.Every || h.Cluster == frame.EveryCluster) {
+	recorded := frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node)
+	if recorded && (!c.deps.Every || h.Cluster == frame.EveryCluster) {
 		for _, g := range c.groups {
 			if g.id == h.Node {
 				return c.recordedBefore(g, &h, b)
@@ -208,7 +209,7 @@ func (c *cluster) take(b []byte) error {
 		}
 		return nil // of rules that are there no more
 	}
-	if frame.IsRecorder(h.Node) != c.deps.Every || len(c.groups) == 0 {
+	if recorded != c.deps.Every || len(c.groups) == 0 {
 		return nil
 	}
 	c.gone = false

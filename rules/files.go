@@ -82,8 +82,7 @@ func (f *files) read() (map[string]map[string][]byte, error) {
 		}
 	}
 	if f.config.Shipped {
-		// The other ones are about Ringwatch's own /metrics, which are not in the stream.
-		for _, name := range ShippedFiles[:1] {
+		for _, name := range ShippedFiles {
 			text, err := fs.ReadFile(Shipped, name)
 			if err != nil {
 				return nil, err

@@ -348,6 +348,9 @@ func (c *cluster) beat(n *node, at int64) {
 	} else {
 		n.down = 0
 	}
+	if frame.IsProcess(n.id) {
+		return // of our own processes nobody knows where they should be: they have no series up
+	}
 	if n.own == nil || n.renamed {
 		c.own(n, at)
 	}

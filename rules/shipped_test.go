@@ -138,6 +138,7 @@ var levelLabels = map[string][]string{
 	"cluster":    {"cluster"},
 	"datacenter": {"cluster", "datacenter"},
 	"table":      {"cluster", "keyspace", "table"},
+	"process":    {"cluster", "instance", "job", "role"},
 }
 
 // TestShippedRules checks what every rule must have.

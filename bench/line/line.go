@@ -25,6 +25,7 @@ type Config struct {
 	Binary    string        // bin/ringwatch
 	Jar       string        // the agent; empty: Cassandra without it
 	Interval  time.Duration // the agent's; 5 s by default
+	Self      time.Duration // how often the roles send their own metrics; 0: never
 	Cassandra string        // more keys of the section cassandra, as ", grace: 1s"
 	Env       []string      // more environment of the roles
 	Progress  func(string)  // may be nil
@@ -110,6 +111,10 @@ api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
 `, account.Hash(l.Key), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
+	if c.Self > 0 {
+		text += fmt.Sprintf("self: {url: %q, key: %s, interval: %dms}\n", l.Ingest, l.Key,
+			c.Self.Milliseconds())
+	}
 	if err := os.WriteFile(l.yaml, []byte(text), 0o600); err != nil {
 		l.Stop()
 		return nil, err

@@ -33,11 +33,14 @@ import (
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
+//	each process ── self.Sender ──POST──► ingest.Server: what it has on /metrics
+//
 //	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
 // process is what the roles of one process share.
 type process struct {
 	*config
+	role    string
 	keyring *account.Keyring
 	door    *account.Door // one for all listeners: guessing at one counts at the other
 	metrics *prometheus.Registry
@@ -73,7 +76,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{config: c, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
+	p := &process{config: c, role: role, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
@@ -96,7 +99,7 @@ func (p *process) run(ctx context.Context, parts ...part) error {
 	if err != nil {
 		return err
 	}
-	err = together(ctx, append(parts, metrics)...)
+	err = p.telling(ctx, append(parts, metrics))
 	p.log.Info("stopped")
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/self"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -49,6 +50,7 @@ type config struct {
 	Notify    notify.Config
 	Report    reportConfig
 	Metrics   metricsConfig
+	Self      self.Config
 	Log       logConfig
 }
 
@@ -112,6 +114,7 @@ func defaultConfig() config {
 			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(), Mounts: true,
 		},
 		Notify: notify.DefaultConfig(),
+		Self:   self.DefaultConfig(),
 		Log:    logConfig{Level: "info", Format: "text"},
 	}
 }
@@ -135,7 +138,8 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("accounts", c.validateCatalogs()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
 		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
 		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("report", c.validateReport()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()))
+		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("report", c.validateReport()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()),
+		section("self", c.Self.Validate()))
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}

@@ -31,7 +31,7 @@ func TestWholeLine(t *testing.T) {
 	if _, err := os.Stat(jar); err != nil {
 		t.Fatalf("the agent is not built: run `make build` first (%v)", err)
 	}
-	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar, Env: []string{asRingwatch}, Interval: time.Second, Progress: func(s string) { t.Log(s) }})
+	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar, Env: []string{asRingwatch}, Interval: time.Second, Self: time.Second, Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,7 @@ func TestWholeLine(t *testing.T) {
 	t.Run("Dashboards", w.testDashboards) // it writes more rows
 	t.Run("ShippedRules", w.testShippedRules)
 	t.Run("Rules", w.testRules)
+	t.Run("Self", w.testSelf)
 	t.Run("Catalogue", w.testCatalog)
 	t.Run("Relabelling", w.testRelabel)
 	t.Run("Report", w.testReport)

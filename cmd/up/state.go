@@ -23,7 +23,7 @@ import (
 //	logs/NAME.log   what each process writes
 //	run/NAME.pid    "PID STARTTIME" of each process
 //	settings.yaml   what the stack was last started with
-//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, agent.yaml, ringwatch.yaml
+//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, self.key, agent.yaml, ringwatch.yaml
 type state struct {
 	checkout string
 	root     string
@@ -124,7 +124,8 @@ func newKey() string {
 
 // writeConfig writes what the roles, the agent and the command line read.
 func (s *state) writeConfig(set settings, key string) error {
-	sum := sha256.Sum256([]byte(key))
+	own := newKey()
+	sum, ownSum := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(own))
 	saved, err := yaml.Marshal(set)
 	if err != nil {
 		return fmt.Errorf("cannot write the settings: %w", err)
@@ -136,9 +137,12 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"settings.yaml", string(saved), 0o644},
 		{"cli.yaml", fmt.Sprintf("api: %s\nkey: %s\n", set.apiURL(), key), 0o600},
 		{"agent.key", key + "\n", 0o600},
+		{"self.key", own + "\n", 0o600},
 		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"), local(set.AgentPort)), 0o644},
-		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]), local(set.KafkaPort), local(set.CassandraPort),
-			local(set.RedisPort), local(set.IngestPort), local(set.APIPort)), 0o644},
+		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
+			hex.EncodeToString(ownSum[:]), local(set.KafkaPort), local(set.CassandraPort),
+			local(set.RedisPort), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
+			s.path("self.key")), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
@@ -167,6 +171,10 @@ accounts:
       - name: local
         sha256: %s
         scopes: [read, write, rules]
+      - name: self # may write what ringwatch says of itself, and nothing else
+        sha256: %s
+        scopes: [write]
+        clusters: [ringwatch]
 kafka:
   brokers: ["%s"]
   instance_id: local
@@ -180,6 +188,9 @@ ingest:
   listen: %s
 api:
   listen: %s
+self: # what /metrics has, as series of the cluster ringwatch
+  url: "http://%s"
+  key_file: %q
 lookup: # an example: bin/ringwatch lookup system_schema.tables ringwatch --columns table_name,id
   tables: [{table: system_schema.tables, accounts: [default], max_rows: 1000}]
 `

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -21,7 +23,8 @@ type Recorded struct {
 // each is a key frame, a template a metric, with all labels that any of its series has.
 type Recorder struct {
 	Account, Cluster, Group string
-	Interval                int64 // ms
+	Interval                int64     // ms
+	Node                    uuid.UUID // another id than the recorder's, such as a process's
 
 	sequence uint64
 }
@@ -29,9 +32,12 @@ type Recorder struct {
 // Frame returns the next frame. No two samples have one name and labels.
 func (r *Recorder) Frame(at int64, list []Recorded) ([]byte, error) {
 	f := frame.Frame{Header: frame.Header{Compression: frame.Zstd, Cluster: r.Cluster, Started: 1,
-		Node: frame.RecorderID(r.Account, r.Cluster, r.Group), Sequence: r.sequence, At: at,
+		Node: r.Node, Sequence: r.sequence, At: at,
 		Interval: r.Interval}}
 	r.sequence++
+	if r.Node == uuid.Nil {
+		f.Node = frame.RecorderID(r.Account, r.Cluster, r.Group)
+	}
 	byName := map[string][]Recorded{}
 	for _, one := range list {
 		byName[one.Name] = append(byName[one.Name], one)

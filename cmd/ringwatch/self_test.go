@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+)
+
+// testSelf: what the process has on /metrics is asked for with PromQL, and the shipped rules about
+// ourselves are evaluated on it.
+func (w *whole) testSelf(t *testing.T) {
+	flags := clientFlags{API: w.API, Key: w.Key}
+	api, err := flags.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string
+				Value  [2]any
+			}
+		}
+	}
+	for _, expr := range []string{
+		`ringwatch_process_up{role="all",job="ringwatch"}`,
+		`rate(ringwatch_ingest_frames_forwarded_total[30s]) > bool 0`,
+		`histogram_quantile(0.99, rate(ringwatch_ingest_seconds_bucket[30s])) < bool 60`,
+		`histogram_count(ringwatch_ingest_seconds) > bool 3`,
+		`time() - process:ringwatch_process_up:timestamp{instance=~".+:[0-9]+"} < bool 3600`,
+		`time() - process_start_time_seconds{cluster="ringwatch"} < bool 86400`,
+		`count by (cluster) (ringwatch_self_sent_total{cluster="ringwatch"})`,
+	} {
+		eventually(t, expr, func(ctx context.Context) error {
+			body, err := api.get(ctx, "/api/v1/query", url.Values{"query": {expr}})
+			if err != nil {
+				return err
+			}
+			var a answer
+			if err := json.Unmarshal(body, &a); err != nil {
+				return err
+			}
+			list := a.Data.Result
+			if len(list) != 1 || list[0].Value[1] != "1" || list[0].Metric["cluster"] != "ringwatch" ||
+				list[0].Metric["node"] != "" {
+				return fmt.Errorf("the answer is %s", body)
+			}
+			return nil
+		})
+	}
+	eventually(t, "the rules about ourselves", func(ctx context.Context) error {
+		var rules struct {
+			Data struct {
+				Groups []struct {
+					File  string
+					Rules []struct{ Name, Health, LastError string }
+				}
+			}
+		}
+		body, err := api.get(ctx, "/api/v1/rules", url.Values{"file[]": {"ringwatch.yaml"}})
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(body, &rules); err != nil {
+			return err
+		}
+		var ok, names []string
+		for _, g := range rules.Data.Groups {
+			for _, r := range g.Rules {
+				if r.Health == "err" {
+					t.Errorf("%s: %s", r.Name, r.LastError)
+				}
+				if names = append(names, r.Name+" "+r.Health); r.Health == "ok" {
+					ok = append(ok, r.Name)
+				}
+			}
+		}
+		for _, name := range []string{"RingwatchProcessDown", "RingwatchIngestSlow",
+			"RingwatchConsumerLag", "RingwatchCassandraAway", "RingwatchAgentTrouble"} {
+			if !slices.Contains(ok, name) {
+				return fmt.Errorf("%s is not evaluated: %q", name, names)
+			}
+		}
+		return nil
+	})
+	nodes, err := w.Nodes(t.Context()) // its cluster has the name of the processes', as it may
+	if err != nil || len(nodes) != 1 || nodes[0].ID != w.node {
+		t.Errorf("processes are among the nodes: %v, %v", nodes, err)
+	}
+}

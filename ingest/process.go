@@ -1,0 +1,38 @@
+package ingest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// checkProcess refuses frames of our own processes that speak for anything but themselves. Their
+// series have only the labels that they are sent with, so what is theirs is checked here: else a key
+// that is bound to one cluster would write series of another one.
+func checkProcess(f *frame.Frame) *refusal {
+	if !frame.IsProcess(f.Node) {
+		return nil
+	}
+	own := func(text string) *refusal {
+		return refuse(http.StatusUnprocessableEntity, "process",
+			"%s: send what package self of this version sends", text)
+	}
+	for _, added := range f.Added {
+		t := &f.Templates[added.Template]
+		for _, name := range t.Labels {
+			if strings.HasPrefix(name, "recorded_") && name != frame.RecordedLabel("cluster") &&
+				name != frame.RecordedLabel("quantile") {
+				return own("a process has no label " + name)
+			}
+		}
+		i := slices.Index(t.Labels, frame.RecordedLabel("cluster"))
+		for _, row := range added.Rows {
+			if i < 0 || row[i] != f.Cluster {
+				return own("a process's series is not of the cluster that its frame is of")
+			}
+		}
+	}
+	return nil
+}
