@@ -175,6 +175,9 @@ type Deps struct {
 	// Work tells who asks for how much of Cassandra; nil: there is no endpoint for it.
 	Work Work
 
+	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
+	MakeKey MakeKey
+
 	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error
 
