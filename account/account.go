@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Why a request was not admitted.
@@ -55,8 +56,24 @@ type Principal struct {
 
 	clusters []string       // globs
 	networks []netip.Prefix // where the key may be used; none: anywhere
+	expires  time.Time      // zero: never
 	bound    bound          // what it may be used for
 }
+
+// Clusters returns the globs of the clusters that the account owns.
+func (p Principal) Clusters() []string { return slices.Clone(p.clusters) }
+
+// Networks returns where the key may be used, as CIDR; none: anywhere.
+func (p Principal) Networks() []string {
+	var list []string
+	for _, n := range p.networks {
+		list = append(list, n.String())
+	}
+	return list
+}
+
+// Expires returns when the key ends; the zero time: never.
+func (p Principal) Expires() time.Time { return p.expires }
 
 // Inside is who asks where a process itself reads for an account, without a key: it sees the clusters
 // that globs name, all of the account's without any, and may do nothing else.

@@ -124,11 +124,11 @@ func CheckScopes(list []Scope) error {
 	var errs []error
 	for _, s := range list {
 		if !slices.Contains(scopes, s) {
-			errs = append(errs, fmt.Errorf("unknown scope %q, there are read, write and admin", s))
+			errs = append(errs, fmt.Errorf("unknown scope %q, there are read, write, rules and admin", s))
 		}
 	}
 	if len(list) == 0 {
-		errs = append(errs, errors.New("it has no scopes, name at least one of read, write and admin"))
+		errs = append(errs, errors.New("it has no scopes, name at least one of read, write, rules and admin"))
 	}
 	return errors.Join(errs...)
 }
@@ -155,6 +155,7 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 func (r *Registry) Accounts() []string { return slices.Sorted(maps.Keys(r.accounts)) }
 
 func (r *Registry) add(e entry) {
+	e.principal.expires = e.expires
 	bucket := binary.BigEndian.Uint64(e.digest[:])
 	r.keys[bucket] = append(r.keys[bucket], e)
 	if e.principal.KeyID != "" {

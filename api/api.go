@@ -178,6 +178,9 @@ type Deps struct {
 	// Report makes reports of clusters; nil: there is no endpoint for them.
 	Report MakeReport
 
+	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
+	MakeKey MakeKey
+
 	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error
 

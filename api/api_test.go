@@ -47,6 +47,7 @@ type fixture struct {
 	// added returns the server's endpoints of other packages; nil: there are none.
 	added   func(*query.Reader) []front.Route
 	engine  *query.Engine // of added; nil: there are no names of the catalogue
+	keys    keyTable
 	nodes   []*frametest.Node
 	history []map[int64][][]frametest.Entity // by node, by time
 }
@@ -116,6 +117,7 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	if deps.Work == nil {
 		deps.Work = f.work
 	}
+	deps.MakeKey = f.keys.maker().Make
 	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
 	f.server, err = api.New(c, deps)
 	if err != nil {

@@ -119,6 +119,14 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// jsonType is the header of a body that is JSON.
+func jsonType(op *openapi3.Operation) []string {
+	if op.RequestBody == nil || op.RequestBody.Value.Content["application/json"] == nil {
+		return nil
+	}
+	return []string{"Content-Type", "application/json"}
+}
+
 // caller makes requests.
 type caller struct {
 	*fixture
@@ -153,8 +161,17 @@ func (g *caller) body(op *openapi3.Operation, bad float64) io.Reader {
 	if op.OperationID == "applyRules" {
 		list = []string{"groups: []", "groups:\n- name: a\n  rules:\n  - {alert: A, expr: up == 0}\n"}
 	}
+	hostile := hostileBodies
+	if op.OperationID == "createKey" {
+		name := fmt.Sprintf("key-%d", g.Uint64()) // an account has one active key of a name
+		list = []string{
+			fmt.Sprintf(`{"name":%q,"scopes":["read"]}`, name),
+			fmt.Sprintf(`{"name":%q,"scopes":["rules","admin","read"],"clusters":[]}`, name),
+		}
+		hostile = append(slices.Clone(hostile), hostileKeys...)
+	}
 	if g.Float64() < bad {
-		list = hostileBodies
+		list = hostile
 	}
 	return strings.NewReader(list[g.IntN(len(list))])
 }
@@ -235,6 +252,7 @@ func (g *caller) call(path string, op *openapi3.Operation, bad float64) int {
 	} else if op.RequestBody != nil && g.IntN(3) == 0 {
 		header = []string{"Accept", "application/x-ndjson"}
 	}
+	header = append(header, jsonType(op)...)
 	r := g.send(g.method, acmeKey, path, query, g.body(op, bad), header...)
 	what := fmt.Sprintf("%s?%s: %d %.300s", path, query.Encode(), r.status, r.body)
 	if r.status >= 500 {
@@ -280,7 +298,7 @@ func (g *caller) parametersAreDescribed(path string, op *openapi3.Operation) {
 			described = append(described, p.Name)
 		}
 	}
-	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0))
+	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0), jsonType(op)...)
 	_, list, _ := strings.Cut(string(r.body), "there are ")
 	list, _, _ = strings.Cut(list, `"`)
 	var served []string

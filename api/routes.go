@@ -30,7 +30,8 @@ type route struct {
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(), s.qpsRoutes(), s.reportRoutes(), s.addedRoutes()), []route{
+	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(), s.qpsRoutes(),
+		s.reportRoutes(), s.keyRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},

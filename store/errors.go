@@ -21,6 +21,9 @@ var (
 	ErrLoss = errors.New("store: refused, it would lose data")
 	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema and it has to be changed.
 	ErrRights = errors.New("store: this role may not change the schema")
+	// ErrKeysRights is wrapped by CreateKey's and RevokeKey's errors if this role of Cassandra's may
+	// not write API keys.
+	ErrKeysRights = errors.New("store: this role of Cassandra's may not write API keys")
 	// ErrCutovers is returned for windows of which this process cannot know what generation serves them, because it could not read the cutover table for too
 	// long. It is retryable.
 	ErrCutovers = errors.New("store: the cutover table could not be read for too long")

@@ -9,7 +9,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// keysTable holds API keys. Nobody's data path writes it: only ringwatch key does.
+// keysTable holds API keys. Nobody's data path writes it: only ringwatch key and POST /v1/keys do.
 const keysTable = "api_keys"
 
 // keysScope is its one partition, so that one read gives all of a moment. A key is some 200 bytes.
@@ -88,6 +88,10 @@ func (s *Store) everywhere(ctx context.Context, statement string, args ...any) e
 	}
 	err = session.Query(statement, args...).Consistency(gocql.EachQuorum).ExecContext(ctx)
 	s.note(err)
+	var refused gocql.RequestError
+	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized {
+		return fmt.Errorf("%w: %w", ErrKeysRights, err)
+	}
 	if err != nil {
 		return fmt.Errorf("store: write API keys: %w", err)
 	}

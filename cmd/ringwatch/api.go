@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/promapi"
@@ -129,6 +130,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Warning:     db.Warning,
 		Lookup:      lookup,
 		Work:        apiWork(held),
+		MakeKey:     p.makeKey(db),
 		RecentReady: redis.Ping,
 		Near:        p.limit.Near,
 		Metrics:     p.metrics,
@@ -144,6 +146,28 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		defer engine.Close()
 		return server.Run(ctx)
 	}), nil
+}
+
+// maxMadeKeys is how many keys an account may have before the API makes no more: all processes read
+// all keys every few seconds, some 200 bytes each.
+const maxMadeKeys = 1000
+
+// makeKey is how the API makes keys; nil if the store holds none.
+func (p *process) makeKey(db *store.Store) api.MakeKey {
+	if !p.Keys.Stored {
+		return nil
+	}
+	read := func(ctx context.Context) ([]account.StoredKey, error) { return storedKeys(ctx, db) }
+	maker := account.NewMaker(read, keyWriter(db), maxMadeKeys)
+	return func(ctx context.Context, k *account.StoredKey) (string, error) {
+		text, err := maker.Make(ctx, k)
+		if errors.Is(err, store.ErrKeysRights) {
+			return "", &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
+				Message: "the server's role in Cassandra may not write API keys: run ringwatch key create, " +
+					"or grant it what ringwatch schema grants --for keys prints", Cause: err}
+		}
+		return text, err
+	}
 }
 
 // apiStore is store.Store in the words of query.

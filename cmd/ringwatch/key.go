@@ -108,6 +108,22 @@ func storedKeys(ctx context.Context, db *store.Store) ([]account.StoredKey, erro
 	return keys, err
 }
 
+// keyWriter is store.Store.CreateKey in the words of account.
+func keyWriter(db *store.Store) func(context.Context, account.StoredKey) error {
+	return func(ctx context.Context, k account.StoredKey) error {
+		row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256,
+			Networks: k.Networks, Clusters: k.Clusters, Node: k.Node,
+			Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
+		for _, scope := range k.Scopes {
+			row.Scopes = append(row.Scopes, string(scope))
+		}
+		if !k.Expires.IsZero() {
+			row.Expires = k.Expires.UnixMilli()
+		}
+		return db.CreateKey(ctx, row)
+	}
+}
+
 func keyTime(millis int64) time.Time {
 	if millis == 0 {
 		return time.Time{}

@@ -13,14 +13,13 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/store"
 )
 
 type keyCreateCmd struct {
 	keyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
 	Account   string          `help:"Whose key it is. Not needed where there is one account."`
-	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), rules (change them), admin." default:"read" enum:"read,write,rules,admin"`
+	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), rules (change them), admin (make keys, qps)." default:"read" enum:"read,write,rules,admin"`
 	Expires   string          `help:"Until when it is good: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: until it is revoked."`
 	Networks  []string        `name:"network" help:"Where it may be used from, such as 10.1.0.0/16; may be repeated. Without it: anywhere."`
 	Clusters  []string        `name:"cluster" help:"Of which clusters it may write frames, such as prod-*; may be repeated. Without it: all of the account's."`
@@ -50,9 +49,9 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 	for _, n := range networks {
 		k.Networks = append(k.Networks, n.String())
 	}
-	text := account.NewKey()
-	k.ID, k.SHA256 = account.KeyID(text), account.Hash(text)
 	if c.ForConfig {
+		text := account.NewKey()
+		k.ID, k.SHA256 = account.KeyID(text), account.Hash(text)
 		fmt.Fprintln(out, text)
 		fmt.Fprintf(notes, "Keep the line above, it is not shown again. Into the configuration, below accounts → keys:\n%s\n", configLine(&k))
 		return nil
@@ -65,22 +64,14 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 	if k.Account, err = s.account(c.Account); err != nil {
 		return err
 	}
-	for i := range s.keys {
-		if other := &s.keys[i]; other.Account == k.Account && other.Name == k.Name && other.State(k.Created) == account.StateActive {
-			return fmt.Errorf("account %s has an active key named %s (%s): choose another name, or revoke that key first", k.Account, k.Name, other.ID)
-		}
-	}
-	row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256, Networks: k.Networks, Clusters: k.Clusters, Node: k.Node, Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
-	for _, scope := range k.Scopes {
-		row.Scopes = append(row.Scopes, string(scope))
+	read := func(context.Context) ([]account.StoredKey, error) { return s.keys, nil }
+	text, err := account.NewMaker(read, keyWriter(s.db), 0).Make(ctx, &k)
+	if err != nil {
+		return err
 	}
 	until := "never"
 	if !k.Expires.IsZero() {
-		row.Expires = k.Expires.UnixMilli()
 		until = k.Expires.Format(time.RFC3339)
-	}
-	if err := s.db.CreateKey(ctx, row); err != nil {
-		return err
 	}
 	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name, "scopes", k.Scopes, "networks", k.Networks, "expires", until, "by", k.CreatedBy)
 	if c.JSON {

@@ -170,7 +170,7 @@ accounts:
     keys:
       - name: local
         sha256: %s
-        scopes: [read, write, rules]
+        scopes: [read, write, rules, admin]
       - name: self # may write what ringwatch says of itself, and nothing else
         sha256: %s
         scopes: [write]

@@ -8,6 +8,9 @@ export type CatalogGroup = Schemas["CatalogGroup"];
 export type CatalogEntry = Schemas["CatalogEntry"];
 export type CatalogValue = Schemas["CatalogValue"];
 export type Work = Schemas["Work"];
+export type Me = Schemas["Me"];
+export type NewKey = Schemas["NewKey"];
+export type MadeKey = Schemas["MadeKey"];
 
 /** Labels of a series. */
 export type Labels = Record<string, string>;
@@ -197,6 +200,19 @@ export const catalog = (signal?: AbortSignal) =>
 /** Who asks for how much of Cassandra; needs the scope admin. */
 export const work = (signal?: AbortSignal) =>
   get<Work[]>("/v1/qps", { by: "class,client" }, signal);
+
+/** What the key of this tab is and may do. */
+export const me = (signal?: AbortSignal) => get<Me>("/v1/me", undefined, signal);
+
+/** Makes a key; needs the scope admin. Its text is not shown again. */
+export async function makeKey(wanted: NewKey): Promise<MadeKey> {
+  const answer = await send("/v1/keys", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(wanted),
+  });
+  return (await answer.json()) as MadeKey;
+}
 
 /** The rules of the account, by group. */
 export async function rules(signal?: AbortSignal): Promise<RuleGroup[]> {

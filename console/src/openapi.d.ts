@@ -289,6 +289,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this key is and may do */
+        get: operations["me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make an API key
+         * @description It is a key of the account of the key that asks, which needs the scope admin. It can do no more than
+         *     that one: it has some of its scopes, may be used in the same networks, and ends when that one ends. It
+         *     works at once. An account has 1,000 keys at most in this way, revoked ones included.
+         */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/qps": {
         parameters: {
             query?: never;
@@ -825,6 +864,44 @@ export interface components {
             series: string;
             /** @description what an operator should know although the server is ready */
             warning?: string;
+        };
+        Scopes: ("read" | "write" | "rules" | "admin")[];
+        Me: {
+            account: string;
+            /** @description its name */
+            key: string;
+            /** @description not there for a key of the configuration */
+            id?: string;
+            scopes: components["schemas"]["Scopes"];
+            /** @description patterns of those that the account owns */
+            clusters: string[];
+            /** @description where it may be used; none: anywhere */
+            networks: string[];
+            expires?: components["schemas"]["Time"];
+        };
+        NewKey: {
+            name: string;
+            scopes: components["schemas"]["Scopes"];
+            /**
+             * @description patterns of the clusters that a key with the scope write alone may write of; none: all of the
+             *     account's
+             */
+            clusters?: string[];
+            /** @description the id of the one node that it may write of; first: of the node that first uses it */
+            node?: string;
+        };
+        MadeKey: {
+            id: string;
+            /** @description the key itself, now and never again */
+            key: string;
+            account: string;
+            name: string;
+            scopes: components["schemas"]["Scopes"];
+            clusters: string[];
+            node?: string;
+            networks: string[];
+            expires?: components["schemas"]["Time"];
+            created: components["schemas"]["Time"];
         };
         Work: {
             /** @description of workload; this and the next four are left out where they are added up */
@@ -1731,6 +1808,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RuleFile"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    me: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key that asks */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "node7",
+                 *       "scopes": [
+                 *         "write"
+                 *       ],
+                 *       "clusters": [
+                 *         "prod-1"
+                 *       ],
+                 *       "node": "first"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description The key, whose text is not shown again */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeKey"];
                 };
             };
             default: components["responses"]["Error"];

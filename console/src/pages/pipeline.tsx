@@ -1,4 +1,575 @@
+// Where a value is right now: what each hop between an agent and an answer does, and how fresh it is.
+import { type Answer, me, query, type Sample, type Work, work } from "../api";
+import { together } from "../ask";
+import { type Ask, Chart, refreshOf } from "../chart";
+import { useData } from "../data";
+import { Empty, Failed, Shown, Warnings } from "../faces";
+import { usePlace } from "../place";
+import { type Column, Table } from "../table";
+import { type Range, rangeOf, stamp, useUTC, windowOf } from "../time";
+import { format, length, number } from "../units";
+import {
+  type Health,
+  type Hop,
+  healthOf,
+  hitRate,
+  hops,
+  type Ledger,
+  ledgers,
+  nowExpr,
+  sumExpr,
+} from "./hops";
+
+/** What the processes say of themselves, and where. */
+const processes = together([
+  "ringwatch_process_up",
+  'process_resident_memory_bytes{job="ringwatch"}',
+  'rate(process_cpu_seconds_total{job="ringwatch"}[2m])',
+  'process_start_time_seconds{job="ringwatch"}',
+  "ringwatch_memory_limit_bytes",
+  "time() - (process:ringwatch_process_up:timestamp > 0)",
+]);
+
 /** The page. */
 export function PipelinePage() {
-  return <h1>Pipeline</h1>;
+  const range = rangeOf(usePlace());
+  const when = range.live ? undefined : range.to;
+  const key = `${when ?? "now"} ${range.to - range.from}`;
+  const known = useData(`processes ${when ?? ""}`, (s) => query(processes, s, when), {
+    every: 10_000,
+    keep: true,
+  });
+  const self = known.value?.result.some((s) => s.metric.q === "0") ?? false;
+  const list = self ? hops : hops.slice(0, 1);
+  const now = useData(
+    known.value ? `hops ${key} ${self} ${windowOf(range)}` : null,
+    (s) => query(nowExpr(list, windowOf(range)), s, when),
+    { keep: true },
+  );
+  const sums = useData(
+    known.value ? `sums ${key} ${self}` : null,
+    (s) => query(sumExpr(list, range.to - range.from), s, when),
+    { every: refreshOf(range), keep: true },
+  );
+  return (
+    <>
+      <div class="page-head">
+        <h1>Pipeline</h1>
+        <span class="dim">Where a value is between a node and an answer</span>
+      </div>
+      <Shown data={known} what="the processes" rows={6}>
+        {(value) => (
+          <>
+            {!self && <Off />}
+            <Shown data={now} what="the hops" rows={4}>
+              {(answer) => <Line list={list} answer={answer} window={windowOf(range)} />}
+            </Shown>
+            <section class="panel" aria-labelledby="ledger">
+              <div class="panel-head">
+                <h2 id="ledger">Ledger</h2>
+                <span class="dim">{spanOf(range)}</span>
+                <Warnings list={sums.value?.warnings ?? []} />
+              </div>
+              <Shown data={sums} what="the ledger" rows={4}>
+                {(answer) => (
+                  <LedgerTable
+                    list={list}
+                    sums={ledgers(list, answer, false)}
+                    now={now.value && ledgers(list, now.value, true)}
+                  />
+                )}
+              </Shown>
+            </section>
+            <Charts range={range} self={self} />
+            {self && <Processes list={value.result} />}
+            <Share />
+          </>
+        )}
+      </Shown>
+    </>
+  );
 }
+
+function spanOf(range: Range): string {
+  if (range.live) return `in the last ${length(range.to - range.from)}`;
+  return `from ${stamp(range.from).slice(0, 16)} to ${stamp(range.to).slice(0, 16)}`;
+}
+
+/** Says why there is so little, and how to have more. */
+function Off() {
+  return (
+    <section class="panel" data-self="off">
+      <h2>The processes do not say how they are</h2>
+      <p>
+        What follows is what the agents say. Each process of Ringwatch can send its own metrics
+        through ingest: make a key that may do nothing else, put this into the configuration of each
+        process, and start it again. <code>make up</code> does so by itself.
+      </p>
+      <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch</pre>
+      <pre tabIndex={0}>{`self:
+  url: http://127.0.0.1:9471        # an ingest
+  key_file: /etc/ringwatch/self.key # holds the key`}</pre>
+    </section>
+  );
+}
+
+const states: Record<Health, [sign: string, kind: string]> = {
+  flowing: ["●", "up"],
+  quiet: ["◌", "none"],
+  behind: ["◐", "late"],
+  dropping: ["▲", "down"],
+  unknown: ["?", "none"],
+};
+
+/** The hops, from left to right; the three that read Kafka stand together. */
+function Line({ list, answer, window }: { list: Hop[]; answer: Answer<Sample>; window: number }) {
+  const all = ledgers(list, answer, true);
+  const card = (id: string) => {
+    const hop = list.find((h) => h.id === id);
+    const ledger = all.get(id);
+    return hop && ledger ? <Card key={id} hop={hop} ledger={ledger} window={window} /> : null;
+  };
+  const parts = [["agents"], ["ingest"], ["kafka"], ["store", "recent", "rules"], ["api"]];
+  return (
+    <ol class={list.length > 1 ? "hops" : "hops single"} aria-label="Hops">
+      {parts
+        .filter((ids) => ids.some((id) => all.has(id)))
+        .map((ids) => (
+          <li key={ids[0]}>{ids.map(card)}</li>
+        ))}
+    </ol>
+  );
+}
+
+/** A hop: how it is, what comes in and goes out a second, what waits, and what is special of it. */
+function Card({ hop, ledger, window }: { hop: Hop; ledger: Ledger; window: number }) {
+  const health = healthOf(hop, ledger);
+  const [sign, kind] = states[health];
+  const of = `a mean of the last ${length(window)}`;
+  const bad = ledger.dropped.filter(([reason]) => !hop.fine?.includes(reason));
+  const fine = ledger.dropped.filter(([reason]) => hop.fine?.includes(reason));
+  return (
+    <article class="hop" data-hop={hop.id} aria-label={hop.name}>
+      <header>
+        <h2>{hop.name}</h2>
+        <span class={`state ${kind}`}>
+          <span aria-hidden="true">{sign}</span> {health}
+        </span>
+      </header>
+      <p class="dim">{hop.what}</p>
+      <dl>
+        <Pair name="in" title={of} value={format(ledger.accepted, "per_second")} />
+        <Pair name="out" title={of} value={format(ledger.forwarded, "per_second")} />
+        <Pair
+          name="dropped"
+          title={bad.map(([reason, v]) => `${reason} ${format(v, "per_second")}`).join(", ") || of}
+          value={format(total(bad, ledger), "per_second")}
+          bad={bad.length > 0}
+        />
+        {fine.length > 0 && (
+          <Pair
+            name={hop.id === "recent" ? "not read by anybody" : `refused, ${hop.reason}s`}
+            title={fine.map(([reason, v]) => `${reason} ${format(v, "per_second")}`).join(", ")}
+            value={format(total(fine, ledger), "per_second")}
+          />
+        )}
+        <Pair name="waiting" value={format(ledger.pending)} />
+        {hop.figures.map((f, i) => (
+          <Pair
+            key={f.name}
+            name={f.title}
+            value={format(ledger.figures[i], f.unit)}
+            bad={f.most !== undefined && ledger.figures[i]! > f.most}
+          />
+        ))}
+      </dl>
+    </article>
+  );
+}
+
+function total(list: [string, number][], ledger: Ledger): number {
+  if (Number.isNaN(ledger.accepted)) return Number.NaN;
+  return list.reduce((sum, [, v]) => sum + v, 0);
+}
+
+function Pair(p: { name: string; value: string; title?: string; bad?: boolean }) {
+  return (
+    <div title={p.title}>
+      <dt>{p.name}</dt>
+      <dd class={p.bad ? "bad-value" : undefined} data-figure={p.name}>
+        {p.value}
+      </dd>
+    </div>
+  );
+}
+
+/** What each hop took, passed on and dropped: nothing may be missing between them. */
+function LedgerTable({
+  list,
+  sums,
+  now,
+}: {
+  list: Hop[];
+  sums: Map<string, Ledger>;
+  now: Map<string, Ledger> | undefined;
+}) {
+  return (
+    <section class="ledger" tabIndex={0} aria-label="Ledger of all hops">
+      <table class="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">hop</th>
+            <th scope="col" class="number">
+              accepted
+            </th>
+            <th scope="col" class="number">
+              forwarded
+            </th>
+            <th scope="col" class="number">
+              dropped
+            </th>
+            <th scope="col" class="number">
+              waiting now
+            </th>
+            <th scope="col">dropped by reason</th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((h) => {
+            const l = sums.get(h.id)!;
+            return (
+              <tr key={h.id} data-hop={h.id}>
+                <th scope="row">{h.name}</th>
+                <td class="number">{whole(l.accepted)}</td>
+                <td class="number">{whole(l.forwarded)}</td>
+                <td class="number">{whole(total(l.dropped, l))}</td>
+                <td class="number">{format(now?.get(h.id)?.pending)}</td>
+                <td>
+                  {l.dropped.map(([reason, v]) => (
+                    <span class="reason" key={reason}>
+                      {reason || "unknown"} <span class="number">{whole(v)}</span>
+                    </span>
+                  ))}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** PromQL's increase is seldom whole, but frames are. */
+function whole(v: number): string {
+  return Number.isNaN(v) ? "–" : format(Math.round(v));
+}
+
+function line(legend: string, expr: string): Ask {
+  return { expr, legend: () => legend };
+}
+
+/** What is worth a look over time. */
+function Charts({ range, self }: { range: Range; self: boolean }) {
+  const w = `[${windowOf(range)}s]`;
+  const rate = (s: string) => `sum(rate(${s}${w}))`;
+  const p99 = (s: string) => `histogram_quantile(0.99, sum(rate(${s}${w})))`;
+  const byGroup = (l: Record<string, string>) => (l.group ?? "").replace(/^ringwatch-/, "");
+  const chart = (title: string, unit: string, asks: Ask[], note?: string) => (
+    <Chart key={title} {...{ title, unit, asks, range, ...(note && { note }) }} />
+  );
+  const agents = [
+    chart("Frames of agents", "per_second", [
+      line("made", rate('ringwatch_agent_frames_total{node!=""}')),
+      line("sent", rate('ringwatch_agent_frames_sent_total{node!=""}')),
+      line("dropped", rate('ringwatch_agent_frames_dropped_total{node!=""}')),
+    ]),
+    chart("Frames that wait at agents", "count", [
+      line("in memory", 'sum(ringwatch_agent_queue_frames{node!=""})'),
+      line("on disk", 'sum(ringwatch_agent_spool_frames{node!=""})'),
+    ]),
+  ];
+  if (!self) return <div class="charts">{agents}</div>;
+  return (
+    <div class="charts">
+      {chart("Frames through the hops", "per_second", [
+        line("agents", rate('ringwatch_agent_frames_sent_total{node!=""}')),
+        line("ingest", rate("ringwatch_ingest_frames_forwarded_total")),
+        line("store", rate("ringwatch_store_frames_written_total")),
+        line("recent", rate("ringwatch_recent_written_total")),
+        line("rules", rate('ringwatch_stream_handled_total{group="ringwatch-rules"}')),
+      ])}
+      {chart("Frames dropped", "per_second", [
+        line("agents", rate('ringwatch_agent_frames_dropped_total{node!=""}')),
+        line("ingest", rate("ringwatch_ingest_frames_dropped_total")),
+        line("Kafka", rate('ringwatch_stream_publish_dropped_total{producer="ingest"}')),
+        line("store", rate("ringwatch_store_frames_dropped_total")),
+        line("recent", rate('ringwatch_recent_dropped_total{reason!="inactive"}')),
+      ])}
+      {chart(
+        "Consumer lag",
+        "count",
+        [{ expr: "sum by (group) (ringwatch_stream_lag_records)", legend: byGroup }],
+        "records",
+      )}
+      {chart("Oldest record that waits", "seconds", [
+        { expr: "max by (group) (ringwatch_stream_pending_age_seconds)", legend: byGroup },
+      ])}
+      {chart(
+        "Time at each hop",
+        "seconds",
+        [
+          line("ingest", p99("ringwatch_ingest_seconds")),
+          line("Kafka", p99('ringwatch_stream_publish_seconds{producer="ingest"}')),
+          line("Redis", p99("ringwatch_recent_write_seconds")),
+          line("Cassandra, reads", p99('ringwatch_ring_request_seconds{reader="store"}')),
+          line("API", p99("ringwatch_api_request_seconds")),
+        ],
+        "p99",
+      )}
+      {chart("Closing and rolling up windows", "seconds", [
+        line("closing, p99", p99("ringwatch_store_window_close_seconds")),
+        {
+          expr: `histogram_quantile(0.99, sum by (level) (rate(ringwatch_store_rollup_compute_seconds${w})))`,
+          legend: (l) => `rollup of ${l.level ?? ""}, p99`,
+        },
+      ])}
+      {chart("Windows", "count", [
+        line("open", "sum(ringwatch_store_windows_open)"),
+        line("set aside", "sum(ringwatch_store_windows_set_aside)"),
+      ])}
+      {chart("Reads that Redis answered", "ratio", [line("hit rate", hitRate(w))])}
+      {chart("Redis memory", "bytes", [
+        line("used", "max(ringwatch_recent_redis_memory_bytes)"),
+        line("at most", "max(ringwatch_recent_redis_memory_max_bytes) > 0"),
+      ])}
+      {chart("Requests to the API", "per_second", [
+        {
+          expr: `sum by (code) (rate(ringwatch_api_requests_total${w}))`,
+          legend: (l) => l.code ?? "",
+        },
+      ])}
+      {chart(
+        "Limits of accounts",
+        "per_second",
+        [
+          {
+            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused="none"}${w})) > 0`,
+            legend: (l) => `${l.of ?? ""} within`,
+          },
+          {
+            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused!="none"}${w}))`,
+            legend: (l) => `${l.of ?? ""} refused`,
+          },
+        ],
+        "all accounts",
+      )}
+      {chart("Rules", "per_second", [
+        line("evaluated", rate("ringwatch_rules_evaluations_total")),
+        line("failed", rate("ringwatch_rules_failures_total")),
+        line("missed", rate("ringwatch_rules_missed_total")),
+      ])}
+      {agents}
+    </div>
+  );
+}
+
+interface Process {
+  instance: string;
+  role: string;
+  up: number;
+  memory: number;
+  cpu: number;
+  started: number;
+  limit: number;
+  silent: number;
+}
+
+const fields = ["up", "memory", "cpu", "started", "limit", "silent"] as const;
+
+/** The processes, those that are silent first. */
+function Processes({ list }: { list: Sample[] }) {
+  useUTC(); // the table's times follow it
+  const map = new Map<string, Process>();
+  for (const s of list) {
+    const { instance = "", role = "" } = s.metric;
+    const id = `${instance} ${role}`;
+    let p = map.get(id);
+    if (!p) {
+      const none = Number.NaN;
+      p = {
+        instance,
+        role,
+        up: none,
+        memory: none,
+        cpu: none,
+        started: none,
+        limit: none,
+        silent: none,
+      };
+      map.set(id, p);
+    }
+    p[fields[Number(s.metric.q)]!] = number(s.value?.[1]);
+  }
+  const rows = [...map.values()].sort(
+    (a, b) => Number(runs(a)) - Number(runs(b)) || (a.instance < b.instance ? -1 : 1),
+  );
+  const columns: Column<Process>[] = [
+    {
+      id: "instance",
+      title: "process",
+      width: 2,
+      cell: (p) => <span title={p.instance}>{p.instance}</span>,
+      order: (p) => p.instance,
+    },
+    { id: "role", title: "role", cell: (p) => p.role, order: (p) => p.role },
+    {
+      id: "state",
+      title: "state",
+      width: 1.6,
+      cell: (p) =>
+        runs(p) ? (
+          <span class="state up">
+            <span aria-hidden="true">●</span> runs
+          </span>
+        ) : (
+          <span class="state down">
+            <span aria-hidden="true">○</span> silent {format(p.silent, "seconds")}
+          </span>
+        ),
+      order: (p) => Number(!runs(p)),
+    },
+    {
+      id: "memory",
+      title: "memory",
+      number: true,
+      cell: (p) => format(p.memory, "bytes"),
+      order: (p) => p.memory,
+    },
+    {
+      id: "limit",
+      title: "its limit",
+      number: true,
+      wide: true,
+      cell: (p) => format(p.limit, "bytes"),
+      order: (p) => p.limit,
+    },
+    {
+      id: "cpu",
+      title: "CPU",
+      number: true,
+      cell: (p) => format(100 * p.cpu, "percent"),
+      order: (p) => p.cpu,
+    },
+    {
+      id: "started",
+      title: "started",
+      width: 1.6,
+      number: true,
+      wide: true,
+      cell: (p) => (Number.isNaN(p.started) ? "–" : stamp(p.started)),
+      order: (p) => p.started,
+    },
+  ];
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>Processes</h2>
+        <span class="dim">CPU is of one core</span>
+      </div>
+      <Table
+        name="Processes of Ringwatch"
+        columns={columns}
+        rows={rows}
+        id={(p) => `${p.instance} ${p.role}`}
+        bad={(p) => !runs(p)}
+        height={320}
+      />
+    </section>
+  );
+}
+
+const runs = (p: Process) => p.up === 1 && !(p.silent > 90);
+
+/** Who asks for how much of Cassandra, if the key may see that. */
+function Share() {
+  const asks = useData("me", me, { every: 60_000 });
+  const may = asks.value?.scopes.includes("admin") ?? false;
+  const list = useData(may ? "qps" : null, work);
+  return (
+    <section class="panel" data-share={may ? "shown" : "hidden"}>
+      <div class="panel-head">
+        <h2>Who asks for how much of Cassandra</h2>
+        <span class="dim">reads by key, a mean of the last seconds</span>
+      </div>
+      {asks.error && !asks.value && <Failed error={asks.error} compact />}
+      {asks.value && !may && (
+        <Empty>
+          <p>
+            <strong>This key may not see this.</strong> It needs the scope admin:{" "}
+            <code>ringwatch key create ops --scopes read,admin</code> makes a key that has it.
+          </p>
+        </Empty>
+      )}
+      {may && (
+        <Shown data={list} what="who asks" empty={<p>Nobody asks for anything just now.</p>}>
+          {(rows) => (
+            <Table
+              name="Who asks for how much of Cassandra"
+              columns={workColumns}
+              rows={rows}
+              id={(w) => `${w.class} ${w.client}`}
+              height={320}
+            />
+          )}
+        </Shown>
+      )}
+    </section>
+  );
+}
+
+const per = (id: string, title: string, of: (w: Work) => number, wide = false): Column<Work> => ({
+  id,
+  title,
+  number: true,
+  wide,
+  cell: (w) => format(of(w), "per_second"),
+  order: of,
+});
+
+const workColumns: Column<Work>[] = [
+  {
+    id: "client",
+    title: "client",
+    width: 2,
+    cell: (w) => <span title={w.client}>{w.client}</span>,
+    order: (w) => w.client ?? "",
+  },
+  { id: "class", title: "class", width: 1.2, cell: (w) => w.class, order: (w) => w.class ?? "" },
+  per("operations", "operations", (w) => w.operations_per_second),
+  per("refused", "refused", (w) => w.refused_per_second),
+  per("requests", "requests", (w) => w.requests_per_second, true),
+  {
+    id: "waiting",
+    title: "waiting",
+    number: true,
+    wide: true,
+    cell: (w) => format(w.waiting),
+    order: (w) => w.waiting,
+  },
+  {
+    id: "p99",
+    title: "p99",
+    number: true,
+    cell: (w) => format(w.p99_seconds || Number.NaN, "seconds"),
+    order: (w) => w.p99_seconds,
+  },
+  {
+    id: "limit",
+    title: "class may",
+    number: true,
+    wide: true,
+    cell: (w) => format(w.limit_per_second, "per_second"),
+    order: (w) => w.limit_per_second ?? Number.NaN,
+  },
+];
