@@ -96,9 +96,20 @@ func (w *wantedTopic) await(ctx context.Context, admin *kadm.Client) error {
 	}
 }
 
+// spreads bounds how long a new topic takes to be known to all brokers.
+const spreads = 30 * time.Second
+
 // check looks at a topic that is there. One that suits and only differs is logged and left alone.
 func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.Logger) error {
 	have, err := settingsOf(ctx, admin, w.name)
+	// A topic that another process is making is there before each broker knows it.
+	for deadline := time.Now().Add(spreads); errors.Is(err, kerr.UnknownTopicOrPartition) &&
+		time.Now().Before(deadline) && ctx.Err() == nil; have, err = settingsOf(ctx, admin, w.name) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 	if err != nil {
 		return err
 	}
