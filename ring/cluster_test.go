@@ -160,6 +160,7 @@ type hammer struct {
 	wrong   atomic.Int64
 	late    atomic.Int64
 	first   atomic.Pointer[string] // what was wrong
+	wanted  atomic.Int64           // who waits for more answers
 	stop    context.CancelFunc
 	wait    sync.WaitGroup
 }
@@ -236,9 +237,13 @@ func (h *hammer) start(ctx context.Context, seed uint64, goroutines int) {
 			for ctx.Err() == nil {
 				h.round(ctx, next)
 				if os.Getenv("RINGWATCH_TEST_FULL") == "" { // as fast as they come they would take the machine from other tests
+					pause := 100 * time.Millisecond // and from nodes that start
+					if h.wanted.Load() > 0 {
+						pause = 20 * time.Millisecond
+					}
 					select {
 					case <-ctx.Done():
-					case <-time.After(20 * time.Millisecond):
+					case <-time.After(pause):
 					}
 				}
 			}
@@ -249,6 +254,8 @@ func (h *hammer) start(ctx context.Context, seed uint64, goroutines int) {
 // more waits until so many keys more were answered.
 func (h *hammer) more(t *testing.T, keys int64) {
 	t.Helper()
+	h.wanted.Add(1)
+	defer h.wanted.Add(-1)
 	from := h.checked.Load()
 	eventually(t, fmt.Sprintf("%d more answers", keys), func() error {
 		if n := h.checked.Load() - from; n < keys {

@@ -261,3 +261,42 @@ func TestOverAllClusters(t *testing.T) {
 	}
 	sameLine(t, lines[1], lines[0])
 }
+
+// TestGoneClusterHoldsUpNobody: all nodes of a cluster are away until they are forgotten. Rules over all
+// clusters go on without it, and know it again when it is back.
+func TestGoneClusterHoldsUpNobody(t *testing.T) {
+	b := newBoth(t, []string{write(t, everyRules), write(t, overAll)}, nil)
+	of := b.line.set
+	b.line.set = func(c *Config, d *Deps) { of(c, d); c.Absent = 10 * time.Minute }
+	count := func() float64 {
+		t.Helper()
+		var v float64
+		for series, of := range b.every.recorded() {
+			for at := range of {
+				if strings.Contains(series, "all:clusters:count") && at > b.at-30_000 {
+					v = of[at]
+				}
+			}
+		}
+		return v
+	}
+	b.run(5 * time.Minute)
+	for _, n := range b.nodes[2:] {
+		n.dead = true
+	}
+	b.run(5 * time.Minute)
+	if n := count(); n != 2 {
+		t.Errorf("%v clusters are counted while one is silent", n)
+	}
+	b.run(10 * time.Minute)
+	if n := count(); n != 1 {
+		t.Errorf("%v clusters are counted after one is gone", n)
+	}
+	for _, n := range b.nodes[2:] {
+		n.dead = false
+	}
+	b.run(7 * time.Minute) // they begin with a key frame
+	if n := count(); n != 2 {
+		t.Errorf("%v clusters are counted after it is back", n)
+	}
+}

@@ -63,7 +63,8 @@ type cluster struct {
 // outgoing is a frame of recorded series on its way.
 type outgoing struct {
 	bytes   []byte
-	forward bool
+	stored  bool // goes into the stream
+	forward bool // goes to rules over all clusters
 }
 
 func (r *Rules) newCluster(account, name string, partition int32) *cluster {
@@ -142,6 +143,7 @@ func (c *cluster) newGroups() ([]*group, error) {
 				r.SetRestored(true) // what there was is restored by ourselves
 			}
 			one.id = frame.RecorderID(c.account, c.name, key)
+			one.feeds = !c.deps.Every && c.set.feeds(&g)
 			list = append(list, one)
 		}
 	}
@@ -295,10 +297,14 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	if ctx.Err() != nil && !c.finished(g) {
 		return // it is evaluated again
 	}
-	if b, forward, err := g.finish(c); err != nil {
-		c.log.Error("what a group recorded makes no frame", "group", g.Name(), "error", err)
-	} else if b != nil {
-		c.out = append(c.out, outgoing{b, forward})
+	c.finish(g)
+	if c.gone { // the other groups are not evaluated any more
+		for _, other := range c.groups {
+			if other != g {
+				other.begin(at - other.QueryOffset().Milliseconds())
+				c.finish(other)
+			}
+		}
 	}
 	g.cells, g.reader = nil, nil
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
@@ -314,6 +320,16 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	c.horizon = c.earliest()
 	if c.untidy && at-c.tidied > time.Minute.Milliseconds() {
 		c.tidy(at)
+	}
+}
+
+// finish publishes what a group recorded.
+func (c *cluster) finish(g *group) {
+	b, stored, err := g.recorder.finish(c, g)
+	if err != nil {
+		c.log.Error("what a group recorded makes no frame", "group", g.Name(), "error", err)
+	} else if b != nil {
+		c.out = append(c.out, outgoing{b, stored, g.feeds})
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
-// differentialEvery is rules over all clusters, of what the rules of differential record.
+// differentialEvery is rules over all clusters, of what the rules of differential record. ManyFire leaves
+// the alert of a group with query_offset out: an evaluation that is late sees a sample of it that came
+// meanwhile and is of an instant before.
 const differentialEvery = `
 groups:
 - name: accounts
@@ -39,7 +41,7 @@ groups:
   - alert: Uneven
     expr: topk(1, node:reads:rate1m) > 1.5 * scalar(avg(node:reads:rate1m))
     keep_firing_for: 1m
-  - {alert: ManyFire, expr: 'sum(count by (cluster) (ALERTS{alertstate="firing"})) > 8', for: 1m}
+  - {alert: ManyFire, expr: 'sum(count by (cluster) (ALERTS{alertname!="Pending", alertstate="firing"})) > 8', for: 1m}
   - {alert: NoReads, expr: absent(cluster:reads:rate1m)}
 - name: accounts, late
   interval: 30s
@@ -92,7 +94,12 @@ func TestDifferentialOverAllClusters(t *testing.T) {
 				every.deliver(overAll, now, list...)
 			}
 			run(l, r, fleet, func(now int64, r *Rules) *Rules {
-				forwarded(now) // what was recorded up to five seconds ago: evaluation waits for the rest
+				// It waits for what it knows to come; nobody knows what a cluster will begin to record.
+				if now < fleet.From+5*60_000 || now%20_000 == 0 {
+					forwarded(now)
+				} else {
+					every.deliver(overAll, now)
+				}
 				return r
 			})
 			forwarded(fleet.End())

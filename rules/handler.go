@@ -242,8 +242,10 @@ func (r *Rules) publish(ctx context.Context) error {
 			g.Go(func() error {
 				for len(c.out) > 0 {
 					o := c.out[0]
-					if err := r.deps.Publish(gctx, c.account, c.name, o.bytes); err != nil {
-						return err
+					if o.stored {
+						if err := r.deps.Publish(gctx, c.account, c.name, o.bytes); err != nil {
+							return err
+						}
 					}
 					if o.forward && r.deps.Forward != nil {
 						if err := r.deps.Forward(gctx, c.account, o.bytes); err != nil {

@@ -25,13 +25,12 @@ type node struct {
 	instants []int64 // of its frames: the two before the last evaluation, and those after them
 	interval int64
 	pass     uint64
-	paired   int64   // pauses between instants up to this one have been looked at
-	unread   bool    // there was no memory to read its newest frame
-	cluster  string  // of a recorder; rules over all clusters alone need to know it
-	span     *int64  // see cluster.span; nil: not known yet
-	nothing  []int64 // of a recorder: instants of frames without a value that rules may select
-	silent   int64   // the instant after which it fell silent, when that was noted last
-	down     int64   // the last one before its up became 0; 0: it is up
+	paired   int64  // pauses between instants up to this one have been looked at
+	unread   bool   // there was no memory to read its newest frame
+	cluster  string // of a recorder; rules over all clusters alone need to know it
+	span     *int64 // see cluster.span; nil: not known yet
+	silent   int64  // the instant after which it fell silent, when that was noted last
+	down     int64  // the last one before its up became 0; 0: it is up
 
 	follower *window.Follower // nil: nothing has come since the process has the cluster
 	kept     []int64          // bytes of the key frames that the follower keeps
@@ -67,9 +66,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	// Should evaluation stand still, it makes up for so much only.
 	from := max(c.horizon, max(h.At, n.last)-c.config.CatchUp.Milliseconds())
 	taken := counting{lease: c.lease}
-	says := false
 	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
-		says = true
 		of := c.cellOf(n, v)
 		if of == nil || of == missing {
 			return
@@ -90,9 +87,6 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 		return err
 	}
 	n.heard(h.At, from-c.part.keep.Milliseconds())
-	if c.deps.Every && !says && !n.unread {
-		n.notes(h.At)
-	}
 	for _, of := range n.list {
 		if !n.unread && of.pass != n.pass && of.end(h.At) {
 			c.untidy = true

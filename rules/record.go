@@ -31,7 +31,7 @@ type recorder struct {
 	at       int64
 	samples  map[string][]sample // by the metric's name
 	had      bool                // the last frame had samples
-	sent     bool                // it was forwarded
+	feeds    bool                // rules over all clusters select what it may record
 
 	// Until the first evaluation after a restart:
 	until  int64            // what was recorded by then is read from the stream, in ms
@@ -111,38 +111,39 @@ func (c *cluster) recordedCell(l labels.Labels, g *group) *cell {
 var errHistogram = errors.New("the rule records a histogram, which a frame cannot hold: record a " +
 	"number of it, for instance with histogram_quantile or histogram_count")
 
-// finish returns the frame, nil if there is nothing to say, and whether rules over all clusters
-// select anything in it.
-func (r *recorder) finish(c *cluster) (b []byte, forward bool, err error) {
-	if len(r.samples) == 0 && !r.had {
+// finish returns the frame, nil if there is nothing to say, and whether it belongs into the stream:
+// that nothing was recorded again is said to rules over all clusters only.
+func (r *recorder) finish(c *cluster, g *group) (b []byte, stored bool, err error) {
+	if len(r.samples) == 0 && !r.had && !r.feeds {
 		return nil, false, nil
 	}
+	stored = len(r.samples) > 0 || r.had
 	r.had = len(r.samples) > 0
 	if r.started == 0 {
 		r.started = uint64(c.config.Clock().UnixMilli())
 	}
 	f := &frame.Frame{Header: frame.Header{
 		Compression: frame.Zstd, Node: r.id, Cluster: c.name, Started: r.started,
-		Sequence: r.sequence, At: r.at, Interval: c.current.Interval().Milliseconds(),
+		Sequence: r.sequence, At: r.at, Interval: g.Interval().Milliseconds(),
 	}}
-	f.Identity.Facts = []frame.Fact{{Name: "rules", Value: clipped(c.current.key)}}
+	f.Identity.Facts = []frame.Fact{{Name: "rules", Value: clipped(g.key)}}
+	if c.gone {
+		f.Identity.Facts = append([]frame.Fact{lastFrame}, f.Identity.Facts...) // in order
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.samples)) {
 		if len(f.Templates) == frame.MaxTemplates {
 			c.Rules.metrics.dropped.Add(float64(len(r.samples[name])))
 			continue
 		}
 		r.template(c, f, name, r.samples[name])
-		forward = forward || slices.ContainsFunc(c.set.every.selectors, func(s *selector) bool {
-			return s.Wants(name)
-		})
 	}
-	// That nothing is left of what was selected has to be said, too.
-	forward, r.sent = forward || r.sent, forward
 	if b, err = f.Append(nil, nil); err != nil {
 		return nil, false, err
 	}
-	r.sequence++
-	return b, forward, nil
+	if stored {
+		r.sequence++
+	}
+	return b, stored, nil
 }
 
 func clipped(text string) string { return text[:min(len(text), frame.MaxNameBytes)] }

@@ -44,7 +44,7 @@ func TestRecordedLabelsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.current = c.groups[slices.IndexFunc(c.groups, func(g *group) bool { return g.Interval() > time.Second })]
-		b, _, err := r.finish(c)
+		b, _, err := r.finish(c, c.current)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,18 +4,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/prometheus/model/rulefmt"
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 // span is for how long after an instant a frame of a recorder says what there is: until its group
-// is evaluated again. It is 0 for a recorder whose group is there no more.
+// is evaluated again. It is 0 for a recorder whose group is there no more, or feeds nothing now.
 func (c *cluster) span(n *node) int64 {
 	for _, f := range c.set.cluster.files {
 		for _, g := range f.groups {
 			if frame.RecorderID(c.account, n.cluster, promrules.GroupKey(f.name, g.Name)) != n.id {
 				continue
+			}
+			if !c.set.feeds(&g) {
+				return 0
 			}
 			every := max(time.Duration(g.Interval), time.Duration(n.interval)*time.Millisecond)
 			if g.Interval == 0 {
@@ -41,9 +45,8 @@ const (
 	gap
 )
 
-// coverage looks at the recorders of all clusters. One that had something to say at its last
-// evaluation has something to say at the next one, if only that nothing is left. Until it does,
-// nobody knows what there is.
+// coverage looks at the recorders of all clusters. Each says at every evaluation what it recorded, if
+// only that it is nothing. Until it does, nobody knows what there is.
 func (c *cluster) coverage(at int64) (coverage, *node) {
 	found, of := covered, (*node)(nil)
 	if !c.deps.Every {
@@ -63,7 +66,7 @@ func (c *cluster) coverage(at int64) (coverage, *node) {
 		} else if n.before <= at {
 			last = n.before
 		}
-		if last == 0 || last+*n.span > at || n.hadNothing(last) {
+		if last == 0 || last+*n.span > at || n.over() {
 			continue
 		}
 		if n.last <= at {
@@ -74,21 +77,23 @@ func (c *cluster) coverage(at int64) (coverage, *node) {
 	return found, of
 }
 
-// hadNothing reports whether a recorder's frame of an instant had no value.
-func (n *node) hadNothing(at int64) bool {
-	_, found := slices.BinarySearch(n.nothing, at)
-	return found
-}
+// lastFrame is on the last frame of a recorder whose cluster is gone.
+var lastFrame = frame.Fact{Name: "last", Value: "true"}
 
-// notes notes that a recorder's frame of an instant had no value.
-func (n *node) notes(at int64) {
-	if i, found := slices.BinarySearch(n.nothing, at); !found {
-		n.nothing = slices.Insert(n.nothing, i, at)
-	}
-	if len(n.instants) > 0 { // of older ones nobody asks
-		i, _ := slices.BinarySearch(n.nothing, n.instants[0])
-		n.nothing = slices.Delete(n.nothing, 0, i)
-	}
+// over reports whether a recorder has said its last word.
+func (n *node) over() bool { return slices.Contains(n.identity.Facts, lastFrame) }
+
+// feeds reports whether rules over all clusters select anything that a group of single ones may
+// record.
+func (s *set) feeds(g *rulefmt.RuleGroup) bool {
+	return slices.ContainsFunc(g.Rules, func(r rulefmt.Rule) bool {
+		return slices.ContainsFunc(s.every.selectors, func(of *selector) bool {
+			if r.Alert != "" {
+				return of.Wants("ALERTS") || of.Wants("ALERTS_FOR_STATE")
+			}
+			return of.Wants(r.Record)
+		})
+	})
 }
 
 // sayLate says once that rules over all clusters wait for a cluster.

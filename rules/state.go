@@ -67,10 +67,8 @@ type NodeState struct {
 	Interval   int64        `json:"interval"`
 	Last       int64        `json:"last"`
 	Down       bool         `json:"down,omitempty"` // its up is 0
-	// Of a recorder that rules over all clusters look at: its cluster, and whether its last frame had
-	// no value.
+	// Cluster is that of a recorder that rules over all clusters look at.
 	Cluster string `json:"cluster,omitempty"`
-	Nothing bool   `json:"nothing,omitempty"`
 }
 
 func millis(t time.Time) int64 {
@@ -120,8 +118,7 @@ func (c *cluster) state() State {
 		s.Nodes = append(s.Nodes, NodeState{ID: n.id, Datacenter: n.identity.Datacenter,
 			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval,
 			Last: max(n.last, n.before), Down: n.down != 0 && n.down == max(n.last, n.before),
-			Cluster: n.cluster,
-			Nothing: n.hadNothing(max(n.last, n.before))})
+			Cluster: n.cluster})
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeState) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return s
@@ -136,9 +133,6 @@ func (c *cluster) restore(s *State) {
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
 			if n.Down {
 				one.down = n.Last
-			}
-			if n.Nothing {
-				one.nothing = []int64{n.Last}
 			}
 			c.nodes[n.ID] = one
 		}
@@ -160,7 +154,7 @@ func (c *cluster) restore(s *State) {
 			g.next = g.EvalTimestamp((of.Evaluated+1)*int64(time.Millisecond)).UnixMilli() +
 				g.Interval().Milliseconds()
 		}
-		g.recorder.had, g.recorder.sent, g.recorder.until = true, true, g.evaluated
+		g.recorder.had, g.recorder.until = true, g.evaluated
 		used := map[int]bool{}
 		for _, r := range g.Rules() {
 			a, is := r.(*promrules.AlertingRule)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // EnsureLog makes the topic of a Log, compacted and, if it has a retention, also deleted; or it
@@ -20,26 +19,8 @@ func EnsureLog(ctx context.Context, c Config, l LogConfig, log *slog.Logger) err
 	if err := errors.Join(c.Validate(), l.Validate()); err != nil {
 		return err
 	}
-	client, err := c.client(log)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	admin := kadm.NewClient(client)
-	settings := l.topicSettings(c)
-	_, err = admin.CreateTopic(ctx, l.Partitions, c.ReplicationFactor, settings, l.Topic)
-	switch {
-	case err == nil:
-		log.Info("made a topic", "topic", l.Topic, "partitions", l.Partitions,
-			"replication_factor", c.ReplicationFactor)
-		c.Topic, c.Partitions = l.Topic, l.Partitions
-		return c.awaitTopic(ctx, admin)
-	case errors.Is(err, kerr.TopicAlreadyExists):
-		return l.checkTopic(ctx, admin, settings, log)
-	}
-	return fmt.Errorf("stream: cannot make topic %s on %s: check that Kafka runs there, lets us "+
-		"create topics and has %d brokers: %w", l.Topic, strings.Join(c.Brokers, ","),
-		c.ReplicationFactor, err)
+	return c.ensure(ctx, wantedTopic{name: l.Topic, partitions: l.Partitions,
+		settings: l.topicSettings(c), suits: l.suits}, log)
 }
 
 func (l LogConfig) topicSettings(c Config) map[string]*string {
@@ -57,13 +38,8 @@ func (l LogConfig) topicSettings(c Config) map[string]*string {
 	return settings
 }
 
-func (l LogConfig) checkTopic(
-	ctx context.Context, admin *kadm.Client, want map[string]*string, log *slog.Logger,
-) error {
-	have, err := settingsOf(ctx, admin, l.Topic)
-	if err != nil {
-		return err
-	}
+// suits checks the settings of the log's topic.
+func (l LogConfig) suits(have map[string]string) error {
 	var errs []error
 	limit, err := strconv.Atoi(have["max.message.bytes"])
 	if err != nil || limit < int(l.MaxEntryBytes) {
@@ -73,13 +49,7 @@ func (l LogConfig) checkTopic(
 	}
 	if policy := have["cleanup.policy"]; !strings.Contains(policy, "compact") {
 		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which forgets the last entry "+
-			"of a key: set it to %s", ErrTopic, l.Topic, policy, *want["cleanup.policy"]))
-	}
-	for name, value := range want {
-		if name != "max.message.bytes" && len(errs) == 0 && have[name] != *value {
-			log.Warn("the topic differs from the configuration and is left as it is", "topic", l.Topic,
-				"setting", name, "topic_has", have[name], "configured", *value)
-		}
+			"of a key: set it to %s", ErrTopic, l.Topic, policy, *l.topicSettings(Config{})["cleanup.policy"]))
 	}
 	return errors.Join(errs...)
 }

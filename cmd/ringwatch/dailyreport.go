@@ -101,13 +101,7 @@ func (p *process) reportParts(reader *query.Reader, engine *query.Engine, catalo
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return reader.Nodes(ctx, who, time.Minute)
 		},
-		publish: func(ctx context.Context, e stream.Entry) error {
-			log, err := p.sharedLog(ctx, p.reportsLog())
-			if err != nil {
-				return err
-			}
-			return log.Publish(ctx, e)
-		}}
+		publish: p.publishReport}
 	if len(r.accounts) == 0 {
 		for _, a := range p.Accounts {
 			r.accounts = append(r.accounts, a.Name)
@@ -122,6 +116,15 @@ func (p *process) reportParts(reader *query.Reader, engine *query.Engine, catalo
 		parts = append(parts, s.Run)
 	}
 	return parts, nil
+}
+
+// publishReport makes the topic of reports if need be, and puts one in.
+func (p *process) publishReport(ctx context.Context, e stream.Entry) error {
+	log, err := p.sharedLog(ctx, p.reportsLog())
+	if err != nil {
+		return err
+	}
+	return log.Publish(ctx, e)
 }
 
 // schedules returns one for each account.

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -233,5 +235,51 @@ func TestReportSection(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// testReports publishes reports of two days as the role api does, one of them as large as they may be,
+// and one a second time. Who reads the topic then has the newest of each.
+func (l *rulesLine) testReports(t *testing.T) {
+	c := defaultConfig()
+	c.Kafka.Brokers, c.Kafka.Partitions = []string{l.kafka.Addr()}, 4
+	c.Report.Topic = "ringwatch.reports"
+	p := &process{config: &c, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
+	defer func() {
+		for _, log := range p.logs {
+			log.Close()
+		}
+	}()
+	r := reporter{config: &c.Report, publish: p.publishReport}
+	large := make([]string, 0, 1000)
+	text := rand.NewChaCha8([32]byte{1})
+	for range cap(large) { // what does not compress
+		var b [6000]byte
+		_, _ = text.Read(b[:])
+		large = append(large, hex.EncodeToString(b[:]))
+	}
+	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for _, of := range []report.Report{
+		{From: day, Lacks: large}, {From: day.AddDate(0, 0, 1), Queries: 1}, {From: day.AddDate(0, 0, 1), Queries: 2},
+	} {
+		of.Account, of.Cluster = "acme", "north"
+		if err := r.inTopic(t.Context(), &of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, _, err := l.log(c.reportsLog()).Last(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]report.Report{}
+	for _, e := range entries {
+		var of report.Report
+		if err := json.Unmarshal(e.Value, &of); err != nil || e.Account != "acme" || e.Cluster != "north" {
+			t.Fatalf("%s %s: %v", e.Account, e.Cluster, err)
+		}
+		got[e.Key] = of
+	}
+	if len(entries) != 2 || !slices.Equal(got["2026-11-20"].Lacks, large) || got["2026-11-21"].Queries != 2 {
+		t.Errorf("%d entries, %d, and %d queries", len(entries), len(got["2026-11-20"].Lacks), got["2026-11-21"].Queries)
 	}
 }

@@ -27,6 +27,7 @@ func TestRulesLine(t *testing.T) {
 	second, third := l.add("acme", "south"), l.add("acme", "east")
 	t.Run("AlertAtAlertmanager", func(t *testing.T) { l.testAlert(t, first) })
 	t.Run("AccountsApart", func(t *testing.T) { l.testApart(t) })
+	t.Run("ReportsInTheTopic", l.testReports)
 	t.Run("KilledAtEachState", func(t *testing.T) { l.testKilled(t, second) })
 	t.Run("OneOfTwoIsKilled", func(t *testing.T) { l.testTwo(t, first, second, third) })
 	t.Run("KafkaIsAway", func(t *testing.T) { l.testKafka(t, third) })

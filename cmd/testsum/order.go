@@ -9,7 +9,8 @@ import (
 )
 
 // slow are the packages that take longest, longest first.
-var slow = []string{"agent", "cmd/ringwatch", "ring", "store", "api", "engines", "ring/throttle", "stream", "recent", "series"}
+var slow = []string{"agent", "cmd/ringwatch", "ring", "store", "api", "engines", "ring/throttle", "stream",
+	"rules", "notify", "ingest", "cmd/up", "recent", "query", "doctor", "series"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this order, and a long one that
 // begins last would have the machine for itself.

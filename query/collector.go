@@ -1,0 +1,196 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// collector gathers one node's series.
+type collector struct {
+	*selection
+	node     *Node
+	list     []*oneSeries
+	byLabels map[uint64][]*oneSeries
+	bounds   map[*frame.Bounds][]float64
+}
+
+// newest answers from a node's newest state if that is what the instant sees: if no newer one can be
+// meant, and the node is not silent.
+func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err error) {
+	at := c.hints.End
+	if at < c.now-c.lookback {
+		return false, nil
+	}
+	if state == nil {
+		if state, err = c.reader.newestOf(ctx, c.question, c.node); err != nil {
+			return false, err
+		}
+	}
+	c.lacks(state.missing)
+	t := state.at
+	if t == 0 {
+		return true, nil
+	}
+	if t > at {
+		return false, nil // the instant lies before it
+	}
+	if t < c.hints.Start {
+		return true, nil // nothing lives on
+	}
+	if t+missedIntervals*max(state.interval, c.node.Interval) <= at {
+		return false, nil // it may be silent: that depends on the frame before, too
+	}
+	for _, list := range state.lists {
+		for i := range list {
+			if err := c.add(&list[i], nil, nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// piece reads one piece of the time range.
+func (c *collector) piece(ctx context.Context, p *piece) error {
+	if !p.raw() {
+		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to,
+			c.plan.read)
+		if err != nil {
+			return err
+		}
+		c.lacks(missing)
+		for i := range list {
+			if err := c.addRolled(&list[i], p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	from := p.from
+	if c.hints.Range == 0 { // range windows do not see ends
+		from -= lead(max(c.lookback, c.config.Lookback.Milliseconds()))
+	}
+	values, err := c.reader.Range(ctx, c.who.Account, c.node, from, p.to, c.plan.read)
+	if err != nil {
+		return err
+	}
+	c.lacks(values.Missing)
+	silent := lapsesOf(values.Instants, c.node.Interval, from, p.to)
+	for i := range values.Series {
+		s := since(values.Series[i], p.from)
+		if err := c.add(&s, values.Instants, silent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// since returns a series' values from an instant on, in ms.
+func since(s window.Series, from int64) window.Series {
+	n, _ := slices.BinarySearch(s.At, from)
+	if n == 0 {
+		return s
+	}
+	s.At = s.At[n:]
+	s.Ints, s.Doubles = s.Ints[min(n, len(s.Ints)):], s.Doubles[min(n, len(s.Doubles)):]
+	s.Histograms = s.Histograms[min(n, len(s.Histograms)):]
+	s.Strings = s.Strings[min(n, len(s.Strings)):]
+	return s
+}
+
+// What a series of an answer takes, in bytes, beside its values.
+const (
+	seriesCost = 400
+	sampleCost = 16
+	filledCost = 10
+	histCost   = 72
+)
+
+// add takes the views of a stored series that are asked for.
+func (c *collector) add(s *window.Series, instants []int64, silent []lapse) error {
+	if s.Metric.Kind == frame.String {
+		var failed error
+		c.plan.texts(s, func(l labels.Labels, at []int64) {
+			if failed == nil {
+				failed = c.put(l, part{samples: ones(at), ends: endsOf(at, instants, silent)}, int64(len(at))*8)
+			}
+		})
+		return failed
+	}
+	ends := endsOf(s.At, instants, silent)
+	cost := int64(len(s.At)) * sampleCost
+	for i := range s.Histograms {
+		cost += histCost + filledCost*int64(len(s.Histograms[i].Filled))
+	}
+	var failed error
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+		if failed != nil {
+			return
+		}
+		var upper []float64
+		if s.Metric.Kind.IsHistogram() {
+			upper = c.upper(s.Metric.Bounds)
+		}
+		of := part{samples: samplesOf(s, v, upper), ends: ends}
+		failed = c.put(l, of, cost)
+		cost = 0 // the views share the values
+	})
+	return failed
+}
+
+// addRolled takes the views of a series of rollups that are asked for.
+func (c *collector) addRolled(s *rollup.Series, p *piece) error {
+	var failed error
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+		if failed != nil {
+			return
+		}
+		of := rolled(s, v, c.hints, p.to, c.now)
+		cost := int64(of.len()) * sampleCost
+		for _, h := range of.samples.(*points).native {
+			cost += histCost + 16*int64(len(h.PositiveBuckets))
+		}
+		failed = c.put(l, of, cost)
+	})
+	return failed
+}
+
+func (c *collector) upper(b *frame.Bounds) []float64 {
+	if list := c.bounds[b]; list != nil {
+		return list
+	}
+	if c.bounds == nil {
+		c.bounds = map[*frame.Bounds][]float64{}
+	}
+	list := upperBounds(b)
+	c.bounds[b] = list
+	return list
+}
+
+// put adds a part to the series with the labels. Its memory is the query's until that ends.
+func (c *collector) put(l labels.Labels, of part, cost int64) error {
+	if of.len() == 0 {
+		return nil
+	}
+	if err := c.lease.Take(cost + seriesCost); err != nil {
+		return err
+	}
+	hash := l.Hash()
+	for _, known := range c.byLabels[hash] {
+		if labels.Equal(known.labels, l) {
+			known.parts = append(known.parts, of)
+			slices.SortStableFunc(known.parts, func(a, b part) int { return int(a.at(0) - b.at(0)) })
+			return nil
+		}
+	}
+	one := &oneSeries{labels: l, parts: []part{of}}
+	c.byLabels[hash] = append(c.byLabels[hash], one)
+	c.list = append(c.list, one)
+	return c.tooMany(c.series.Add(1))
+}
