@@ -3,6 +3,8 @@ package rules
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,12 +57,40 @@ type Filter struct {
 	Files         []string
 	Groups        []string
 	Names         []string
+	Match         [][]*labels.Matcher // of the rules' own labels, one of the lists; none: all
 	WithoutAlerts bool
 	Owns          func(cluster string) bool // clusters whose alerts may be seen; nil: all
 }
 
 func (f *Filter) wants(list []string, text string) bool {
 	return len(list) == 0 || slices.Contains(list, text)
+}
+
+// means reports whether a rule's labels are asked for.
+func (f *Filter) means(of map[string]string) bool {
+	return len(f.Match) == 0 || slices.ContainsFunc(f.Match, func(list []*labels.Matcher) bool {
+		return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(of[m.Name]) })
+	})
+}
+
+// Page returns groups from the one that a token names, so many at most, and the token of the first
+// that is left; "" if none is. The tokens are Prometheus's. ok is false if none of them has the token.
+func Page(list []Group, limit int, token string) (page []Group, next string, ok bool) {
+	of := func(g *Group) string {
+		sum := sha256.Sum256([]byte(g.File + ";" + g.Name))
+		return hex.EncodeToString(sum[:])
+	}
+	if token != "" {
+		i := slices.IndexFunc(list, func(g Group) bool { return of(&g) == token })
+		if i < 0 {
+			return nil, "", false
+		}
+		list = list[i:]
+	}
+	if limit > 0 && len(list) > limit {
+		return list[:limit], of(&list[limit]), true
+	}
+	return list, "", true
 }
 
 // Group is a group of rules in the form of Prometheus's API.
@@ -154,7 +184,7 @@ func (b *Board) Groups(account string, f Filter) []Group {
 						one.Alerts = &alerts
 					}
 				}
-				if f.wants(f.Names, one.Name) && (f.Type == "" || f.Type+"ing" == one.Type ||
+				if f.wants(f.Names, one.Name) && f.means(one.Labels) && (f.Type == "" || f.Type+"ing" == one.Type ||
 					f.Type == "alert" && r.Alert != "") {
 					g.Rules = append(g.Rules, one)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	promrules "github.com/prometheus/prometheus/rules"
 
@@ -48,6 +49,8 @@ type cluster struct {
 	groups   []*group // in the order of files
 	current  *group   // that is being evaluated
 	rule     promrules.RuleDetail
+	sharedOf map[int]promql.Vector // what rules of the current group share, at sharedAt
+	sharedAt time.Time
 	recorded map[string]*cell // by their labels
 	since    int64            // ms: silence before it is the pipeline's
 	horizon  int64            // ms: no group will be evaluated at an instant before it
@@ -291,7 +294,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		c.beat(n, at)
 	}
 	c.unread = unread
-	c.current = g
+	c.current, c.sharedOf = g, nil
 	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())
 	if ctx.Err() != nil && !c.finished(g) {
@@ -307,6 +310,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		}
 	}
 	g.cells, g.reader = nil, nil
+	c.sharedOf = nil
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
 	g.took = time.Since(began)
 	c.Rules.metrics.evaluations.Inc()

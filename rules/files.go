@@ -250,8 +250,8 @@ func (f *files) of(account string) (*set, int) {
 	return f.sets[""], f.version
 }
 
-// Check returns what would be wrong if an account had one more file, or another text in it; nil: it
-// can be applied.
+// Check returns what would be wrong if an account had one more file, or another text in it, or, with
+// nil as the text, no such file; nil: it can be applied.
 func (b *Board) Check(account, name string, text []byte) error {
 	f := b.files
 	f.mu.Lock()
@@ -261,7 +261,10 @@ func (b *Board) Check(account, name string, text []byte) error {
 	if own == nil {
 		own = map[string][]byte{}
 	}
-	own[name] = text
+	maps.Copy(own, f.appliedOf(account)) // what was applied just now has not been loaded yet
+	if own[name] = text; text == nil {
+		delete(own, name)
+	}
 	texts[account] = own
 	_, err := f.parse(texts, account)
 	return err

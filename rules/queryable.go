@@ -28,6 +28,10 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
+	expr, err := c.prepared(ctx, expr, at)
+	if err != nil {
+		return nil, err
+	}
 	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
 }
 
@@ -46,6 +50,9 @@ type querier struct {
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
+	if list, is := q.sharedSeries(matchers); is {
+		return &seriesSet{list: list, at: -1}
+	}
 	s := q.part.byKey[keyOf(matchers)]
 	var list []storage.Series
 	switch {

@@ -126,8 +126,16 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 
 func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Principal) error {
 	name := req.PathValue("file")
-	if _, found := r.own(who.Account)[name]; !found {
+	text, found := r.own(who.Account)[name]
+	if !found {
 		return noFile(name)
+	}
+	_ = r.files.load() // files that were removed just now need nothing any more
+	// What is wrong already is no reason to keep a file.
+	if err := r.Check(who.Account, name, nil); err != nil && r.Check(who.Account, name, text) == nil {
+		return &front.Error{Status: http.StatusConflict, Reason: "in_use", Field: "file",
+			Message: fmt.Sprintf("other rule files need what %s records: remove or change them first: %v",
+				name, err)}
 	}
 	if err := r.keep(req.Context(), who.Account, name, nil); err != nil {
 		return err

@@ -33,6 +33,8 @@ type part struct {
 	barren    map[string][]*selector // those of expressions that are barren, by text
 	parsed    map[string]parser.Expr // all expressions, by the text of the file
 	pinned    map[string]string      // the cluster that an expression is about, by its text
+	shared    []string               // what rules of a group have in common, by number
+	rewritten map[string]*rewritten  // by rewriteKey
 	named     map[string]*candidates // by the metric's stored name, made when first asked for
 	keep      time.Duration          // the longest any selector in memory looks back
 }
@@ -124,9 +126,11 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 			}
 			if len(one.Rules) > 0 {
 				here.groups = append(here.groups, one)
+				s.cluster.share(f.name, &one, p)
 			}
 			if len(other.Rules) > 0 {
 				there.groups = append(there.groups, other)
+				s.every.share(f.name, &other, p)
 			}
 		}
 		if len(here.groups) > 0 {

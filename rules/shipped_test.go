@@ -138,6 +138,7 @@ var levelLabels = map[string][]string{
 	"cluster":    {"cluster"},
 	"datacenter": {"cluster", "datacenter"},
 	"table":      {"cluster", "keyspace", "table"},
+	"volume":     {"cluster", "datacenter", "node", "volume"},
 	"process":    {"cluster", "instance", "job", "role"},
 }
 

@@ -112,7 +112,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	}
 	parts = append(parts, reports...)
 	prometheusAPI := promapi.New(promapi.Deps{
-		Rules: promRules(board), Alerts: promAlerts(board),
+		Rules: promRules(board, selectors), Alerts: promAlerts(board),
 		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +27,18 @@ func (w *whole) testRelabel(t *testing.T) {
 		t.Error(text)
 	}
 	t.Log(out.String())
+	// What rules see of a disk comes back as recorded series, so PromQL has it by what disks hold.
+	for _, name := range []string{"os_filesystem_size_bytes:sum", "os_filesystem_available_bytes:sum",
+		"os_filesystem_used:ratio"} {
+		expr := "volume:" + name + `{volume=~"data|root",node="` + w.node + `"} > 0`
+		eventually(t, expr, func(ctx context.Context) error {
+			shows, err := w.shows(ctx, "/api/v1/query?query="+url.QueryEscape(expr))
+			if err == nil && !shows {
+				err = errors.New("it has no value")
+			}
+			return err
+		})
+	}
 }
 
 // relabelNode is what an API says of a node with two disks.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -422,16 +424,46 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// promRules answers /api/v1/rules.
-func promRules(board *rules.Board) func(account.Principal, url.Values) (any, error) {
+// promRules answers /api/v1/rules. selectors reads match[].
+func promRules(
+	board *rules.Board, selectors *selector.Parser,
+) func(account.Principal, url.Values) (any, error) {
+	bad := func(field, text string) error {
+		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field, Message: text}
+	}
 	return func(who account.Principal, q url.Values) (any, error) {
 		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],
 			Names: q["rule_name[]"], Owns: who.Owns, WithoutAlerts: q.Get("exclude_alerts") == "true"}
 		if f.Type != "" && f.Type != "alert" && f.Type != "record" {
-			return nil, &front.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: "type",
-				Message: "type is alert or record: leave it out for all rules"}
+			return nil, bad("type", "type is alert or record: leave it out for all rules")
 		}
-		return map[string]any{"groups": board.Groups(who.Account, f)}, nil
+		read := selectors.Request(context.Background())
+		for _, text := range q["match[]"] {
+			m, err := read.Selector(text)
+			if err != nil {
+				return nil, bad("match[]", fmt.Sprintf("match[]: %v", err))
+			}
+			f.Match = append(f.Match, m)
+		}
+		limit, token := 0, q.Get("group_next_token")
+		if text := q.Get("group_limit"); text != "" {
+			var err error
+			if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
+				return nil, bad("group_limit", "group_limit is a number of groups: 0 means all")
+			}
+		} else if token != "" {
+			return nil, bad("group_next_token", "group_limit must be there beside group_next_token")
+		}
+		page, next, ok := rules.Page(board.Groups(who.Account, f), limit, token)
+		if !ok {
+			return nil, bad("group_next_token",
+				"no group has this group_next_token, since rules have changed: begin without it")
+		}
+		data := map[string]any{"groups": page}
+		if next != "" {
+			data["groupNextToken"] = next
+		}
+		return data, nil
 	}
 }
 

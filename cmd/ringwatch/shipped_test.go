@@ -111,6 +111,9 @@ func (w *whole) testShippedRules(t *testing.T) {
 				ofProcesses[name] = text
 				continue
 			}
+			if strings.HasPrefix(name, "volume:") {
+				continue // PromQL does not see the label volume: testRelabel asks for what is recorded
+			}
 			expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 			if err != nil {
 				t.Fatal(err)
