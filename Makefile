@@ -11,7 +11,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console up down clean-data status test test-full bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens up down clean-data status test test-full bench
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ $(MODULES): console/package-lock.json
 
 console: $(MODULES) ## build console/dist from its sources (the tests say when it is due)
 	@cd console && npm run --silent format && npm run --silent api >/dev/null && npm run --silent build
+
+screens: $(MODULES) ## pictures of the console's pages into docs/screens, of what make up started; give its Cassandra some load before
+	@cd console && KEY="$$(sed -n 's/^key: *//p' ../.ringwatch/cli.yaml)" node screens.mjs ../docs/screens
 
 test: prerequisites $(MODULES) ## every test, on real engines
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
