@@ -48,13 +48,20 @@ export function figureColumns<T extends { values: number[] }>(wide: string[]): C
 
 function Value({ figure, value }: { figure: Figure; value: number }) {
   const high = figure.most !== undefined && value > figure.most;
+  const text =
+    figure.whole && value > 0 && value < 100
+      ? value < 1
+        ? "≤ 1"
+        : `${Math.ceil(value)}`
+      : format(value, figure.unit);
   return (
     <span
       class={high ? "bad-value" : value > 0 ? "" : "dim"}
+      data-figure={figure.id}
       title={high ? `More than ${format(figure.most, figure.unit)}` : undefined}
     >
       {high && "! "}
-      {format(value, figure.unit)}
+      {text}
     </span>
   );
 }
