@@ -94,9 +94,9 @@ const theme = EditorView.theme({
     border: "1px solid var(--line)",
     borderRadius: "6px",
     boxShadow: "0 8px 24px rgb(0 0 0 / 25%)",
-    overflow: "hidden",
   },
-  ".cm-tooltip.cm-completionInfo": { overflow: "visible", fontSize: "13px" },
+  ".cm-tooltip-autocomplete.cm-tooltip-below": { marginTop: "4px" },
+  ".cm-tooltip.cm-completionInfo": { fontSize: "13px" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul": {
     fontFamily: "inherit",
     fontSize: "13px",

@@ -225,7 +225,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
               <>
                 <Table
                   name={`Tables of ${here.cluster}`}
-                  columns={listColumns}
+                  columns={listColumns(by)}
                   rows={list}
                   id={(r) => r.id}
                   href={(r) => link(["tables", here.cluster, r.keyspace, r.table])}
@@ -245,21 +245,29 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
   );
 }
 
-const listColumns: Column<Row>[] = [
-  {
-    id: "table",
-    title: "table",
-    width: 2.4,
-    order: (r) => r.name,
-    cell: (r) => (
-      <span title={r.name}>
-        <span class="dim">{r.keyspace}.</span>
-        {r.table}
-      </span>
-    ),
-  },
-  ...figureColumns<Row>(["writep99", "tombstones", "perread", "partition", "size"]),
-];
+/** Figures that narrow screens leave out, unless the list is in their order. */
+export const leftOut = ["writep99", "tombstones", "perread", "partition", "size"];
+
+function listColumns(by: string): Column<Row>[] {
+  const wide = leftOut.includes(by)
+    ? [...leftOut.filter((id) => id !== by), "readp99"] // it takes the place of another
+    : leftOut;
+  return [
+    {
+      id: "table",
+      title: "table",
+      width: 2.4,
+      order: (r) => r.name,
+      cell: (r) => (
+        <span title={r.name}>
+          <span class="dim">{r.keyspace}.</span>
+          {r.table}
+        </span>
+      ),
+    },
+    ...figureColumns<Row>(wide),
+  ];
+}
 
 /** The name of a figure within a sentence. */
 function lower(name: string): string {
