@@ -4,6 +4,18 @@ import { URLSearchParams } from "node:url";
 
 const box = (page, letter) => page.getByRole("textbox", { name: `Expression ${letter}, PromQL` });
 
+/** Takes a completion; asks for it again where the API was away. */
+async function complete(page, t, name) {
+  const option = page.getByRole("option", { name }).first();
+  await t.until(async () => {
+    if (await option.isVisible()) return true;
+    await page.keyboard.press("Control+Space");
+    await page.waitForTimeout(1000);
+    return false;
+  }, `the completion ${name}`);
+  await option.click();
+}
+
 /** What is in the clipboard after a button was pressed. */
 async function copied(page, name) {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -45,9 +57,9 @@ export const tests = {
     await t.open("#/explore");
     await box(page, "A").click();
     await page.keyboard.type("cassandra_table_live_sst", { delay: 20 });
-    await page.getByRole("option", { name: "cassandra_table_live_sstables" }).first().click();
+    await complete(page, t, "cassandra_table_live_sstables");
     await page.keyboard.type('{keyspace="', { delay: 20 });
-    await page.getByRole("option", { name: "shop" }).first().click();
+    await complete(page, t, "shop");
     t.ok(
       (await box(page, "A").textContent()).includes(
         'cassandra_table_live_sstables{keyspace="shop"',
