@@ -94,9 +94,9 @@ const theme = EditorView.theme({
     border: "1px solid var(--line)",
     borderRadius: "6px",
     boxShadow: "0 8px 24px rgb(0 0 0 / 25%)",
-    overflow: "hidden",
   },
-  ".cm-tooltip.cm-completionInfo": { overflow: "visible", fontSize: "13px" },
+  ".cm-tooltip-autocomplete.cm-tooltip-below": { marginTop: "4px" },
+  ".cm-tooltip.cm-completionInfo": { fontSize: "13px" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul": {
     fontFamily: "inherit",
     fontSize: "13px",
@@ -132,8 +132,8 @@ const theme = EditorView.theme({
 const highlight = HighlightStyle.define([
   { tag: tags.variableName, color: "var(--text)" },
   { tag: tags.function(tags.variableName), color: "var(--accent)" },
-  { tag: [tags.operatorKeyword, tags.modifier, tags.logicOperator], color: "var(--accent)" },
-  { tag: tags.operatorKeyword, fontWeight: "600" },
+  { tag: [tags.modifier, tags.logicOperator], color: "var(--accent)" },
+  { tag: tags.operatorKeyword, color: "var(--accent)", fontWeight: "600" },
   { tag: tags.labelName, color: "var(--line-6)" },
   { tag: tags.string, color: "var(--ok)" },
   { tag: tags.number, color: "var(--warn)" },
@@ -148,6 +148,7 @@ const highlight = HighlightStyle.define([
 export function Editor({
   label,
   value,
+  version,
   promql,
   fault,
   focus,
@@ -156,6 +157,8 @@ export function Editor({
 }: {
   label: string;
   value: string;
+  /** Another one puts value into the box; else what is typed there stands. */
+  version: number;
   promql: PromQLExtension;
   fault: Fault | null;
   focus?: boolean;
@@ -226,7 +229,7 @@ export function Editor({
     const editor = view.current;
     if (!editor || editor.state.doc.toString() === value) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
-  }, [value]);
+  }, [version]);
 
   useEffect(() => {
     view.current?.dispatch({ effects: setFault.of(fault) });

@@ -53,7 +53,12 @@ export function Heat({
       {data.error && data.value && <Old data={data} />}
       {!grid && data.error && <Failed error={data.error} compact />}
       {!grid && !data.error && (
-        <div class="bone" style={{ height: 260 }} role="status" aria-label={`Loading ${title}`} />
+        <div
+          class="bone"
+          style={{ height: "260px" }}
+          role="status"
+          aria-label={`Loading ${title}`}
+        />
       )}
       {grid && (
         <div class={data.error ? "old" : undefined}>
@@ -283,7 +288,7 @@ function Picture({
           grid.p99[last],
           unit,
         )}, ${format(grid.count[last], "per_second")}. The button As a table has all values.`}
-        style={{ height }}
+        style={{ height: `${height}px` }}
         onPointerDown={(e) => setPressed(find(e)?.column ?? null)}
         onPointerMove={(e) => setSpot(find(e))}
         onPointerLeave={() => {
@@ -296,10 +301,10 @@ function Picture({
         <div
           class="heat-select"
           style={{
-            left: Math.min(frame.x(pressed), frame.x(spot.column)),
-            width: Math.abs(frame.x(spot.column) - frame.x(pressed)),
-            top: edge.top,
-            height: height - edge.top - edge.bottom,
+            left: `${Math.min(frame.x(pressed), frame.x(spot.column))}px`,
+            width: `${Math.abs(frame.x(spot.column) - frame.x(pressed))}px`,
+            top: `${edge.top}px`,
+            height: `${height - edge.top - edge.bottom}px`,
           }}
         />
       )}
@@ -307,8 +312,8 @@ function Picture({
         <div
           class="tip"
           style={{
-            left: Math.max(0, spot.x > width / 2 ? spot.x - 212 : spot.x + 16),
-            top: Math.max(0, spot.y - 24),
+            left: `${Math.max(0, spot.x > width / 2 ? spot.x - 256 : spot.x + 16)}px`,
+            top: `${Math.max(0, spot.y - 24)}px`,
           }}
         >
           <strong>{stamp(grid.at[spot.column]!, isUTC)}</strong>

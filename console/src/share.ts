@@ -50,6 +50,10 @@ export function unitOf(expr: string): Unit {
   if (/\bhistogram_count\s*\(/.test(text)) return rate ? "per_second" : "count";
   if (/\bhistogram_fraction\s*\(/.test(text)) return "ratio";
   if (/\btime\s*\(/.test(text) && /_timestamp_seconds$/.test(first)) return "seconds";
+  const whole = (n: string) => unitOfName(n.replace(/_(bucket|sum|count)$/, ""), false, false);
+  // A value of a distribution, and its mean, are in the unit of what is distributed.
+  if (/\bhistogram_(quantile|avg)\s*\(/.test(text)) return whole(first);
+  if (/_sum$/.test(first) && names.includes(first.replace(/_sum$/, "_count"))) return whole(first);
   const units = names.map((n) => unitOfName(n, rate, increase));
   if (!text.includes("/")) return units[0]!;
   // A quotient of the same is a part of a whole; of others, nobody knows.

@@ -13,6 +13,8 @@ export interface Figure {
   exact: Exact;
   /** The series that the rules record of it, by cluster, keyspace and table; none for some. */
   recorded?: string;
+  /** It counts things: parts of one come of the width of its buckets only. */
+  whole?: boolean;
   /** Above that it deserves a look. */
   most?: number;
 }
@@ -86,6 +88,7 @@ export const figures: Figure[] = [
     name: "Tombstones scanned by a read, p99",
     unit: "count",
     exact: quantile(0.99, "cassandra_table_tombstones_scanned"),
+    whole: true,
     recorded: "table:cassandra_table_tombstones_scanned:p99_5m",
     most: 1000,
   },
@@ -95,6 +98,7 @@ export const figures: Figure[] = [
     name: "SSTables per read, p99",
     unit: "count",
     exact: quantile(0.99, "cassandra_table_sstables_per_read"),
+    whole: true,
   },
   {
     id: "partition",

@@ -83,21 +83,28 @@ export function ExplorePage() {
   const list = named.length > 0 ? named : [fresh];
   const exprs = JSON.stringify(list.map((q) => q.expr));
   const known = useRef(exprs);
+  // What is in the boxes: at once in latest, and with the next drawing in texts.
   const [texts, setTexts] = useState(() => list.map((q) => q.expr));
+  const latest = useRef(texts);
+  const [version, setVersion] = useState(0);
   const [round, setRound] = useState(0);
   const [history, setHistory] = useState(past);
   const promql = useMemo(language, []);
   useEffect(() => () => promql.destroy(), [promql]);
+  const fill = (next: string[]) => {
+    latest.current = next;
+    setTexts(next);
+    setVersion((v) => v + 1);
+  };
   useEffect(() => {
     if (known.current === exprs) return;
     known.current = exprs; // somebody went back, or followed a link
-    setTexts(list.map((q) => q.expr));
+    fill(list.map((q) => q.expr));
   }, [exprs]);
   const shownTexts = list.map((q, i) => texts[i] ?? q.expr);
 
-  const write = (next: Query[], nextTexts: string[], replace: boolean) => {
+  const write = (next: Query[], replace: boolean) => {
     known.current = JSON.stringify(next.map((q) => q.expr));
-    setTexts(nextTexts);
     const hash = hashOf(next, at);
     if (hash === location.hash) return;
     if (!replace) {
@@ -108,41 +115,40 @@ export function ExplorePage() {
     window.dispatchEvent(new HashChangeEvent("hashchange"));
   };
   const run = () => {
-    const asked = shownTexts.filter((t) => t.trim());
-    const all = [...new Set([...asked, ...past()])].slice(0, mostPast);
+    const now = list.map((q, i) => latest.current[i] ?? q.expr);
+    const all = [...new Set([...now.filter((t) => t.trim()), ...past()])].slice(0, mostPast);
     sessionStorage.setItem(pastName, JSON.stringify(all));
     setHistory(all);
     setRound(round + 1);
     write(
-      list.map((q, i) => ({ ...q, expr: shownTexts[i]! })),
-      shownTexts,
+      list.map((q, i) => ({ ...q, expr: now[i]! })),
       false,
     );
   };
   const alter = (i: number, change: Partial<Query>) => {
     write(
       list.map((q, j) => (i === j ? { ...q, ...change } : q)),
-      shownTexts,
       true,
     );
   };
   const add = (expr: string) => {
-    const empty = shownTexts.findIndex((t) => !t.trim());
+    const now = list.map((q, i) => latest.current[i] ?? q.expr);
+    const empty = now.findIndex((t) => !t.trim());
     if (expr && empty >= 0) {
+      fill(now.map((t, i) => (i === empty ? expr : t)));
       write(
         list.map((q, i) => (i === empty ? { ...q, expr } : q)),
-        shownTexts.map((t, i) => (i === empty ? expr : t)),
         false,
       );
     } else {
-      write([...list, { ...fresh, expr }], [...shownTexts, expr], !expr);
+      fill([...now, expr]);
+      write([...list, { ...fresh, expr }], !expr);
     }
   };
   const remove = (i: number) => {
-    const rest = list.filter((_, j) => j !== i);
+    fill(latest.current.filter((_, j) => j !== i));
     write(
-      rest,
-      shownTexts.filter((_, j) => j !== i),
+      list.filter((_, j) => j !== i),
       false,
     );
   };
@@ -179,7 +185,11 @@ export function ExplorePage() {
           round={round}
           only={list.length === 1}
           focus={list.length === 1 && !q.expr}
-          change={(t) => setTexts(shownTexts.map((old, j) => (i === j ? t : old)))}
+          version={version}
+          change={(t) => {
+            latest.current = list.map((q, j) => (i === j ? t : (latest.current[j] ?? q.expr)));
+            setTexts(latest.current);
+          }}
           run={run}
           alter={(change) => alter(i, change)}
           remove={() => remove(i)}
@@ -214,6 +224,7 @@ function QueryPanel({
   name,
   query,
   text,
+  version,
   promql,
   round,
   only,
@@ -227,6 +238,7 @@ function QueryPanel({
   name: string;
   query: Query;
   text: string;
+  version: number;
   promql: ReturnType<typeof language>;
   round: number;
   only: boolean;
@@ -260,6 +272,7 @@ function QueryPanel({
         <Editor
           label={`Expression ${name}, PromQL`}
           value={text}
+          version={version}
           promql={promql}
           fault={fault}
           focus={focus}

@@ -10,7 +10,7 @@ import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures } from "../tables";
 import { rangeOf, windowOf } from "../time";
-import { figureColumns, valuesBy } from "./tables";
+import { figureColumns, leftOut, valuesBy } from "./tables";
 
 /** What a heat map can show. */
 const operations: [string, string, string][] = [
@@ -219,7 +219,7 @@ function Nodes({ cluster, where, nodes }: { cluster: string; where: string; node
       order: (r) => r.name,
       cell: (r) => <span title={r.id}>{r.name}</span>,
     },
-    ...figureColumns<NodeRow>(["writep99", "tombstones", "perread", "partition", "size"]),
+    ...figureColumns<NodeRow>(leftOut),
   ];
   return (
     <section class="panel" aria-label="By node">

@@ -48,13 +48,20 @@ export function figureColumns<T extends { values: number[] }>(wide: string[]): C
 
 function Value({ figure, value }: { figure: Figure; value: number }) {
   const high = figure.most !== undefined && value > figure.most;
+  const text =
+    figure.whole && value > 0 && value < 100
+      ? value < 1
+        ? "≤ 1"
+        : `${Math.ceil(value)}`
+      : format(value, figure.unit);
   return (
     <span
       class={high ? "bad-value" : value > 0 ? "" : "dim"}
+      data-figure={figure.id}
       title={high ? `More than ${format(figure.most, figure.unit)}` : undefined}
     >
       {high && "! "}
-      {format(value, figure.unit)}
+      {text}
     </span>
   );
 }
@@ -218,7 +225,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
               <>
                 <Table
                   name={`Tables of ${here.cluster}`}
-                  columns={listColumns}
+                  columns={listColumns(by)}
                   rows={list}
                   id={(r) => r.id}
                   href={(r) => link(["tables", here.cluster, r.keyspace, r.table])}
@@ -238,21 +245,29 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
   );
 }
 
-const listColumns: Column<Row>[] = [
-  {
-    id: "table",
-    title: "table",
-    width: 2.4,
-    order: (r) => r.name,
-    cell: (r) => (
-      <span title={r.name}>
-        <span class="dim">{r.keyspace}.</span>
-        {r.table}
-      </span>
-    ),
-  },
-  ...figureColumns<Row>(["writep99", "tombstones", "perread", "partition", "size"]),
-];
+/** Figures that narrow screens leave out, unless the list is in their order. */
+export const leftOut = ["writep99", "tombstones", "perread", "partition", "size"];
+
+function listColumns(by: string): Column<Row>[] {
+  const wide = leftOut.includes(by)
+    ? [...leftOut.filter((id) => id !== by), "readp99"] // it takes the place of another
+    : leftOut;
+  return [
+    {
+      id: "table",
+      title: "table",
+      width: 2.4,
+      order: (r) => r.name,
+      cell: (r) => (
+        <span title={r.name}>
+          <span class="dim">{r.keyspace}.</span>
+          {r.table}
+        </span>
+      ),
+    },
+    ...figureColumns<Row>(wide),
+  ];
+}
 
 /** The name of a figure within a sentence. */
 function lower(name: string): string {

@@ -1,0 +1,126 @@
+// Explore: what is typed runs, its values are the API's, its faults stand at the box.
+
+import { URLSearchParams } from "node:url";
+
+const box = (page, letter) => page.getByRole("textbox", { name: `Expression ${letter}, PromQL` });
+
+/** Takes a completion; asks for it again where the API was away. */
+async function complete(page, t, name) {
+  const option = page.getByRole("option", { name }).first();
+  await t.until(async () => {
+    if (await option.isVisible()) return true;
+    await page.keyboard.press("Control+Space");
+    await page.waitForTimeout(1000);
+    return false;
+  }, `the completion ${name}`);
+  await option.click();
+}
+
+/** What is in the clipboard after a button was pressed. */
+async function copied(page, name) {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name }).first().click();
+  await page.getByText("copied", { exact: true }).waitFor();
+  return page.evaluate(() => globalThis.navigator.clipboard.readText());
+}
+
+const open = (exprs, more = {}) => {
+  const all = new URLSearchParams(more);
+  for (const e of exprs) all.append("expr", e);
+  return `#/explore?${all}`;
+};
+
+export const tests = {
+  "what is typed runs with Shift+Enter, and its value is the API's": async (page, t) => {
+    await t.open("#/explore");
+    await box(page, "A").click();
+    await page.keyboard.type("count(cassandra_table_live_sstables");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Shift+Enter");
+    await page.locator('[data-result="graph"] [role=img]').waitFor();
+    t.ok(
+      new URLSearchParams(page.url().split("?")[1]).get("expr").startsWith("count(cassandra"),
+      `${page.url()} has no expression`,
+    );
+    await page.getByRole("button", { name: "Table", exact: true }).click();
+    const cell = page.locator('[data-result="table"] .table-row .number');
+    const [answer] = await t.query("count(cassandra_table_live_sstables)");
+    await t.until(async () => (await cell.textContent()) === answer.value[1], "the API's value");
+    await page.getByText("History", { exact: true }).click();
+    await page.getByRole("button", { name: "count(cassandra_table_live_sstables)" }).waitFor();
+  },
+
+  "names and labels are completed from the API, and the policy forbids nothing": async (
+    page,
+    t,
+  ) => {
+    await t.open("#/explore");
+    await box(page, "A").click();
+    await page.keyboard.type("cassandra_table_live_sst", { delay: 20 });
+    await complete(page, t, "cassandra_table_live_sstables");
+    await page.keyboard.type('{keyspace="', { delay: 20 });
+    await complete(page, t, "shop");
+    t.ok(
+      (await box(page, "A").textContent()).includes(
+        'cassandra_table_live_sstables{keyspace="shop"',
+      ),
+      "the completions are not in the box",
+    );
+  },
+
+  "a fault stands at the box with its position": async (page, t) => {
+    await t.open(open(["sum(up)\n+ rate(up)"]));
+    const alert = page.locator('[data-query="A"]').getByRole("alert");
+    await alert.getByText("Line 2, column 8: Expected type range vector").waitFor();
+    await page.locator(".cm-lintRange-error").first().waitFor();
+  },
+
+  "a link has all expressions; one that is disabled is not asked": async (page, t) => {
+    await t.open(open(["count(up)", "sum(up) + 41"], { show: "t,tx" }));
+    await page.locator('[data-query="A"] [data-result="table"]').waitFor();
+    t.equal(await page.locator('[data-query="B"] [data-result]').count(), 0);
+    await page.getByRole("button", { name: "Disabled" }).click();
+    const [answer] = await t.query("sum(up) + 41");
+    const cell = page.locator('[data-query="B"] .table-row .number');
+    await t.until(async () => (await cell.textContent()) === answer.value[1], "the second value");
+    await page.locator('[data-query="A"]').getByRole("button", { name: "Remove" }).click();
+    await t.until(
+      async () => (await box(page, "A").textContent()) === "sum(up) + 41",
+      "the second as the first",
+    );
+    t.equal(new URLSearchParams(page.url().split("?")[1]).getAll("expr").length, 1);
+  },
+
+  "a native histogram is a heat map and a row of quantiles": async (page, t) => {
+    const where = `cluster="${t.cluster}",keyspace="shop",table="orders"`;
+    const expr = `sum(rate(cassandra_table_read_latency_seconds{${where}}[5m]))`;
+    await t.open(open([expr], { show: "gt", range: "15m" }));
+    await page.getByRole("img", { name: "Histogram: newest p50" }).waitFor();
+    const p99 = page.locator('[data-result="table"] .table-row .number').last();
+    await t.until(async () => {
+      const [answer] = await t.query(`histogram_quantile(0.99, ${expr})`);
+      const text = await p99.textContent();
+      const shown = parseFloat(text) * { s: 1, ms: 1e-3, µs: 1e-6 }[text.split(" ")[1]];
+      t.near(shown, Number(answer.value[1]), 0.2);
+      return true;
+    }, "the quantile of the API");
+  },
+
+  "curl has the key as a variable only, Grafana's panel has unit and data source": async (
+    page,
+    t,
+  ) => {
+    const expr = `rate(cassandra_table_read_latency_seconds_sum{table='orders'}[5m])`;
+    await t.open(open([expr, "os_filesystem_size_bytes"]));
+    const curl = await copied(page, "Copy as curl");
+    t.ok(curl.includes('"Authorization: Bearer $KEY"'), "the key is no variable");
+    t.ok(!curl.includes(t.key), "the key is in the command");
+    t.ok(curl.includes(`'query=${expr.replaceAll("'", "'\\''")}'`), curl);
+    await page.locator("role=status").filter({ hasText: "copied" }).waitFor({ state: "detached" });
+    const panel = JSON.parse(await copied(page, "Copy as Grafana panel"));
+    t.equal(panel.type, "timeseries");
+    t.equal(panel.datasource.uid, "${datasource}");
+    t.equal(panel.targets[0].expr, expr);
+    t.equal(panel.fieldConfig.overrides[0].properties[0].value, "bytes");
+  },
+};

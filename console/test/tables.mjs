@@ -1,0 +1,93 @@
+// The list of tables, and one table, say what PromQL says at that moment.
+import { URLSearchParams } from "node:url";
+
+/** The number in a text such as 24.7/s, 1.3 ms, 222 KiB. */
+function amount(text) {
+  const [, digits, unit] = /(-?[\d,.]+(?:e[+-]\d+)?) ?([^ /]*)/.exec(text) ?? [];
+  const sizes = { k: 1e3, M: 1e6, ms: 1e-3, µs: 1e-6, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+  return Number(digits?.replaceAll(",", "")) * (sizes[unit] ?? 1);
+}
+
+/** What the row of a table says of a figure. */
+async function figure(page, table, id) {
+  const row = page.locator(".table-row", { has: page.getByRole("link", { name: table }) });
+  return amount(await row.locator(`[data-figure=${id}]`).textContent());
+}
+
+const users = 'node!="",keyspace!~"system(_.*)?"';
+
+export const tests = {
+  "the list has every table with its reads, latency and size": async (page, t) => {
+    const here = `cluster="${t.cluster}",keyspace="shop",table="orders"`;
+    await t.until(async () => {
+      await t.open(`#/tables/${encodeURIComponent(t.cluster)}`);
+      const [reads] = await t.query(
+        `sum(rate(cassandra_table_read_latency_seconds_count{${here}}[5m]))`,
+      );
+      t.near(await figure(page, "shop.orders", "reads"), Number(reads.value[1]), 0.1);
+      const [p99] = await t.query(
+        `histogram_quantile(0.99, sum(rate(cassandra_table_read_latency_seconds{${here}}[5m])))`,
+      );
+      t.near(await figure(page, "shop.orders", "readp99"), Number(p99.value[1]), 0.25);
+      const [size] = await t.query(`sum(cassandra_table_live_disk_space_used_bytes{${here}})`);
+      t.near(await figure(page, "shop.orders", "size"), Number(size.value[1]), 0.02);
+      const [count] = await t.query(
+        `count(count by (keyspace, table) (cassandra_table_live_sstables{${users}}))`,
+      );
+      t.equal(await page.locator(".tile strong").first().textContent(), count.value[1]);
+      return true;
+    }, "the list of tables that equals PromQL");
+  },
+
+  "Cassandra's own tables come when they are asked for, and a link keeps that": async (page, t) => {
+    await t.open("#/tables");
+    await page.getByPlaceholder("Filter: keyspace, table").fill("system.local");
+    await t.until(
+      async () => (await page.getByText("No table is called like that.").count()) === 1,
+      "system.local left out",
+    );
+    await page.getByLabel("Cassandra's own").check();
+    await page.getByRole("link", { name: "system.local" }).waitFor();
+    t.ok(page.url().includes("system=1"), `${page.url()} does not say system=1`);
+    await page.reload();
+    await page.getByRole("link", { name: "system.local" }).click();
+    await page.getByRole("heading", { level: 1, name: "system.local" }).waitFor();
+  },
+
+  "a heat map has a table of the same, which equals PromQL's quantiles": async (page, t) => {
+    await t.open(`#/tables/${encodeURIComponent(t.cluster)}/shop/orders?range=15m`);
+    await page.getByRole("button", { name: "Latency of reads as a table" }).click();
+    const section = page.getByRole("region", { name: "Latency of reads, values" });
+    await t.until(async () => {
+      // The newest instants may still get values: one a minute ago is complete.
+      const at = await section
+        .locator("tr[data-at]")
+        .evaluateAll((list) => list[12]?.getAttribute("data-at"));
+      const cells = await section.locator(`tr[data-at="${at}"] td`).allTextContents();
+      const where = `cluster="${t.cluster}",keyspace="shop",table="orders"`;
+      const rate = `sum(rate(cassandra_table_read_latency_seconds{${where}}[80s]))`;
+      const asked = [
+        `histogram_quantile(0.5, ${rate})`,
+        `histogram_quantile(0.99, ${rate})`,
+        `histogram_count(${rate})`,
+      ];
+      for (const [i, query] of asked.entries()) {
+        const { data } = await t.get(`/api/v1/query?${new URLSearchParams({ query, time: at })}`);
+        t.near(amount(cells[i]), Number(data.result[0].value[1]), 0.02);
+      }
+      return true;
+    }, "a row of the heat map's table that equals PromQL");
+  },
+
+  "a heat map tells time, range and count where the pointer is": async (page, t) => {
+    await t.open(`#/tables/${encodeURIComponent(t.cluster)}/shop/orders?range=15m&op=write`);
+    const canvas = page.getByRole("img", { name: "Latency of writes" });
+    const box = await canvas.boundingBox();
+    await t.until(async () => {
+      await page.mouse.move(box.x + box.width - 20, box.y + box.height / 2);
+      await page.mouse.move(box.x + box.width - 60, box.y + box.height / 2);
+      const text = await page.locator(".heat .tip").textContent();
+      return /\d{4}-\d\d-\d\d .*s to .*s: [\d.]+.*\/s.*p50 .*p99 /.test(text);
+    }, "a hint at the pointer");
+  },
+};
