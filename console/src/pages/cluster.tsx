@@ -166,13 +166,21 @@ function countBy(list: string[]): Map<string, number> {
 function downOf(rows: Row[]): Finding[] {
   const down = rows.filter((r) => r.node.state === "down");
   if (down.length === 0) return [];
-  const named = down.slice(0, 3).map((r) => r.name);
-  const more = down.length - named.length;
   return [
     {
       severity: "critical",
       name: down.length === 1 ? "A node is down" : `${down.length} nodes are down`,
-      text: `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`,
+      text: (
+        <>
+          {down.slice(0, 3).map((r, i) => (
+            <>
+              {i > 0 && ", "}
+              <a href={link(["node", r.node.id])}>{r.name}</a>
+            </>
+          ))}
+          {down.length > 3 && ` and ${down.length - 3} more`}
+        </>
+      ),
     },
   ];
 }
@@ -226,7 +234,7 @@ function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
     findings.push({
       severity: "warning",
       name: "Schemas differ",
-      text: `${spread(schemas, 8)}: wait a minute; if they stay apart, restart the nodes of the fewer.`,
+      text: `${spread(schemas, 8)}: wait a minute. If they still differ, restart the nodes with the rarer one.`,
     });
   }
   const [version, withVersion] = versions[0] ?? ["", 0];

@@ -146,10 +146,16 @@ function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
       if (said.length === 0) return [];
       const name =
         said.length === 1 ? "A value is not healthy" : `${said.length} values are not healthy`;
-      return [{ severity: "warning", name, text: `${said.join(", ")}.` }];
+      return [{ severity: "warning", name, text: `${short(said)}.` }];
     },
     { every: 15_000, keep: true },
   );
+}
+
+/** The first of a list in words. */
+function short(list: string[]): string {
+  const more = list.length - 6;
+  return list.slice(0, 6).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** What is known of the node, in words. */
