@@ -79,6 +79,33 @@ export const tests = {
     await t.until(async () => page.url().includes(`#/node/${t.node}`), "the row leads to the node");
   },
 
+  "a node far from the median of its datacenter is named, with both values": async (page, t) => {
+    // The harness has one node: the answers are those of five. The median is 10, the distances
+    // from it are 0 in the median, so a tenth of the median counts as the spread.
+    const values = [10, 10, 10, 10.5, 50];
+    await page.route("**/v1/nodes", async (route) => {
+      const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
+      const nodes = values.map((_, i) => ({ ...node, id: `peer-${i}`, address: `10.0.0.${i}` }));
+      await route.fulfill({ json: nodes });
+    });
+    await page.route("**/api/v1/query", async (route) => {
+      const comparison = /deviation/.test(route.request().postData() ?? "");
+      if (!comparison) return route.continue();
+      const result = values.map((v, i) => ({
+        metric: { datacenter: "dc1", node: `peer-${i}`, q: "0" },
+        value: [Date.now() / 1000, String(v)],
+      }));
+      await route.fulfill({ json: { status: "success", data: { resultType: "vector", result } } });
+    });
+    await t.open(clusterPlace(t));
+    const rows = page
+      .getByRole("table", { name: "Who differs from its peers" })
+      .locator(".table-row");
+    await t.until(async () => (await rows.count()) === 1, "one node differs");
+    const text = (await rows.first().innerText()).replace(/\s+/g, " ").trim();
+    t.equal(text, "10.0.0.4 CPU utilization 50 % 10 % ↑ 40 ×");
+  },
+
   "a name that is no cluster's stays text": async (page, t) => {
     const name = `"><img src=x onerror=alert(1)>$& {{`;
     await t.open(`#/cluster/${encodeURIComponent(name)}`);

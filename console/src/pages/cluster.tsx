@@ -17,6 +17,7 @@ import { rangeOf } from "../time";
 import { format, number } from "../units";
 import { ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
 
+const order = new Intl.Collator("en", { numeric: true }).compare;
 const defaultBy = "n::cpuUtilization";
 
 /** The page. */
@@ -173,10 +174,10 @@ function downOf(rows: Row[]): Finding[] {
       text: (
         <>
           {down.slice(0, 3).map((r, i) => (
-            <>
+            <span key={r.node.id}>
               {i > 0 && ", "}
               <a href={link(["node", r.node.id])}>{r.name}</a>
-            </>
+            </span>
           ))}
           {down.length > 3 && ` and ${down.length - 3} more`}
         </>
@@ -330,11 +331,7 @@ function NodeMap({ view, by }: { view: ReturnType<typeof useRows>; by: string })
           }`,
         }),
       )
-      .sort(
-        (a, b) =>
-          a.group.localeCompare(b.group, "en", { numeric: true }) ||
-          a.name.localeCompare(b.name, "en", { numeric: true }),
-      );
+      .sort((a, b) => order(a.group, b.group) || order(a.name, b.name));
   }, [rows, title, unit]);
   return (
     <section class="panel">

@@ -40,6 +40,7 @@ export function NodePage() {
   );
 }
 
+const order = new Intl.Collator("en", { numeric: true }).compare;
 const nameOf = (n: Node) => n.address || n.id;
 
 function Whole({ node, all }: { node: Node; all: Node[] }) {
@@ -89,8 +90,8 @@ function Whole({ node, all }: { node: Node; all: Node[] }) {
         well="The node is up, no alert fires, and all values are in their healthy ranges."
       />
       <Facts node={node} />
-      <Groups subjects={subjects} range={range} marks={marks} names={names} />
       <MarkList marks={marks} />
+      <Groups subjects={subjects} range={range} marks={marks} names={names} />
     </>
   );
 }
@@ -223,7 +224,7 @@ function Compare({
     () =>
       all
         .filter((n) => n.cluster === node.cluster && n.id !== node.id)
-        .sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true })),
+        .sort((a, b) => order(nameOf(a), nameOf(b))),
     [all, node.id],
   );
   const known = other && !peers.includes(other);
