@@ -23,7 +23,9 @@ const agos: [ago: string, name: string][] = [
 /** The page. */
 export function NodePage() {
   const id = usePlace().path[1] ?? "";
-  const all = useData("nodes", nodes, { keep: true });
+  const count = useRef(0);
+  const all = useData("nodes", nodes, { every: count.current > 500 ? 20_000 : 5000, keep: true });
+  count.current = all.value?.length ?? 0;
   return (
     <Shown data={all} what="the node" rows={8}>
       {(list) => {
