@@ -50,7 +50,8 @@ export function useData<T>(
       } catch (e) {
         if (stop.signal.aborted) return;
         const error = e instanceof Error ? e : new Error(String(e));
-        if (e instanceof ApiError) wait = Math.max(every, e.retryAfter * 1000);
+        wait = Math.min(every, 10_000); // what is asked for rarely is missed meanwhile
+        if (e instanceof ApiError) wait = Math.max(wait, e.retryAfter * 1000);
         set((old) => ({
           ...old,
           ...(old.name !== name && !keep && { value: undefined, at: 0 }),

@@ -75,8 +75,10 @@ function deviations(list: Sample[], entries: CatalogEntry[]): Deviation[] {
     for (const { node, value } of peers) {
       const distance = (value - mid) / spread;
       if (Math.abs(distance) < far) continue;
-      const unit = entry.values.at(-1)!.unit;
-      out.push({ node, title: titleOf(entry), unit, value, median: mid, distance });
+      const { unit, type } = entry.values.at(-1)!;
+      const which = entry.values.length > 1 ? ` ${type.replace(/^(\d+)thPercentile$/, "p$1")}` : "";
+      const title = titleOf(entry) + which;
+      out.push({ node, title, unit, value, median: mid, distance });
     }
   }
   return out.sort((a, b) => Math.abs(b.distance) - Math.abs(a.distance));

@@ -225,7 +225,6 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
           gauge("os_memory_total_bytes", "all"),
         ],
       },
-      { title: "Disk used", unit: "percent", asks: [[disk("mount"), "{mount}"]], threshold: 75 },
       {
         title: "Disk traffic",
         unit: "bytes_per_second",
@@ -235,10 +234,11 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         ],
       },
       {
-        title: "Disk busy",
+        title: "Disks used and busy",
         unit: "percent",
         asks: [
-          ["100 * sum by (device) (rate(os_disk_io_seconds_total{$scope}[$w]$o))", "{device}"],
+          [disk("mount"), "{mount} used"],
+          ["100 * sum by (device) (rate(os_disk_io_seconds_total{$scope}[$w]$o))", "{device} busy"],
         ],
       },
       { title: "Network", unit: "bytes_per_second", asks: network() },
@@ -256,6 +256,23 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         title: "Time in garbage collection",
         unit: "percent",
         asks: [["100 * sum by (gc) (rate(jvm_gc_collection_seconds_total{$scope}[$w]$o))", "{gc}"]],
+      },
+      {
+        title: "Length of a collection",
+        unit: "seconds",
+        note: "mean",
+        asks: [
+          [
+            "sum by (gc) (rate(jvm_gc_collection_seconds_total{$scope}[$w]$o)) " +
+              "/ (sum by (gc) (rate(jvm_gc_collections_total{$scope}[$w]$o)) > 0)",
+            "{gc}",
+          ],
+        ],
+      },
+      {
+        title: "Used after a collection",
+        unit: "bytes",
+        asks: [["sum by (pool) (jvm_memory_pool_collection_used_bytes{$scope}$o)", "{pool}"]],
       },
       {
         title: "Buffers beside the heap",
@@ -286,6 +303,11 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
             "{cache}",
           ],
         ],
+      },
+      {
+        title: "Cache requests",
+        unit: "per_second",
+        asks: [["sum by (cache) (rate(cassandra_cache_requests_total{$scope}[$w]$o))", "{cache}"]],
       },
       {
         title: "Cache size",
@@ -325,6 +347,14 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         title: "Compacted",
         unit: "bytes_per_second",
         asks: [rate("cassandra_compaction_compacted_bytes_total", "compacted")],
+      },
+      {
+        title: "Memtables",
+        unit: "bytes",
+        asks: [
+          gauge("cassandra_table_memtable_on_heap_data_size_bytes", "on the heap"),
+          gauge("cassandra_table_memtable_off_heap_data_size_bytes", "beside the heap"),
+        ],
       },
       {
         title: "Streams",

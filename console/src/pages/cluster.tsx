@@ -1,12 +1,12 @@
 // A cluster: what hurts now, its charts, its map, its nodes.
 import { useMemo } from "preact/hooks";
-import { type Alert, type Node, query, type Sample } from "../api";
+import { type Alert, ApiError, type Node, query, type Sample } from "../api";
 import { broken, matchers, titleOf, together } from "../ask";
 import { Board } from "../board";
 import { type Cell, Cells } from "../cells";
 import { MarkList } from "../chart";
 import { useData } from "../data";
-import { Empty, sentence, Shown } from "../faces";
+import { Empty, Failed, Loading, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
@@ -17,6 +17,7 @@ import { rangeOf } from "../time";
 import { format, number } from "../units";
 import { ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
 
+const order = new Intl.Collator("en", { numeric: true }).compare;
 const defaultBy = "n::cpuUtilization";
 
 /** The page. */
@@ -115,14 +116,18 @@ function Whole({
           <dd>{full ? (full.finding ? sentence(full.short) : full.text) : "…"}</dd>
         </div>
       </dl>
-      {recorded && (
+      {recorded.names ? (
         <Board
-          specs={clusterSpecs(recorded, rows.length, range, full?.short ?? "")}
+          specs={clusterSpecs(recorded.names, rows.length, range, full?.short ?? "")}
           subjects={subjects}
           range={range}
           marks={marks}
           names={names}
         />
+      ) : recorded.busy ? (
+        <Failed error={recorded.busy} />
+      ) : (
+        <Loading rows={6} what="the charts" />
       )}
       <MarkList marks={marks} />
       <NodeMap view={view} by={by} />
@@ -166,27 +171,37 @@ function countBy(list: string[]): Map<string, number> {
 function downOf(rows: Row[]): Finding[] {
   const down = rows.filter((r) => r.node.state === "down");
   if (down.length === 0) return [];
-  const named = down.slice(0, 3).map((r) => r.name);
-  const more = down.length - named.length;
   return [
     {
       severity: "critical",
       name: down.length === 1 ? "A node is down" : `${down.length} nodes are down`,
-      text: `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`,
+      text: (
+        <>
+          {down.slice(0, 3).map((r, i) => (
+            <span key={r.node.id}>
+              {i > 0 && ", "}
+              <a href={link(["node", r.node.id])}>{r.name}</a>
+            </span>
+          ))}
+          {down.length > 3 && ` and ${down.length - 3} more`}
+        </>
+      ),
     },
   ];
 }
 
-/** Which series rules have recorded of the cluster; undefined until that is known. */
-function useRecorded(scope: string): ReadonlySet<string> | undefined {
+/**
+ * Which series rules have recorded of the cluster; undefined until that is known. If it is refused,
+ * everything is asked exactly; an API that is away or has too much to do is not asked for more.
+ */
+function useRecorded(scope: string): { names: ReadonlySet<string> | undefined; busy?: Error } {
   const expr = `count by (__name__) ({__name__=~"cluster(_request)?:.+",${scope}})`;
-  const data = useData(`recorded ${scope}`, (s) => query(expr, s), { every: 60_000 });
-  const names = data.value?.result.map((s) => s.metric.__name__ ?? "").sort();
-  const key = names?.join(" ");
-  return useMemo(() => {
-    if (names) return new Set(names);
-    return data.error ? new Set<string>() : undefined; // then everything is asked exactly
-  }, [key, data.error !== undefined]);
+  const { value, error } = useData(`recorded ${scope}`, (s) => query(expr, s), { every: 20_000 });
+  const busy = error instanceof ApiError && [0, 429, 503].includes(error.status);
+  const list = value?.result.map((s) => s.metric.__name__ ?? "").sort();
+  const key = list?.join(" ") ?? (error && !busy ? "" : undefined);
+  const names = useMemo(() => (key === undefined ? undefined : new Set(key.split(" "))), [key]);
+  return busy ? { names, busy: error } : { names };
 }
 
 type Fact = [name: string, text: string, title: string];
@@ -226,7 +241,7 @@ function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
     findings.push({
       severity: "warning",
       name: "Schemas differ",
-      text: `${spread(schemas, 8)}: wait a minute; if they stay apart, restart the nodes of the fewer.`,
+      text: `${spread(schemas, 8)}: wait a minute. If they still differ, restart the nodes with the rarer one.`,
     });
   }
   const [version, withVersion] = versions[0] ?? ["", 0];
@@ -322,11 +337,7 @@ function NodeMap({ view, by }: { view: ReturnType<typeof useRows>; by: string })
           }`,
         }),
       )
-      .sort(
-        (a, b) =>
-          a.group.localeCompare(b.group, "en", { numeric: true }) ||
-          a.name.localeCompare(b.name, "en", { numeric: true }),
-      );
+      .sort((a, b) => order(a.group, b.group) || order(a.name, b.name));
   }, [rows, title, unit]);
   return (
     <section class="panel">

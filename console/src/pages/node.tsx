@@ -23,7 +23,9 @@ const agos: [ago: string, name: string][] = [
 /** The page. */
 export function NodePage() {
   const id = usePlace().path[1] ?? "";
-  const all = useData("nodes", nodes, { keep: true });
+  const count = useRef(0);
+  const all = useData("nodes", nodes, { every: count.current > 500 ? 20_000 : 5000, keep: true });
+  count.current = all.value?.length ?? 0;
   return (
     <Shown data={all} what="the node" rows={8}>
       {(list) => {
@@ -40,6 +42,7 @@ export function NodePage() {
   );
 }
 
+const order = new Intl.Collator("en", { numeric: true }).compare;
 const nameOf = (n: Node) => n.address || n.id;
 
 function Whole({ node, all }: { node: Node; all: Node[] }) {
@@ -89,8 +92,8 @@ function Whole({ node, all }: { node: Node; all: Node[] }) {
         well="The node is up, no alert fires, and all values are in their healthy ranges."
       />
       <Facts node={node} />
-      <Groups subjects={subjects} range={range} marks={marks} names={names} />
       <MarkList marks={marks} />
+      <Groups subjects={subjects} range={range} marks={marks} names={names} />
     </>
   );
 }
@@ -146,10 +149,16 @@ function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
       if (said.length === 0) return [];
       const name =
         said.length === 1 ? "A value is not healthy" : `${said.length} values are not healthy`;
-      return [{ severity: "warning", name, text: `${said.join(", ")}.` }];
+      return [{ severity: "warning", name, text: `${short(said)}.` }];
     },
     { every: 15_000, keep: true },
   );
+}
+
+/** The first of a list in words. */
+function short(list: string[]): string {
+  const more = list.length - 6;
+  return list.slice(0, 6).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** What is known of the node, in words. */
@@ -217,7 +226,7 @@ function Compare({
     () =>
       all
         .filter((n) => n.cluster === node.cluster && n.id !== node.id)
-        .sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true })),
+        .sort((a, b) => order(nameOf(a), nameOf(b))),
     [all, node.id],
   );
   const known = other && !peers.includes(other);

@@ -1,0 +1,36 @@
+// Reads what pages show, as numbers and texts.
+
+/** The place of the monitored cluster. */
+export const clusterPlace = (t, params = "range=1h") =>
+  `#/cluster/${encodeURIComponent(t.cluster)}?${params}`;
+
+/** The place of its node. */
+export const nodePlace = (t, params = "range=1h") => `#/node/${t.node}?${params}`;
+
+const sizes = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+const parts = { k: 1e3, M: 1e6, G: 1e9, µs: 1e-6, ms: 1e-3, s: 1, "%": 1, "": 1 };
+
+/** The number that a text such as 1.5 GiB/s or 20 ms stands for, in bytes, seconds and ones. */
+export function number(text) {
+  const [, value, unit] = /^(-?[\d.,]+)\s*([^\s/]*)(?:\/s)?$/.exec(text.trim()) ?? [];
+  if (value === undefined) return Number.NaN;
+  return Number(value.replaceAll(",", "")) * (sizes[unit] ?? parts[unit] ?? Number.NaN);
+}
+
+/** The newest value of a chart's line, as its legend has it; NaN while there is none. */
+export async function newest(page, title, line) {
+  const buttons = await page.locator(`[data-title="${title}"] .legend button`).all();
+  for (const b of buttons) {
+    const name = await b.locator("span:not(.number)").first().innerText();
+    if (name === line) return number(await b.locator(".number").innerText());
+  }
+  return Number.NaN;
+}
+
+/** Waits until an element's text has a part. */
+export async function shows(page, t, selector, text) {
+  await t.until(
+    async () => (await page.locator(selector).first().innerText()).includes(text),
+    `${selector} shows ${text}`,
+  );
+}
