@@ -296,6 +296,9 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
     const id = `${w.file}\n${w.group}`;
     groups.set(id, [...(groups.get(id) ?? []), w]);
   }
+  // Groups that alert come before those that record only.
+  const records = (part: Watched[]) => Number(part.every((w) => w.rule.type === "recording"));
+  const parts = [...groups].sort(([, a], [, b]) => records(a) - records(b));
   return (
     <section class="panel" aria-label="Rules">
       <div class="panel-head">
@@ -321,7 +324,7 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
       )}
       {all === 0 && <Empty>There are no rules.</Empty>}
       {all > 0 && list.length === 0 && <Empty>No rule has that in its name or expression.</Empty>}
-      {[...groups].map(([id, part]) => {
+      {parts.map(([id, part]) => {
         const first = part[0]!;
         return (
           <section class="rule-group" key={id} data-group={first.group}>
@@ -366,14 +369,14 @@ function columns(now: number): Column<Watched>[] {
     {
       id: "name",
       title: "rule",
-      width: 4,
+      width: 3,
       cell: (w) => <span title={w.rule.name}>{w.rule.name}</span>,
       order: (w) => w.rule.name,
     },
     {
       id: "severity",
       title: "severity",
-      wide: true,
+      width: 1.4,
       cell: (w) =>
         w.rule.labels?.severity ? <Severity name={w.rule.labels.severity} /> : <None />,
       order: (w) => w.rule.labels?.severity ?? "",
@@ -381,7 +384,7 @@ function columns(now: number): Column<Watched>[] {
     {
       id: "state",
       title: "state",
-      width: 1.2,
+      width: 1.4,
       cell: (w) =>
         w.rule.type === "recording" ? (
           <span class="dim">records</span>
@@ -390,7 +393,7 @@ function columns(now: number): Column<Watched>[] {
         ),
       order: (w) => ({ firing: 2, pending: 1 })[w.rule.state as string] ?? 0,
     },
-    { id: "health", title: "health", cell: (w) => <Health of={w.rule.health} /> },
+    { id: "health", title: "health", wide: true, cell: (w) => <Health of={w.rule.health} /> },
     {
       id: "last",
       title: "evaluated",
