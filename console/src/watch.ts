@@ -11,10 +11,10 @@ export interface Watched {
   n: number;
 }
 
-/** An alert with the rule that it is of. */
+/** An alert with the rule that it is of; none, if the API does not know the rule's file. */
 export interface Fired {
   alert: Alert;
-  of: Watched;
+  of?: Watched;
 }
 
 /** All rules, in the order of their files. */
@@ -31,9 +31,14 @@ export function watchedOf(groups: RuleGroup[]): Watched[] {
   return list;
 }
 
-/** The alerts of rules: firing ones first, then the worst, then the newest. */
-export function firedOf(list: Watched[]): Fired[] {
-  const fired = list.flatMap((of) => (of.rule.alerts ?? []).map((alert) => ({ alert, of })));
+/** The alerts of rules, and of those that no rule of the list has: firing ones first, then the worst,
+ *  then the newest. */
+export function firedOf(list: Watched[], all: Alert[] = []): Fired[] {
+  const fired: Fired[] = list.flatMap((of) =>
+    (of.rule.alerts ?? []).map((alert) => ({ alert, of })),
+  );
+  const known = new Set(fired.map((f) => keyOf(f.alert.labels)));
+  for (const alert of all) if (!known.has(keyOf(alert.labels))) fired.push({ alert });
   return fired.sort(
     (a, b) =>
       Number(b.alert.state === "firing") - Number(a.alert.state === "firing") ||

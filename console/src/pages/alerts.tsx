@@ -1,23 +1,33 @@
 // Alerts: what fires and is about to, worst and newest first; all rules; a report of a day.
 import { type ComponentChildren } from "preact";
-import { type RuleGroup, rules } from "../api";
+import { type Alert, alerts, type RuleGroup, rules } from "../api";
 import { useData, useNow } from "../data";
 import { Empty, Severity, Shown } from "../faces";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { stamp, useUTC } from "../time";
 import { format, length, number } from "../units";
-import { type Fired, firedOf, placeOf, type Watched, watchedOf } from "../watch";
+import { type Fired, firedOf, keyOf, placeOf, type Watched, watchedOf } from "../watch";
 import { ReportPage } from "./report";
 import { RulePage } from "./rule";
 
 /** How many alerts are shown; nobody reads more, and filters find the others. */
 const mostAlerts = 200;
 
+/** What is known of rules. An API whose configuration names other rule files than that of the role
+ *  rules has alerts of rules that it does not list. */
+export interface Known {
+  groups: RuleGroup[];
+  alerts: Alert[];
+}
+
 /** The page. */
 export function AlertsPage() {
   const { path, params } = usePlace();
-  const data = useData("rules", rules);
+  const data = useData("rules", async (signal): Promise<Known> => {
+    const [groups, list] = await Promise.all([rules(signal), alerts(signal)]);
+    return { groups, alerts: list };
+  });
   if (path.length > 1) return <RulePage data={data} />;
   if (params.get("view") === "report") {
     return (
@@ -31,7 +41,7 @@ export function AlertsPage() {
     <>
       <Head view="alerts" />
       <Shown data={data} what="the alerts" rows={8}>
-        {(groups) => <All groups={groups} />}
+        {(known) => <All known={known} />}
       </Shown>
     </>
   );
@@ -66,10 +76,10 @@ function has(want: string, ...texts: (string | undefined)[]): boolean {
   return !want || texts.join(" ").toLowerCase().includes(want);
 }
 
-function All({ groups }: { groups: RuleGroup[] }) {
+function All({ known }: { known: Known }) {
   const { params } = usePlace();
-  const watched = watchedOf(groups);
-  const fired = firedOf(watched);
+  const watched = watchedOf(known.groups);
+  const fired = firedOf(watched, known.alerts);
   const state = params.get("state") ?? "";
   const severity = params.get("severity") ?? "";
   const cluster = params.get("cluster") ?? "";
@@ -220,19 +230,25 @@ export function AlertList({ list }: { list: Fired[] }) {
         const { alertname, severity, cluster, datacenter, rack, node, ...more } = alert.labels;
         const { summary, description, address, ...rest } = alert.annotations;
         const since = Date.parse(alert.activeAt) / 1000;
-        const rule = placeOf(of, alert.labels);
+        const id = keyOf(alert.labels);
         return (
           <li
-            key={`${of.file} ${of.group} ${of.n} ${rule[1].alert}`}
+            key={of ? `${of.file} ${of.group} ${of.n} ${id}` : id}
             class={`alert-item ${severity ?? ""}`}
             data-alert={alertname}
           >
             <div class="alert-head">
               <AlertState state={alert.state} />
               <Severity name={severity ?? ""} />
-              <a class="alert-name" href={link(...rule)}>
-                {alertname}
-              </a>
+              {of ? (
+                <a class="alert-name" href={link(...placeOf(of, alert.labels))}>
+                  {alertname}
+                </a>
+              ) : (
+                <span class="alert-name" title="The API does not know the file of its rule">
+                  {alertname}
+                </span>
+              )}
               <span class="dim" title={stamp(since, isUTC)}>
                 for {length(now / 1000 - since)}, since {stamp(since, isUTC)}
               </span>

@@ -1,6 +1,6 @@
 // One rule, or one of its alerts: what it asks, how that went, and what to do.
 import { useEffect, useState } from "preact/hooks";
-import { type Labels, query, type RuleGroup, syntax, type Tree } from "../api";
+import { type Labels, query, syntax, type Tree } from "../api";
 import { Chart } from "../chart";
 import { type Data, useData } from "../data";
 import { Empty, Failed, Loading, Severity, Shown } from "../faces";
@@ -21,10 +21,10 @@ import {
   watchedOf,
   where,
 } from "../watch";
-import { AlertList, AlertState, evaluated, Health, Label } from "./alerts";
+import { AlertList, AlertState, evaluated, Health, type Known, Label } from "./alerts";
 
 /** The page of the rule, or the alert, that the address names. */
-export function RulePage({ data }: { data: Data<RuleGroup[]> }) {
+export function RulePage({ data }: { data: Data<Known> }) {
   const { path, params } = usePlace();
   const [, file, group, name] = path;
   const n = Number(params.get("n") ?? 0);
@@ -38,8 +38,8 @@ export function RulePage({ data }: { data: Data<RuleGroup[]> }) {
         <h1 class="broken">{name}</h1>
       </div>
       <Shown data={data} what="the rule" rows={6}>
-        {(groups) => {
-          const same = watchedOf(groups).filter(
+        {(known) => {
+          const same = watchedOf(known.groups).filter(
             (w) => w.file === file && w.group === group && w.rule.name === name,
           );
           const of = same.find((w) => w.n === n) ?? same[0];
