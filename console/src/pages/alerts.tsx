@@ -354,7 +354,7 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
             </h3>
             <Table
               name={`Rules of ${first.group}`}
-              columns={columns(now)}
+              columns={columns(now, !records(part))}
               rows={part}
               id={(w) => `${w.rule.name} ${w.n}`}
               href={(w) => link(...placeOf(w))}
@@ -379,7 +379,7 @@ export function evaluated(w: Watched): number {
   return at > 0 ? at : Number.NaN;
 }
 
-function columns(now: number): Column<Watched>[] {
+function columns(now: number, alerting: boolean): Column<Watched>[] {
   const age = (w: Watched) => now / 1000 - evaluated(w);
   return [
     {
@@ -393,6 +393,7 @@ function columns(now: number): Column<Watched>[] {
       id: "severity",
       title: "severity",
       width: 1.4,
+      wide: !alerting,
       cell: (w) =>
         w.rule.labels?.severity ? <Severity name={w.rule.labels.severity} /> : <None />,
       order: (w) => w.rule.labels?.severity ?? "",
