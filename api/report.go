@@ -31,6 +31,8 @@ var ErrNoReport = errors.New("api: the cluster had no nodes in that time")
 
 const (
 	reportTime = 24 * time.Hour
+	// reportLong is how many times a request's usual time a report may take: two minutes.
+	reportLong = 4
 	// reportMin is the least that a report is of: a step of it.
 	reportMin = 5 * time.Minute
 	// reportRetry is after how many seconds who waits for another report asks again.
@@ -68,7 +70,7 @@ func (s *Server) reportRoutes() []route {
 	if s.deps.Report == nil {
 		return nil
 	}
-	return []route{{pattern: "GET /v1/clusters/{cluster}/report", scoped: s.getReport}}
+	return []route{{pattern: "GET /v1/clusters/{cluster}/report", scoped: s.getReport, long: reportLong}}
 }
 
 // getReport answers /v1/clusters/{cluster}/report: what the cluster was like in the last 24 hours, or

@@ -24,6 +24,8 @@ type route struct {
 	scope   account.Scope    // empty: read
 	// fail writes refusals in a form of the route's own; nil: in ours.
 	fail func(http.ResponseWriter, *http.Request, *Error)
+	// long: a request may take that many times Config.RequestTimeout; 0: once.
+	long int
 }
 
 // scopedHandler answers for an account. It writes nothing before it is sure of success and returns an error otherwise.
@@ -78,7 +80,7 @@ func (s *Server) handler() http.Handler {
 	for _, r := range s.routes() {
 		h := r.open
 		if r.scoped != nil {
-			h = s.admit(cmp.Or(r.scope, account.Read), r.scoped, r.fail)
+			h = s.admit(cmp.Or(r.scope, account.Read), r.scoped, r.fail, r.long)
 		}
 		mux.HandleFunc(r.pattern, h)
 	}
@@ -86,9 +88,13 @@ func (s *Server) handler() http.Handler {
 }
 
 // admit lets a handler answer for the account of the request's key, if that has the scope.
-func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.ResponseWriter, *http.Request, *Error)) http.HandlerFunc {
+func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.ResponseWriter, *http.Request, *Error), long int) http.HandlerFunc {
+	timeout := s.config.RequestTimeout * time.Duration(max(long, 1))
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), s.config.RequestTimeout)
+		if long > 1 { // the server's own write timeout counts from the request's head
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + s.config.RequestTimeout))
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		p, err := s.enter(w, r, scope)
 		if err == nil {

@@ -11,10 +11,10 @@ export interface Watched {
   n: number;
 }
 
-/** An alert with the rule that it is of. */
+/** An alert with the rule that it is of; none, if the API does not know the rule's file. */
 export interface Fired {
   alert: Alert;
-  of: Watched;
+  of?: Watched;
 }
 
 /** All rules, in the order of their files. */
@@ -31,9 +31,14 @@ export function watchedOf(groups: RuleGroup[]): Watched[] {
   return list;
 }
 
-/** The alerts of rules: firing ones first, then the worst, then the newest. */
-export function firedOf(list: Watched[]): Fired[] {
-  const fired = list.flatMap((of) => (of.rule.alerts ?? []).map((alert) => ({ alert, of })));
+/** The alerts of rules, and of those that no rule of the list has: firing ones first, then the worst,
+ *  then the newest. */
+export function firedOf(list: Watched[], all: Alert[] = []): Fired[] {
+  const fired: Fired[] = list.flatMap((of) =>
+    (of.rule.alerts ?? []).map((alert) => ({ alert, of })),
+  );
+  const known = new Set(fired.map((f) => keyOf(f.alert.labels)));
+  for (const alert of all) if (!known.has(keyOf(alert.labels))) fired.push({ alert });
   return fired.sort(
     (a, b) =>
       Number(b.alert.state === "firing") - Number(a.alert.state === "firing") ||
@@ -105,10 +110,14 @@ export function comparison(text: string, tree: Tree): Comparison | null {
     : { left: m[3]!, op: flipped[m[2]!] ?? m[2]!, limit };
 }
 
-/** An expression's series that have an alert's labels, those that its rule has added aside. */
-export function only(expr: string, alert: Labels, rule: Rule): string {
-  const names = Object.keys(alert).filter(
-    (n) => n !== "alertname" && !(n in (rule.labels ?? {})) && alert[n],
+/** Labels that say where something is; every series has them, or a sum of it by some of them. */
+export const where = ["cluster", "datacenter", "rack", "node"];
+
+/** An expression's series that have an alert's labels of these names. The labels that its rule adds
+ *  are not among them. */
+export function only(expr: string, alert: Labels, rule: Rule, of: string[]): string {
+  const names = of.filter(
+    (n) => n !== "alertname" && n !== "__name__" && !(n in (rule.labels ?? {})) && alert[n],
   );
   if (names.length === 0) return expr;
   const is = names.reduce(
@@ -139,11 +148,10 @@ export function silence(labels: Labels): string {
   ].join(" \\\n");
 }
 
-/** What tells a series from the others of its chart: labels that all have alike say nothing. */
+/** How a series is called: what it is of first, then where that is. */
 export function nameOfSeries(labels: Labels): string {
   const { __name__, cluster, node, datacenter, rack, ...more } = labels;
-  const rest = Object.entries(more).map(([n, v]) => `${n}=${v}`);
-  const at = [cluster, node?.slice(0, 8)].filter(Boolean).join(" ");
-  const away = at ? [] : [datacenter, rack].filter(Boolean);
-  return [at, ...away, ...rest].filter(Boolean).join(", ") || __name__ || "value";
+  const of = Object.entries(more).map(([n, v]) => `${n}=${v}`);
+  const at = node ? node.slice(0, 8) : [datacenter, rack].filter(Boolean).join(" ");
+  return [...of, at, cluster].filter(Boolean).join(", ") || __name__ || "value";
 }

@@ -1,23 +1,33 @@
 // Alerts: what fires and is about to, worst and newest first; all rules; a report of a day.
 import { type ComponentChildren } from "preact";
-import { type RuleGroup, rules } from "../api";
+import { type Alert, alerts, type RuleGroup, rules } from "../api";
 import { useData, useNow } from "../data";
 import { Empty, Severity, Shown } from "../faces";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { stamp, useUTC } from "../time";
 import { format, length, number } from "../units";
-import { type Fired, firedOf, placeOf, type Watched, watchedOf } from "../watch";
+import { type Fired, firedOf, keyOf, placeOf, type Watched, watchedOf } from "../watch";
 import { ReportPage } from "./report";
 import { RulePage } from "./rule";
 
 /** How many alerts are shown; nobody reads more, and filters find the others. */
 const mostAlerts = 200;
 
+/** What is known of rules. An API whose configuration names other rule files than that of the role
+ *  rules has alerts of rules that it does not list. */
+export interface Known {
+  groups: RuleGroup[];
+  alerts: Alert[];
+}
+
 /** The page. */
 export function AlertsPage() {
   const { path, params } = usePlace();
-  const data = useData("rules", rules);
+  const data = useData("rules", async (signal): Promise<Known> => {
+    const [groups, list] = await Promise.all([rules(signal), alerts(signal)]);
+    return { groups, alerts: list };
+  });
   if (path.length > 1) return <RulePage data={data} />;
   if (params.get("view") === "report") {
     return (
@@ -31,7 +41,7 @@ export function AlertsPage() {
     <>
       <Head view="alerts" />
       <Shown data={data} what="the alerts" rows={8}>
-        {(groups) => <All groups={groups} />}
+        {(known) => <All known={known} />}
       </Shown>
     </>
   );
@@ -66,10 +76,10 @@ function has(want: string, ...texts: (string | undefined)[]): boolean {
   return !want || texts.join(" ").toLowerCase().includes(want);
 }
 
-function All({ groups }: { groups: RuleGroup[] }) {
+function All({ known }: { known: Known }) {
   const { params } = usePlace();
-  const watched = watchedOf(groups);
-  const fired = firedOf(watched);
+  const watched = watchedOf(known.groups);
+  const fired = firedOf(watched, known.alerts);
   const state = params.get("state") ?? "";
   const severity = params.get("severity") ?? "";
   const cluster = params.get("cluster") ?? "";
@@ -220,19 +230,25 @@ export function AlertList({ list }: { list: Fired[] }) {
         const { alertname, severity, cluster, datacenter, rack, node, ...more } = alert.labels;
         const { summary, description, address, ...rest } = alert.annotations;
         const since = Date.parse(alert.activeAt) / 1000;
-        const rule = placeOf(of, alert.labels);
+        const id = keyOf(alert.labels);
         return (
           <li
-            key={`${of.file} ${of.group} ${of.n} ${rule[1].alert}`}
+            key={of ? `${of.file} ${of.group} ${of.n} ${id}` : id}
             class={`alert-item ${severity ?? ""}`}
             data-alert={alertname}
           >
             <div class="alert-head">
               <AlertState state={alert.state} />
               <Severity name={severity ?? ""} />
-              <a class="alert-name" href={link(...rule)}>
-                {alertname}
-              </a>
+              {of ? (
+                <a class="alert-name" href={link(...placeOf(of, alert.labels))}>
+                  {alertname}
+                </a>
+              ) : (
+                <span class="alert-name" title="The API does not know the file of its rule">
+                  {alertname}
+                </span>
+              )}
               <span class="dim" title={stamp(since, isUTC)}>
                 for {length(now / 1000 - since)}, since {stamp(since, isUTC)}
               </span>
@@ -296,6 +312,9 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
     const id = `${w.file}\n${w.group}`;
     groups.set(id, [...(groups.get(id) ?? []), w]);
   }
+  // Groups that alert come before those that record only.
+  const records = (part: Watched[]) => Number(part.every((w) => w.rule.type === "recording"));
+  const parts = [...groups].sort(([, a], [, b]) => records(a) - records(b));
   return (
     <section class="panel" aria-label="Rules">
       <div class="panel-head">
@@ -321,7 +340,7 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
       )}
       {all === 0 && <Empty>There are no rules.</Empty>}
       {all > 0 && list.length === 0 && <Empty>No rule has that in its name or expression.</Empty>}
-      {[...groups].map(([id, part]) => {
+      {parts.map(([id, part]) => {
         const first = part[0]!;
         return (
           <section class="rule-group" key={id} data-group={first.group}>
@@ -335,7 +354,7 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
             </h3>
             <Table
               name={`Rules of ${first.group}`}
-              columns={columns(now)}
+              columns={columns(now, !records(part))}
               rows={part}
               id={(w) => `${w.rule.name} ${w.n}`}
               href={(w) => link(...placeOf(w))}
@@ -360,20 +379,21 @@ export function evaluated(w: Watched): number {
   return at > 0 ? at : Number.NaN;
 }
 
-function columns(now: number): Column<Watched>[] {
+function columns(now: number, alerting: boolean): Column<Watched>[] {
   const age = (w: Watched) => now / 1000 - evaluated(w);
   return [
     {
       id: "name",
       title: "rule",
-      width: 4,
+      width: 3,
       cell: (w) => <span title={w.rule.name}>{w.rule.name}</span>,
       order: (w) => w.rule.name,
     },
     {
       id: "severity",
       title: "severity",
-      wide: true,
+      width: 1.4,
+      wide: !alerting,
       cell: (w) =>
         w.rule.labels?.severity ? <Severity name={w.rule.labels.severity} /> : <None />,
       order: (w) => w.rule.labels?.severity ?? "",
@@ -381,7 +401,7 @@ function columns(now: number): Column<Watched>[] {
     {
       id: "state",
       title: "state",
-      width: 1.2,
+      width: 1.4,
       cell: (w) =>
         w.rule.type === "recording" ? (
           <span class="dim">records</span>
@@ -390,7 +410,7 @@ function columns(now: number): Column<Watched>[] {
         ),
       order: (w) => ({ firing: 2, pending: 1 })[w.rule.state as string] ?? 0,
     },
-    { id: "health", title: "health", cell: (w) => <Health of={w.rule.health} /> },
+    { id: "health", title: "health", wide: true, cell: (w) => <Health of={w.rule.health} /> },
     {
       id: "last",
       title: "evaluated",

@@ -1,6 +1,6 @@
 // One rule, or one of its alerts: what it asks, how that went, and what to do.
 import { useEffect, useState } from "preact/hooks";
-import { type Labels, type RuleGroup, syntax, type Tree } from "../api";
+import { type Labels, query, syntax, type Tree } from "../api";
 import { Chart } from "../chart";
 import { type Data, useData } from "../data";
 import { Empty, Failed, Loading, Severity, Shown } from "../faces";
@@ -19,11 +19,12 @@ import {
   silence,
   type Watched,
   watchedOf,
+  where,
 } from "../watch";
-import { AlertList, AlertState, evaluated, Health, Label } from "./alerts";
+import { AlertList, AlertState, evaluated, Health, type Known, Label } from "./alerts";
 
 /** The page of the rule, or the alert, that the address names. */
-export function RulePage({ data }: { data: Data<RuleGroup[]> }) {
+export function RulePage({ data }: { data: Data<Known> }) {
   const { path, params } = usePlace();
   const [, file, group, name] = path;
   const n = Number(params.get("n") ?? 0);
@@ -37,8 +38,8 @@ export function RulePage({ data }: { data: Data<RuleGroup[]> }) {
         <h1 class="broken">{name}</h1>
       </div>
       <Shown data={data} what="the rule" rows={6}>
-        {(groups) => {
-          const same = watchedOf(groups).filter(
+        {(known) => {
+          const same = watchedOf(known.groups).filter(
             (w) => w.file === file && w.group === group && w.rule.name === name,
           );
           const of = same.find((w) => w.n === n) ?? same[0];
@@ -167,9 +168,16 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
   const tree = useData<Tree>(`syntax ${rule.query}`, (s) => syntax(rule.query, s), {
     every: 86_400_000,
   });
-  if (!tree.value && !tree.error) return <Loading what="the graph" rows={4} />;
   const sides = tree.value && rule.type === "alerting" ? comparison(rule.query, tree.value) : null;
-  const expr = sides?.left ?? rule.query;
+  const all = sides?.left ?? rule.query;
+  // The role rules may map labels, so an alert may have some that the series of the API do not have.
+  const near = alert && (tree.value || tree.error) ? only(all, alert, rule, where) : null;
+  const seen = useData(near && `labels ${near}`, (s) => query(near!, s), { every: 86_400_000 });
+  if (!tree.value && !tree.error) return <Loading what="the graph" rows={4} />;
+  if (near && seen.loading) return <Loading what="the graph" rows={4} />;
+  const found = (seen.value?.result ?? []).flatMap((one) => Object.keys(one.metric));
+  const names = new Set(found.length ? found : where);
+  const expr = alert ? only(all, alert, rule, [...names]) : all;
   const limit = sides && `it fires where this is ${sides.op} ${sides.limit}`;
   const marks = firedOf([of])
     .filter((f) => !alert || keyOf(f.alert.labels) === keyOf(alert))
@@ -187,7 +195,7 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
         range={range}
         height={260}
         marks={marks}
-        asks={[{ expr: alert ? only(expr, alert, rule) : expr, legend: nameOfSeries }]}
+        asks={[{ expr, legend: nameOfSeries }]}
         note={limit ?? "a line only where the expression has a value"}
         {...(sides && { threshold: sides.limit })}
       />
