@@ -18,7 +18,7 @@ export interface Hop {
   figures: Figure[];
 }
 
-/** A number of a hop beside its ledger. $w is the window of rates. */
+/** A number of a hop beside its ledger. $w is the window of rates, $l that of what is seldom. */
 export interface Figure {
   name: string;
   title: string;
@@ -87,7 +87,7 @@ export const hops: Hop[] = [
   {
     id: "ingest",
     name: "Ingest",
-    what: "checks frames and passes them on",
+    what: "checks and passes them on",
     accepted: ["ringwatch_ingest_frames_accepted_total"],
     forwarded: ["ringwatch_ingest_frames_forwarded_total"],
     dropped: ["ringwatch_ingest_frames_dropped_total"],
@@ -150,7 +150,7 @@ export const hops: Hop[] = [
         name: "close",
         title: "window closed, p99",
         unit: "seconds",
-        expr: quantile("ringwatch_store_window_close_seconds"),
+        expr: quantile("ringwatch_store_window_close_seconds").replace("$w", "$l"),
         most: 60,
       },
       {
@@ -255,6 +255,9 @@ export function hitRate(window: string): string {
   return `${of('{result="hit"}')} / (${of("")} > 0)`;
 }
 
+/** The window of what happens once in five minutes, such as the closing of windows. */
+export const seldom = (window: number) => Math.max(window, 660);
+
 const sum = (list: string[], wrap: (s: string) => string) =>
   list.map((s) => `sum(${wrap(s)})`).join(" + ");
 
@@ -266,7 +269,9 @@ export function nowExpr(list: Hop[], window: number): string {
       sum(h.forwarded, (s) => `rate(${s}[${window}s])`),
       h.dropped.map((s) => `sum by (${h.reason}) (rate(${s}[${window}s]))`).join(" or "),
       sum(h.pending, (s) => s),
-      ...h.figures.map((f) => f.expr.replaceAll("$w", `${window}s`)),
+      ...h.figures.map((f) =>
+        f.expr.replaceAll("$w", `${window}s`).replaceAll("$l", `${seldom(window)}s`),
+      ),
     ]),
   );
 }
