@@ -83,7 +83,7 @@ function KeyStep({
     }
   };
   const command =
-    `ringwatch key create ${name} --account ${mine.account} --scopes write` +
+    `ringwatch key create ${shell(name)} --account ${mine.account} --scopes write` +
     `${cluster ? ` --cluster ${shell(cluster)}` : ""}${one ? " --node first" : ""}`;
   return (
     <section class="panel step" aria-labelledby="step-key">
@@ -188,12 +188,15 @@ function Number({ n }: { n: number }) {
 /** The jar, the two files and the line. */
 function Files({ ingest, keyText, cluster }: { ingest: string; keyText: string; cluster: string }) {
   const { params } = usePlace();
-  const jar = params.get("jar") ?? usual.jar;
+  const asked = params.get("jar") ?? usual.jar;
+  // It stands in lines for a shell, and whoever sends a link chooses it.
+  const good = /^\/[\w./-]+$/.test(asked);
+  const jar = good ? asked : usual.jar;
   const plain = /^[a-z]+:\/\/[^/]+$/i.test(ingest.replace(/\/+$/, ""));
   const text = `ingest:
   urls: [${yaml(ingest.replace(/\/+$/, ""))}]
   key_file: ${usual.key}
-interval: 5s${cluster ? `\ncluster: ${yaml(cluster)}   # instead of the name in cassandra.yaml` : ""}
+interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}   # instead of the name in cassandra.yaml` : ""}
 `;
   return (
     <>
@@ -210,11 +213,16 @@ interval: 5s${cluster ? `\ncluster: ${yaml(cluster)}   # instead of the name in 
           on the node
           <input
             class="mono long"
-            value={jar}
+            value={asked}
             onInput={(e) => setParams({ jar: e.currentTarget.value })}
           />
         </label>
-        <Copied name="the copy" text={`scp agent/target/ringwatch-agent.jar NODE:${shell(jar)}`} />
+        {!good && (
+          <p class="error" role="alert">
+            Use a path such as {usual.jar}, of letters, digits, dots and dashes.
+          </p>
+        )}
+        <Copied name="the copy" text={`scp agent/target/ringwatch-agent.jar NODE:${jar}`} />
       </section>
       <section class="panel step" aria-labelledby="step-config">
         <h2 id="step-config">

@@ -15,6 +15,7 @@ export interface Hop {
   pending: string[];
   /** Drops that are as they should be. */
   fine?: string[];
+  fineName?: string;
   figures: Figure[];
 }
 
@@ -171,6 +172,7 @@ export const hops: Hop[] = [
     reason: "reason",
     pending: ["ringwatch_recent_pending"],
     fine: ["inactive"],
+    fineName: "read by nobody",
     figures: [
       ...consumer(recents),
       {
@@ -198,6 +200,7 @@ export const hops: Hop[] = [
     reason: "reason",
     pending: [`ringwatch_stream_pending{${rules}}`],
     fine: ["returned"],
+    fineName: "given back",
     figures: [
       ...consumer(rules),
       {
@@ -225,6 +228,7 @@ export const hops: Hop[] = [
     reason: "code",
     pending: ["ringwatch_api_requests_in_flight"],
     fine: ["400", "401", "403", "404", "405", "415", "422"],
+    fineName: "clients' errors",
     figures: [
       {
         name: "p99",

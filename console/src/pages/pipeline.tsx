@@ -170,7 +170,7 @@ function Card({ hop, ledger, window }: { hop: Hop; ledger: Ledger; window: numbe
         />
         {fine.length > 0 && (
           <Pair
-            name={hop.id === "recent" ? "not read by anybody" : `refused, ${hop.reason}s`}
+            name={hop.fineName ?? "beside"}
             title={fine.map(([reason, v]) => `${reason} ${format(v, "per_second")}`).join(", ")}
             value={format(total(fine, ledger), "per_second")}
           />
