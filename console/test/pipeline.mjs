@@ -85,7 +85,9 @@ export const tests = {
     await page.route("**/v1/nodes", async (route) => {
       const answer = await route.fetch();
       const list = await answer.json();
-      const fresh = { ...list[0], id: "00000000-0000-4000-8000-000000000001", address: cluster };
+      const id = "00000000-0000-4000-8000-000000000001";
+      const last_seen = new Date().toISOString();
+      const fresh = { ...list[0], id, address: cluster, state: "up", last_seen };
       await route.fulfill({ json: [...list, fresh] });
     });
     await page.locator('[data-arrived="1"]').waitFor({ timeout: 30_000 });
