@@ -27,6 +27,9 @@ func newMetrics(reg prometheus.Registerer, held func() int64) (*metrics, error) 
 	}
 	m.own = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_own_frames_total",
 		Help: "Of the forwarded frames, those of Ringwatch's own processes."})
+	for _, reason := range reasons {
+		m.dropped.WithLabelValues(reason)
+	}
 	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_ingest_in_flight_bytes", Help: "Bytes of bodies and payloads under way, of ingest.max_in_flight_bytes."}, func() float64 { return float64(held()) })
 	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes, m.seconds, m.claimed, m.own, inFlight} {
 		if err := reg.Register(c); err != nil {

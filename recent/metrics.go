@@ -28,6 +28,7 @@ type writerMetrics struct {
 	refreshFailures prometheus.Counter
 	walks           *prometheus.CounterVec
 	walked          prometheus.Counter
+	memory          memoryGauges
 }
 
 func newWriterMetrics(reg prometheus.Registerer) *writerMetrics {
@@ -49,6 +50,7 @@ func newWriterMetrics(reg prometheus.Registerer) *writerMetrics {
 	for _, r := range dropReasons {
 		m.dropped.WithLabelValues(r)
 	}
+	m.memory = newMemoryGauges(reg)
 	reg.MustRegister(m.accepted, m.written, m.dropped, m.pending, m.bytes, m.seconds, m.active, m.refreshFailures, m.walks, m.walked)
 	return m
 }

@@ -387,6 +387,21 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 	if f.dropped(dropRefused) == 0 {
 		t.Error("nothing was refused")
 	}
+	memory := &f.writer.metrics.memory
+	f.writer.readMemory(t.Context())
+	used, most := value(memory.used.WithLabelValues()), value(memory.most.WithLabelValues())
+	if most != 100<<10 || used < 100<<10 {
+		t.Errorf("Redis uses %v bytes of %v", used, most)
+	}
+	server.Kill()
+	f.writer.link.close()
+	f.writer.readMemory(t.Context())
+	there := make(chan prometheus.Metric, 2)
+	memory.used.Collect(there)
+	memory.most.Collect(there)
+	if len(there) != 0 {
+		t.Errorf("without Redis there are %d values of its memory", len(there))
+	}
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {

@@ -158,6 +158,7 @@ func (w *Writer) refresh(ctx context.Context) {
 		_ = w.link.judge(ctx, err) // the count says it
 		w.metrics.refreshFailures.Inc()
 	}
+	w.readMemory(call)
 }
 
 func (w *Writer) refreshOnce(ctx context.Context) error {

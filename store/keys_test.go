@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -77,6 +78,9 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 	refused("ingest without a right", err)
 	grant()
 	refused("a service's key", service.CreateKey(ctx, k))
+	if err := service.CreateKey(ctx, k); !errors.Is(err, ErrKeysRights) {
+		t.Errorf("the API does not learn that it may not make keys: %v", err)
+	}
 	refused("a service's revocation", service.RevokeKey(ctx, "k", base, "svc"))
 	if err := keys.CreateKey(ctx, k); err != nil {
 		t.Error(err)

@@ -96,12 +96,34 @@ func status(ctx context.Context, method, url, key string) (string, error) {
 	return fmt.Sprint(answer.StatusCode, " ", body.Error.Reason), nil
 }
 
+// mustMakeKey makes a key over HTTP and returns its text.
+func mustMakeKey(t *testing.T, api, by, body string) string {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/v1/keys", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+by)
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var made struct{ Key, Name string }
+	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusOK ||
+		account.KeyID(made.Key) == "" {
+		t.Fatalf("POST /v1/keys: %s %+v %v", answer.Status, made, err)
+	}
+	return made.Key
+}
+
 // TestKeys makes and revokes keys with the command and uses them at processes of their own: api, and ingest, which has no other use for Cassandra.
 func TestKeys(t *testing.T) {
 	cassandra, ports := mustGate(t, engines.SharedCassandra(t).Addr()), engines.FreePorts(t, 3)
 	own := "rw_" + strings.Repeat("x", 32)
 	settings := `accounts:
-  - {name: acme, keys: [{name: own, key: %q, scopes: [read, write]}]}
+  - {name: acme, keys: [{name: own, key: %q, scopes: [read, write, admin]}]}
   - {name: zeta}
 kafka: {brokers: [%q], topic: keys.test}
 cassandra: {hosts: [%q], keyspace: keys_test, timeout: 20s}
@@ -169,6 +191,17 @@ api: {listen: "127.0.0.1:%d"}
 			}
 			return err
 		})
+	}
+	// So does one that is made over HTTP, and the command knows it.
+	byHTTP := mustMakeKey(t, strings.TrimSuffix(api, "/v1/nodes"), own,
+		`{"name":"node7","scopes":["write"],"clusters":["prod-1"],"node":"first"}`)
+	until("a key made over HTTP", byHTTP, "403 no_scope", "415 content_type")
+	if list, _ := key(0, "list", "--account", "acme"); !strings.Contains(list, "node7") ||
+		!strings.Contains(list, "acme/own by the API") {
+		t.Errorf("the list has no key that was made over HTTP:\n%s", list)
+	}
+	if _, errs := key(exitFailed, "create", "node7", "--account", "acme"); !strings.Contains(errs, "node7") {
+		t.Errorf("its name is not taken: %s", errs)
 	}
 	out, _ = key(0, "create", "elsewhere", "--account", "zeta", "--network", "192.0.2.0/24", "--json")
 	var info keyInfo

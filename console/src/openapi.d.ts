@@ -2308,6 +2308,11 @@ export interface operations {
                 "rule_name[]"?: string;
                 "rule_group[]"?: string;
                 "file[]"?: string;
+                /** @description of the rules' own labels */
+                "match[]"?: string;
+                group_limit?: number;
+                /** @description groupNextToken of the page before */
+                group_next_token?: string;
                 exclude_alerts?: true | false;
             };
             header?: never;

@@ -15,10 +15,11 @@ export interface Hop {
   pending: string[];
   /** Drops that are as they should be. */
   fine?: string[];
+  fineName?: string;
   figures: Figure[];
 }
 
-/** A number of a hop beside its ledger. $w is the window of rates. */
+/** A number of a hop beside its ledger. $w is the window of rates, $l that of what is seldom. */
 export interface Figure {
   name: string;
   title: string;
@@ -87,7 +88,7 @@ export const hops: Hop[] = [
   {
     id: "ingest",
     name: "Ingest",
-    what: "checks frames and passes them on",
+    what: "checks and passes them on",
     accepted: ["ringwatch_ingest_frames_accepted_total"],
     forwarded: ["ringwatch_ingest_frames_forwarded_total"],
     dropped: ["ringwatch_ingest_frames_dropped_total"],
@@ -150,7 +151,7 @@ export const hops: Hop[] = [
         name: "close",
         title: "window closed, p99",
         unit: "seconds",
-        expr: quantile("ringwatch_store_window_close_seconds"),
+        expr: quantile("ringwatch_store_window_close_seconds").replace("$w", "$l"),
         most: 60,
       },
       {
@@ -171,6 +172,7 @@ export const hops: Hop[] = [
     reason: "reason",
     pending: ["ringwatch_recent_pending"],
     fine: ["inactive"],
+    fineName: "read by nobody",
     figures: [
       ...consumer(recents),
       {
@@ -198,6 +200,7 @@ export const hops: Hop[] = [
     reason: "reason",
     pending: [`ringwatch_stream_pending{${rules}}`],
     fine: ["returned"],
+    fineName: "given back",
     figures: [
       ...consumer(rules),
       {
@@ -225,6 +228,7 @@ export const hops: Hop[] = [
     reason: "code",
     pending: ["ringwatch_api_requests_in_flight"],
     fine: ["400", "401", "403", "404", "405", "415", "422"],
+    fineName: "clients' errors",
     figures: [
       {
         name: "p99",
@@ -255,6 +259,9 @@ export function hitRate(window: string): string {
   return `${of('{result="hit"}')} / (${of("")} > 0)`;
 }
 
+/** The window of what happens once in five minutes, such as the closing of windows. */
+export const seldom = (window: number) => Math.max(window, 660);
+
 const sum = (list: string[], wrap: (s: string) => string) =>
   list.map((s) => `sum(${wrap(s)})`).join(" + ");
 
@@ -266,7 +273,9 @@ export function nowExpr(list: Hop[], window: number): string {
       sum(h.forwarded, (s) => `rate(${s}[${window}s])`),
       h.dropped.map((s) => `sum by (${h.reason}) (rate(${s}[${window}s]))`).join(" or "),
       sum(h.pending, (s) => s),
-      ...h.figures.map((f) => f.expr.replaceAll("$w", `${window}s`)),
+      ...h.figures.map((f) =>
+        f.expr.replaceAll("$w", `${window}s`).replaceAll("$l", `${seldom(window)}s`),
+      ),
     ]),
   );
 }

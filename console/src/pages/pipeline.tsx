@@ -17,6 +17,7 @@ import {
   type Ledger,
   ledgers,
   nowExpr,
+  seldom,
   sumExpr,
 } from "./hops";
 
@@ -49,7 +50,7 @@ export function PipelinePage() {
   const sums = useData(
     known.value ? `sums ${key} ${self}` : null,
     (s) => query(sumExpr(list, range.to - range.from), s, when),
-    { every: refreshOf(range), keep: true },
+    { every: Math.max(30_000, refreshOf(range)), keep: true },
   );
   return (
     <>
@@ -80,7 +81,8 @@ export function PipelinePage() {
                 )}
               </Shown>
             </section>
-            <Charts range={range} self={self} />
+            {/* A browser asks six things at a time: the hops come first. */}
+            {(now.value || now.error) && <Charts range={range} self={self} />}
             {self && <Processes list={value.result} />}
             <Share />
           </>
@@ -168,7 +170,7 @@ function Card({ hop, ledger, window }: { hop: Hop; ledger: Ledger; window: numbe
         />
         {fine.length > 0 && (
           <Pair
-            name={hop.id === "recent" ? "not read by anybody" : `refused, ${hop.reason}s`}
+            name={hop.fineName ?? "beside"}
             title={fine.map(([reason, v]) => `${reason} ${format(v, "per_second")}`).join(", ")}
             value={format(total(fine, ledger), "per_second")}
           />
@@ -273,7 +275,8 @@ function line(legend: string, expr: string): Ask {
 function Charts({ range, self }: { range: Range; self: boolean }) {
   const w = `[${windowOf(range)}s]`;
   const rate = (s: string) => `sum(rate(${s}${w}))`;
-  const p99 = (s: string) => `histogram_quantile(0.99, sum(rate(${s}${w})))`;
+  const rare = `[${seldom(windowOf(range))}s]`;
+  const p99 = (s: string, window = w) => `histogram_quantile(0.99, sum(rate(${s}${window})))`;
   const byGroup = (l: Record<string, string>) => (l.group ?? "").replace(/^ringwatch-/, "");
   const chart = (title: string, unit: string, asks: Ask[], note?: string) => (
     <Chart key={title} {...{ title, unit, asks, range, ...(note && { note }) }} />
@@ -328,9 +331,9 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         "p99",
       )}
       {chart("Closing and rolling up windows", "seconds", [
-        line("closing, p99", p99("ringwatch_store_window_close_seconds")),
+        line("closing, p99", p99("ringwatch_store_window_close_seconds", rare)),
         {
-          expr: `histogram_quantile(0.99, sum by (level) (rate(ringwatch_store_rollup_compute_seconds${w})))`,
+          expr: `histogram_quantile(0.99, sum by (level) (rate(ringwatch_store_rollup_compute_seconds${rare})))`,
           legend: (l) => `rollup of ${l.level ?? ""}, p99`,
         },
       ])}
@@ -354,7 +357,7 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         "per_second",
         [
           {
-            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused="none"}${w})) > 0`,
+            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused="none"}${w}))`,
             legend: (l) => `${l.of ?? ""} within`,
           },
           {
