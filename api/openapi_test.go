@@ -82,6 +82,7 @@ func TestOpenAPI(t *testing.T) {
 		"metric": {"node_load1"}, "file": {"team.yaml"}, "asset": assets(f.ask("", "/", nil).body),
 		"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
 		"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
+		"group_limit": {"0"}, "group_next_token": {""},
 		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
 		"day":    {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0, -1).Format(time.DateOnly)},
 		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},

@@ -26,7 +26,7 @@ func TestRulesCheck(t *testing.T) {
 	if err := (&rulesCheckCmd{Lint: "all", LintFatal: true}).run(&out); err != nil {
 		t.Errorf("shipped rules: %v\n%s", err, &out)
 	}
-	for _, want := range []string{"Checking cassandra.yaml\n  SUCCESS: 65 rules found\n", "Checking ringwatch.yaml\n",
+	for _, want := range []string{"Checking cassandra.yaml\n  SUCCESS: ", "Checking ringwatch.yaml\n  SUCCESS: ",
 		"CassandraHints", "LOOKS BACK"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
