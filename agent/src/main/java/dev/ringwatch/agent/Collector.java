@@ -5,6 +5,7 @@ import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.cassandra.NodeSource;
+import dev.ringwatch.agent.cassandra.TableFacts;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.frame.Bytes;
@@ -76,6 +77,10 @@ final class Collector {
             model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));
         }
+        model.describe("endpoint_datacenter", peer -> nodeBeans.datacenterOf(peer[0]));
+        model.describe("endpoint_rack", peer -> nodeBeans.rackOf(peer[0]));
+        model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
+        model.describe("compaction_strategy_class", table -> TableFacts.compactionStrategy(table[0], table[1]));
         node = new NodeSource(nodeBeans, model);
         os = new OsSource(model);
         network = new NetworkSource(model);

@@ -15,12 +15,15 @@ public final class BeanProfile {
 
     final String name;
     final Loader loader;
+    /** What the JMX exporter says of itself is said, too. */
+    final boolean isJmxExporter;
     final Output output;
     /** Null until the rules are read, or if they are bad. */
     Namer namer;
 
-    public BeanProfile(String name, Loader loader) {
+    public BeanProfile(String name, boolean isJmxExporter, Loader loader) {
         this.name = name;
+        this.isJmxExporter = isJmxExporter;
         this.loader = loader;
         this.output = new Output(name);
     }

@@ -19,7 +19,8 @@ import javax.management.ObjectName;
  * metrics that are shown, and puts what was read of other beans in its place.
  */
 public final class Beans {
-    private static final long STUCK_NS = 10_000_000_000L;
+    /** For tests: others wait that long for a bean to answer. */
+    long stuckNs = 10_000_000_000L;
     private static final int MAX_STUCK = 3;
     /** For taking in new beans: of each pass. */
     private static final long INSTALL_NS = 20_000_000;
@@ -58,7 +59,9 @@ public final class Beans {
             try {
                 profile.namer = profile.load(says);
                 profiles.add(profile);
-                jvm.add(new JvmNames(profile));
+                if (profile.isJmxExporter) {
+                    jvm.add(new JvmNames(profile));
+                }
             } catch (Exception | LinkageError e) { // SnakeYAML is Cassandra's, and may be another one day
                 says.accept((e instanceof IllegalArgumentException ? e.getMessage() : e.toString())
                         + "; correct it, until then this profile is empty and all else is served");
@@ -128,11 +131,11 @@ public final class Beans {
 
     /** The thread that waits for a bean that does not answer is left to it. */
     private void watch() {
-        ForeignBean bean = stuck < MAX_STUCK ? reader.stuckFor(STUCK_NS) : null;
+        ForeignBean bean = stuck < MAX_STUCK ? reader.stuckFor(stuckNs) : null;
         if (bean == null) {
             return;
         }
-        reader.leaveOut(bean, "has not answered for " + STUCK_NS / 1_000_000_000 + " seconds");
+        reader.leaveOut(bean, "has not answered for " + stuckNs / 1_000_000_000 + " seconds");
         if (++stuck == MAX_STUCK) {
             say.accept("three beans have not answered: no others than Cassandra's metrics are read any more");
             return;

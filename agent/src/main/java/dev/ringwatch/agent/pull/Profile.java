@@ -1,9 +1,7 @@
 package dev.ringwatch.agent.pull;
 
 import dev.ringwatch.agent.beans.BeanProfile;
-import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
-import dev.ringwatch.agent.frame.Template;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -22,16 +20,11 @@ public abstract class Profile {
         }
     };
 
-    /** Instaclustr's cassandra-exporter 0.9. */
-    public static final Profile CASSANDRA_EXPORTER = new Profile("cassandra_exporter") {
-        @Override
-        void add(Layout layout, Model model) {
-            ExporterNames.add(layout, model);
-        }
-    };
-
     /** Shipped configurations of the JMX exporter, each a file of that name beside this class. */
-    private static final List<String> SHIPPED = List.of("jmx_exporter");
+    private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408");
+    /** Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were others'. */
+    private static final String INSTACLUSTR = "instaclustr_exporter";
+    private static final String OLD_INSTACLUSTR = "cassandra_exporter";
     private static final int MAX_BYTES = 1 << 20;
 
     private final String name;
@@ -46,7 +39,7 @@ public abstract class Profile {
 
         OfBeans(String name, BeanProfile.Loader rules) {
             super(name);
-            beans = new BeanProfile(name, rules);
+            beans = new BeanProfile(name, true, rules);
         }
 
         @Override
@@ -70,6 +63,43 @@ public abstract class Profile {
         }
     }
 
+    /** Names of its own for what frames have, and rules for the rest. */
+    private static final class Instaclustr extends Profile {
+        private final BeanProfile beans;
+
+        Instaclustr(String name) {
+            super(name);
+            beans = new BeanProfile(name, false, say -> {
+                if (name.equals(OLD_INSTACLUSTR)) {
+                    say.accept("this is Instaclustr's cassandra-exporter: call it " + INSTACLUSTR + ", since criteo has a cassandra_exporter, too");
+                }
+                return ExporterRules.yaml();
+            });
+        }
+
+        @Override
+        public BeanProfile beans() {
+            return beans;
+        }
+
+        @Override
+        String shape() {
+            return beans.output().shape();
+        }
+
+        @Override
+        void add(Layout layout, Model model) {
+            ExporterNames.add(layout, model);
+            List<Label> node = ExporterNames.node(layout, model);
+            beans.output().families((family, type, help, template, metric) -> {
+                List<Label> labels = new ArrayList<>(OurNames.labels(template));
+                labels.addAll(node);
+                layout.add(family, Family.Type.valueOf(type), "", "What Instaclustr's cassandra-exporter calls " + family + ".",
+                        new Family.Source(template, metric, labels, 0, 1));
+            });
+        }
+    }
+
     /** Adds the families of what the model has. */
     abstract void add(Layout layout, Model model);
 
@@ -88,7 +118,10 @@ public abstract class Profile {
         if (SHIPPED.contains(name)) {
             return new OfBeans(name, say -> shipped(name));
         }
-        return name.equals(RINGWATCH.name) ? RINGWATCH : name.equals(CASSANDRA_EXPORTER.name) ? CASSANDRA_EXPORTER : null;
+        if (name.equals(INSTACLUSTR) || name.equals(OLD_INSTACLUSTR)) {
+            return new Instaclustr(name);
+        }
+        return name.equals(RINGWATCH.name) ? RINGWATCH : null;
     }
 
     /**
@@ -103,7 +136,7 @@ public abstract class Profile {
     public static List<String> names() {
         List<String> names = new ArrayList<>(List.of(RINGWATCH.name));
         names.addAll(SHIPPED);
-        names.add(CASSANDRA_EXPORTER.name);
+        names.add(INSTACLUSTR);
         return names;
     }
 

@@ -16,11 +16,15 @@ import org.junit.jupiter.api.Test;
 class ProfilesTest {
     private static final String NODE = "cassandra_cluster=prod, cassandra_datacenter=dc1, cassandra_node=10.0.0.7, cassandra_rack=r1";
 
+    private static final Profile INSTACLUSTR = Profile.named("instaclustr_exporter");
+
     private final Model model = new Model();
     private final long[] bounds = new long[20];
 
     private ProfilesTest() {
         model.place("dc1", "r1");
+        model.describe("endpoint_datacenter", entity -> entity[0].contains("2001:db8::5") ? "dc2" : "");
+        model.describe("table_type", entity -> "table");
         model.fact("address", "10.0.0.7:7000");
         for (int i = 0; i < bounds.length; i++) {
             bounds[i] = 1L << i;
@@ -95,34 +99,34 @@ class ProfilesTest {
     @Test
     void cassandraExporter() throws Exception {
         for (boolean open : new boolean[] {false, true}) {
-            Map<String, Object> s = page(open, Profile.CASSANDRA_EXPORTER).samples;
-            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t}", "0.001024");
-            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t}", "100");
-            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t}", "2");
-            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t}", "4096");
-            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t}", "0.5");
+            Map<String, Object> s = page(open, INSTACLUSTR).samples;
+            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t, table_type=table}", "0.001024");
+            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t, table_type=table}", "100");
+            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t, table_type=table}", "2");
+            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t, table_type=table}", "4096");
+            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t, table_type=table}", "0.5");
             has(s, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, pool=ReadStage}", "7");
             has(s, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", consistency=ONE, operation=read}", "9");
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", operation=casread}", "2");
             assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE + ", operation=read}"), "twice the same requests");
             has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
-            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, peer=[2001:db8::5]:7000}", "1");
+            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
         }
     }
 
     @Test
     void oneNameInTwoProfiles() throws Exception {
         for (boolean open : new boolean[] {false, true}) {
-            StrictText ours = page(open, Profile.RINGWATCH, Profile.CASSANDRA_EXPORTER);
+            StrictText ours = page(open, Profile.RINGWATCH, INSTACLUSTR);
             // the same values: one series with the labels of both
-            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t}", "3");
+            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t, table_type=table}", "3");
             assertFalse(ours.samples.containsKey("cassandra_table_live_sstables{keyspace=ks, table=t}"));
             has(ours.samples, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, path=request, pool=ReadStage}", "7");
             // not the same: the first one's
             has(ours.samples, "cassandra_cache_entries{cache=KeyCache}", "8");
             assertEquals("histogram", ours.families.get("cassandra_table_sstables_per_read").type);
-            StrictText theirs = page(open, Profile.CASSANDRA_EXPORTER, Profile.RINGWATCH);
+            StrictText theirs = page(open, INSTACLUSTR, Profile.RINGWATCH);
             has(theirs.samples, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
             assertEquals("summary", theirs.families.get("cassandra_table_sstables_per_read").type);
             assertTrue(theirs.samples.containsKey("cassandra_table_read_latency_seconds_count{keyspace=ks, table=t}"));
@@ -132,7 +136,7 @@ class ProfilesTest {
     @Test
     void everyOrderIsWellFormed() throws Exception {
         SyntheticNode node = new SyntheticNode(130);
-        Profile[] p = {Profile.RINGWATCH, Profile.CASSANDRA_EXPORTER};
+        Profile[] p = {Profile.RINGWATCH, INSTACLUSTR};
         int[][] orders = {{0}, {1}, {0, 1}, {1, 0}};
         for (int[] order : orders) {
             Profile[] profiles = new Profile[order.length];
