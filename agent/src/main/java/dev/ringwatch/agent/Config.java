@@ -309,7 +309,7 @@ final class Config {
         for (Object item : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
             Profile profile = profile(item, named, errors);
             if (profile == null || named.contains(profile)) {
-                errors.add("profiles must be a list of some of " + Profile.names() + ", each once, or {jmx_exporter: /path/to/its.yaml}");
+                errors.add("profiles must be a list of some of " + Profile.names() + ", each once, or {jmx_exporter: /path/to/its.yaml}, or {criteo_exporter: …}");
                 return;
             }
             named.add(profile);

@@ -11,7 +11,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -83,28 +82,23 @@ final class RealExporter {
         return types;
     }
 
-    /**
-     * What differs, by series: what only one of them has, and what has stood still at theirs and is another at ours.
-     *
-     * @param known differences that are meant
-     */
-    static Set<String> differences(Map<String, Double> before, Map<String, Double> ours, Map<String, Double> after, Predicate<String> known) {
-        Set<String> all = new TreeSet<>();
+    /** What differs, by series: what only one of them has, and what has stood still at theirs and is another at ours. */
+    static Map<String, String> differences(Map<String, Double> before, Map<String, Double> ours, Map<String, Double> after) {
+        Map<String, String> all = new TreeMap<>();
         for (Map.Entry<String, Double> theirs : after.entrySet()) {
             Double our = ours.get(theirs.getKey());
             boolean still = theirs.getValue().equals(before.get(theirs.getKey()));
             if (our == null) {
-                all.add("only the real one has " + theirs.getKey());
+                all.put(theirs.getKey(), "only the real one has it");
             } else if (still && !theirs.getValue().equals(our)) {
-                all.add(theirs.getKey() + " is " + theirs.getValue() + ", ours is " + our);
+                all.put(theirs.getKey(), theirs.getValue() + ", ours " + our);
             }
         }
         for (String series : ours.keySet()) {
             if (!after.containsKey(series)) {
-                all.add("only ours has " + series);
+                all.put(series, "only ours");
             }
         }
-        all.removeIf(known);
         return all;
     }
 }

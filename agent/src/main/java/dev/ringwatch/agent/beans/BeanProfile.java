@@ -13,17 +13,26 @@ public final class BeanProfile {
         String load(Consumer<String> say) throws Exception;
     }
 
+    /** What the rules are written for. */
+    public enum Kind {
+        /** Rules, with what the JMX exporter says of itself and the JVM. */
+        JMX_EXPORTER,
+        /** The same rules alone. */
+        RULES,
+        /** A configuration of criteo's cassandra_exporter. */
+        CRITEO
+    }
+
     final String name;
+    final Kind kind;
     final Loader loader;
-    /** What the JMX exporter says of itself is said, too. */
-    final boolean isJmxExporter;
     final Output output;
     /** Null until the rules are read, or if they are bad. */
     Namer namer;
 
-    public BeanProfile(String name, boolean isJmxExporter, Loader loader) {
+    public BeanProfile(String name, Kind kind, Loader loader) {
         this.name = name;
-        this.isJmxExporter = isJmxExporter;
+        this.kind = kind;
         this.loader = loader;
         this.output = new Output(name);
     }
@@ -34,7 +43,8 @@ public final class BeanProfile {
 
     /** The rules, or an exception with what is wrong with them. */
     Namer load(Consumer<String> say) throws Exception {
-        return new JmxRules(loader.load(say), say);
+        String text = loader.load(say);
+        return kind == Kind.CRITEO ? new CriteoNames(text, System.getenv(), say) : new JmxRules(text, say);
     }
 
     /** For those who look before a start: throws what {@link #load} would. */

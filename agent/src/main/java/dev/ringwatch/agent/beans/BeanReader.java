@@ -1,5 +1,6 @@
 package dev.ringwatch.agent.beans;
 
+import com.codahale.metrics.Gauge;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.Timer;
 import dev.ringwatch.agent.cassandra.Inventory;
@@ -208,6 +209,9 @@ final class BeanReader implements Runnable {
                 }
             }
         }
+        if (String.valueOf(properties.get("name")).matches("Estimated.*Histogram") && metric instanceof Gauge) {
+            figures(plan, properties, wanting);
+        }
         String type = String.valueOf(properties.get("type"));
         plan.metric = metric;
         plan.slow = Inventory.isSlow(type, String.valueOf(properties.get("name")));
@@ -216,6 +220,17 @@ final class BeanReader implements Runnable {
         plan.table = type.equals("Table") || type.equals("ColumnFamily") || type.equals("TrieMemtable")
                 ? plan.keyspace == null ? "" : properties.get("scope") : plan.keyspace == null ? null : properties.get("table");
         return true;
+    }
+
+    private static void figures(Plan plan, Map<String, String> properties, List<BeanProfile> wanting) {
+        for (BeanProfile profile : wanting) {
+            for (String figure : profile.namer.readsBuckets() ? Buckets.FIGURES : new String[0]) {
+                Named by = profile.namer.name(new Attribute(plan.name, properties, figure, figure), null);
+                if (by != null) {
+                    plan.shown.add(new Plan.Shown(profile.output, MetricBean.OF_BUCKETS + figure, by));
+                }
+            }
+        }
     }
 
     private void readForeign() {

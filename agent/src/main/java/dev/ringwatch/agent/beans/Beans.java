@@ -59,7 +59,7 @@ public final class Beans {
             try {
                 profile.namer = profile.load(says);
                 profiles.add(profile);
-                if (profile.isJmxExporter) {
+                if (profile.kind == BeanProfile.Kind.JMX_EXPORTER) {
                     jvm.add(new JvmNames(profile));
                 }
             } catch (Exception | LinkageError e) { // SnakeYAML is Cassandra's, and may be another one day

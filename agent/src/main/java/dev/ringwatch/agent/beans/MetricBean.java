@@ -19,6 +19,10 @@ final class MetricBean {
         "Max", "Mean", "StdDev", "50thPercentile", "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "999thPercentile"};
     private static final int RATES = 2;
     private static final int SNAPSHOT = 6;
+    /** {@link Buckets#FIGURES} of a gauge that is bucket counts. */
+    private static final int BUCKETS = ATTRIBUTES.length;
+    /** Before their names, where they are not attributes of the bean. */
+    static final String OF_BUCKETS = "Buckets.";
 
     final ObjectName name;
     final Metric metric;
@@ -51,7 +55,7 @@ final class MetricBean {
             attributes[i] = attribute(shown.get(i).attribute);
             outputs[i] = shown.get(i).output;
             series[i] = outputs[i].add(shown.get(i).named);
-            snapshot |= attributes[i] >= SNAPSHOT;
+            snapshot |= attributes[i] >= SNAPSHOT && attributes[i] < BUCKETS;
             rates |= attributes[i] >= RATES && attributes[i] < SNAPSHOT;
         }
         hasSnapshot = snapshot;
@@ -76,6 +80,11 @@ final class MetricBean {
 
     /** −1 if it is none of them. */
     static int attribute(String name) {
+        for (int f = 0; name.startsWith(OF_BUCKETS) && f < Buckets.FIGURES.length; f++) {
+            if (name.endsWith("." + Buckets.FIGURES[f])) {
+                return BUCKETS + f;
+            }
+        }
         for (int a = 0; a < ATTRIBUTES.length; a++) {
             if (ATTRIBUTES[a].equals(name)) {
                 return a;
@@ -99,14 +108,18 @@ final class MetricBean {
         return fading;
     }
 
-    /** @return whether a snapshot was taken */
-    boolean read(boolean mayTakeSnapshot) {
+    /**
+     * @param mayTakeSnapshot else what needs one is read another time
+     * @param mayFade whether it is looked at though its count stands still
+     * @return whether a snapshot was taken
+     */
+    boolean read(boolean mayTakeSnapshot, boolean mayFade) {
         boolean first = !wasRead;
         wasRead = true;
         Snapshot snapshot = null;
         long count = metric instanceof Counting ? ((Counting) metric).getCount() : 0;
         boolean moved = count != lastCount;
-        boolean look = hasSnapshot && (moved || fading);
+        boolean look = hasSnapshot && (moved || first || fading && mayFade);
         if (look && !mayTakeSnapshot && !first) {
             fading = true; // its turn comes
             look = false;
@@ -120,11 +133,11 @@ final class MetricBean {
                 continue;
             }
             int attribute = attributes[i];
-            if (attribute >= SNAPSHOT) {
+            if (attribute >= BUCKETS) {
+                buckets(series[i], ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
+            } else if (attribute >= SNAPSHOT) {
                 if (snapshot != null) {
-                    double value = value(snapshot, attribute);
-                    left |= value != 0;
-                    series[i].show(value);
+                    left |= show(series[i], snapshot, attribute);
                 }
             } else if (attribute >= RATES) {
                 double value = rate((Metered) metric, attribute);
@@ -143,6 +156,27 @@ final class MetricBean {
         }
         lastCount = count;
         return look;
+    }
+
+    private static void buckets(Output.Series of, Object counts, int figure) {
+        double value = counts instanceof long[] ? Buckets.figure((long[]) counts, figure) : Double.NaN;
+        if (value == value) {
+            of.show(value);
+        } else {
+            of.absent();
+        }
+    }
+
+    /** A mean of what is beyond all buckets throws, and is no value; whether there is anything left to fade. */
+    private boolean show(Output.Series of, Snapshot snapshot, int attribute) {
+        try {
+            double value = value(snapshot, attribute);
+            of.show(value);
+            return value != 0;
+        } catch (RuntimeException overflowed) {
+            of.absent();
+            return true;
+        }
     }
 
     /** Its cells have no value until it can be read again. */

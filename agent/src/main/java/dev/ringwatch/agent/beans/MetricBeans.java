@@ -14,8 +14,10 @@ final class MetricBeans {
     /** For what has not been read yet, and for what stands still: of each pass. */
     private static final long FRESH_NS = 20_000_000;
     private static final long RECHECK_NS = 1_000_000;
-    /** A snapshot takes 5 µs and 2.6 kB. */
-    private static final int SNAPSHOTS = 2_000;
+    /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
+    private static final int SNAPSHOTS = 500;
+    /** What only forgets is looked at so often in a minute. */
+    private static final int FADES_PER_MINUTE = 4;
 
     private final Map<ObjectName, MetricBean> beans = new HashMap<>();
     private final Map<String, Map<String, BeanGroup>> groups = new HashMap<>();
@@ -25,6 +27,7 @@ final class MetricBeans {
     private int recheck;
     private int snapshots;
     private int from;
+    private boolean mayFade;
     private long errors;
 
     MetricBeans() {
@@ -87,19 +90,26 @@ final class MetricBeans {
         snapshots = SNAPSHOTS;
         long began = System.nanoTime();
         int count = order.size();
-        from = from < count ? from : 0; // so that the snapshots left over are not always the same ones'
-        for (int i = 0; i < count; i++) {
-            BeanGroup group = order.get((from + i) % count);
+        int begin = from < count ? from : 0;
+        from = 0;
+        int spacing = Math.max(1, passesPerMinute / FADES_PER_MINUTE);
+        for (int n = 0; n < count; n++) {
+            int i = (begin + n) % count;
+            BeanGroup group = order.get(i);
             boolean slowTurn = (pass + i) % passesPerMinute == 0;
+            mayFade = (pass + i) % spacing == 0;
+            if (snapshots <= 0 && from == 0) {
+                from = i; // the next pass begins with those that got none
+            }
             if (group.fresh && System.nanoTime() - began < FRESH_NS) {
                 fresh(group);
-            } else if (group.moved || group.fading) {
+            } else if (group.moved || group.fading && mayFade) {
                 read(group, group.moved, slowTurn && group.stale);
                 group.stale = group.moved || group.stale && !slowTurn;
             }
             group.moved = false;
         }
-        from++;
+        mayFade = true;
         recheck();
     }
 
@@ -135,7 +145,7 @@ final class MetricBeans {
 
     private void read(MetricBean bean) {
         try {
-            snapshots -= bean.read(snapshots > 0) ? 1 : 0;
+            snapshots -= bean.read(snapshots > 0, mayFade) ? 1 : 0;
         } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cells' problem only
             bean.failed();
             errors++;

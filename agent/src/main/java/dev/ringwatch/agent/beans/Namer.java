@@ -23,6 +23,11 @@ interface Namer {
         return false;
     }
 
+    /** Whether gauges that are bucket counts are shown by figures of them. */
+    default boolean readsBuckets() {
+        return false;
+    }
+
     /** Whether the exporter adds what it says of itself and of the JVM. */
     default boolean showsJvm() {
         return false;

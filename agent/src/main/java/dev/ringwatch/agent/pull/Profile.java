@@ -21,10 +21,11 @@ public abstract class Profile {
     };
 
     /** Shipped configurations of the JMX exporter, each a file of that name beside this class. */
-    private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408");
+    private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter");
     /** Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were others'. */
     private static final String INSTACLUSTR = "instaclustr_exporter";
     private static final String OLD_INSTACLUSTR = "cassandra_exporter";
+    private static final String CRITEO = "criteo_exporter";
     private static final int MAX_BYTES = 1 << 20;
 
     private final String name;
@@ -37,9 +38,9 @@ public abstract class Profile {
     private static final class OfBeans extends Profile {
         private final BeanProfile beans;
 
-        OfBeans(String name, BeanProfile.Loader rules) {
+        OfBeans(String name, BeanProfile.Kind kind, BeanProfile.Loader rules) {
             super(name);
-            beans = new BeanProfile(name, true, rules);
+            beans = new BeanProfile(name, kind, rules);
         }
 
         @Override
@@ -54,8 +55,13 @@ public abstract class Profile {
 
         @Override
         void add(Layout layout, Model model) {
-            beans.output().families((family, type, help, template, metric) -> layout.add(family, Family.Type.valueOf(type), "", escaped(help, family),
-                    new Family.Source(template, metric, OurNames.labels(template), 0, 1)));
+            List<Label> all = toString().startsWith(CRITEO)
+                    ? List.of(Label.constant("cluster", layout.cluster), Label.constant("datacenter", model.datacenter())) : List.of();
+            beans.output().families((family, type, help, template, metric) -> {
+                List<Label> labels = new ArrayList<>(all);
+                labels.addAll(OurNames.labels(template));
+                layout.add(family, Family.Type.valueOf(type), "", escaped(help, family), new Family.Source(template, metric, labels, 0, 1));
+            });
         }
 
         private static String escaped(String help, String name) {
@@ -69,7 +75,7 @@ public abstract class Profile {
 
         Instaclustr(String name) {
             super(name);
-            beans = new BeanProfile(name, false, say -> {
+            beans = new BeanProfile(name, BeanProfile.Kind.RULES, say -> {
                 if (name.equals(OLD_INSTACLUSTR)) {
                     say.accept("this is Instaclustr's cassandra-exporter: call it " + INSTACLUSTR + ", since criteo has a cassandra_exporter, too");
                 }
@@ -116,7 +122,7 @@ public abstract class Profile {
     /** As it is written in the configuration: a new one for each call if it keeps anything. Null if there is no such. */
     public static Profile named(String name) {
         if (SHIPPED.contains(name)) {
-            return new OfBeans(name, say -> shipped(name));
+            return new OfBeans(name, kind(name), say -> shipped(name));
         }
         if (name.equals(INSTACLUSTR) || name.equals(OLD_INSTACLUSTR)) {
             return new Instaclustr(name);
@@ -130,7 +136,14 @@ public abstract class Profile {
      * @param number of those of its kind: the second one is called {@code jmx_exporter_2}
      */
     public static Profile ofFile(String kind, Path file, int number) {
-        return kind.equals("jmx_exporter") ? new OfBeans(number == 1 ? kind : kind + '_' + number, say -> rules(file)) : null;
+        if (!kind.equals("jmx_exporter") && !kind.equals(CRITEO)) {
+            return null;
+        }
+        return new OfBeans(number == 1 ? kind : kind + '_' + number, kind(kind), say -> rules(file));
+    }
+
+    private static BeanProfile.Kind kind(String name) {
+        return name.equals(CRITEO) ? BeanProfile.Kind.CRITEO : BeanProfile.Kind.JMX_EXPORTER;
     }
 
     public static List<String> names() {

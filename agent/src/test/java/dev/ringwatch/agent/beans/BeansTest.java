@@ -121,7 +121,7 @@ class BeansTest {
         }));
         register("x:type=Good", new TestBean().with("Value", "java.lang.Object", good::incrementAndGet));
         List<String> said = Collections.synchronizedList(new ArrayList<>());
-        BeanProfile profile = new BeanProfile("test", true, say -> ALL);
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> ALL);
         Beans beans = new Beans(List.of(profile), server, Map.of(), Filters.NONE, said::add, (work, name) -> {
             Thread thread = new Thread(work, name);
             thread.setDaemon(true);
@@ -138,6 +138,47 @@ class BeansTest {
         assertTrue(said.size() == 1 && said.get(0).contains("x:type=Blocks") && said.get(0).contains("not answered"), said.toString());
         never.countDown();
         beans.close();
+    }
+
+    @Test
+    void criteosNames() throws Exception {
+        register("org.apache.cassandra.metrics:type=Table,keyspace=Ks,scope=T,name=ReadLatency", new TestBean().with("Count", "long", () -> 5L)
+                .with("Mean", "double", () -> 1.5).with("99thPercentile", "double", () -> 2.5));
+        register("org.apache.cassandra.db:type=StorageService", new TestBean().with("Count", "long", () -> 5L));
+        register("java.lang:type=Some Thing", new TestBean().with("Verbose", "boolean", () -> true));
+        List<String> said = new ArrayList<>();
+        CriteoNames names = new CriteoNames("host: a:1\nblacklist: ['.*:mean', 'org:apache:cassandra:db:.*']\nmaxScrapFrequencyInSec: {50: ['.*'], 3600: [x]}\n"
+                + "additionalLabelsFromEnvvars: '^ADDL_(.*)$'\nnew: 1", Map.of("ADDL_rack", "r1", "HOME", "/"), said::add);
+        BeanProfile profile = new BeanProfile("criteo_exporter", BeanProfile.Kind.CRITEO,
+                say -> "blacklist: ['.*:mean', 'org:apache:cassandra:db:.*']\nmaxScrapFrequencyInSec: {50: ['.*'], 3600: [x]}");
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), profile)) {
+            beans.settle();
+            assertEquals("{cassandra_stats{keyspace=, name=java:lang:some_thing:verbose, table=}=1.0, "
+                    + "cassandra_stats{keyspace=Ks, name=org:apache:cassandra:metrics:table:ks:t:readlatency:99thpercentile, table=T}=2.5, "
+                    + "cassandra_stats{keyspace=Ks, name=org:apache:cassandra:metrics:table:ks:t:readlatency:count, table=T}=5.0}",
+                    beans.samples().entrySet().stream().filter(e -> !e.getKey().contains("mbeanserverdelegate")).collect(
+                            java.util.stream.Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue, (a, b) -> a, java.util.TreeMap::new)).toString());
+        }
+        Attribute attribute = new Attribute(new ObjectName("a:type=B"), Map.of("type", "B"), "C", "");
+        assertEquals("[keyspace, table, name, rack]", java.util.Arrays.toString(names.name(attribute, 1).labels));
+        assertEquals("[unknown key \"new\" is ignored]", said.toString());
+        for (String bad : new String[] {"blacklist: x", "maxScrapFrequencyInSec: {50: ['(']}", "blacklist: []", "[]"}) {
+            org.junit.jupiter.api.Assertions.assertThrows(IllegalArgumentException.class, () -> new CriteoNames(bad, Map.of(), line -> { }), bad);
+        }
+    }
+
+    @Test
+    void figuresOfBuckets() {
+        long[] counts = new long[10]; // bounds 1, 2, 3, 4, 5, 6, 7, 8, 10
+        counts[2] = 50;
+        counts[8] = 50;
+        assertEquals(3, Buckets.figure(counts, 0));
+        assertEquals(10, Buckets.figure(counts, 4));
+        assertEquals(3, Buckets.figure(counts, 5));
+        assertEquals(10, Buckets.figure(counts, 6));
+        assertEquals(0, Buckets.figure(new long[10], 6));
+        counts[9] = 1;
+        assertTrue(Double.isNaN(Buckets.figure(counts, 0)), "overflowed");
     }
 
     /** Of Cassandra's metrics what stands still is hardly read, and what moves is read at once. */
@@ -157,7 +198,7 @@ class BeansTest {
                         new TestBean().with(name.startsWith("P") ? "Value" : "Count", name.startsWith("P") ? "java.lang.Object" : "long", () -> -1L));
             }
         }
-        BeanProfile profile = new BeanProfile("test", true, say -> "rules: [{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> "rules: [{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
         Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { }, (work, name) -> null);
         Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000, line -> { });
         for (long pass = 1; pass < 5 || !beans.reader().isSettled(); pass++) {

@@ -21,7 +21,11 @@ final class BeansUnderTest implements AutoCloseable {
     private long passes;
 
     BeansUnderTest(MBeanServer server, Map<String, Metric> registry, String yaml) {
-        profile = new BeanProfile("test", true, say -> yaml);
+        this(server, registry, new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> yaml));
+    }
+
+    BeansUnderTest(MBeanServer server, Map<String, Metric> registry, BeanProfile profile) {
+        this.profile = profile;
         beans = new Beans(List.of(profile), server, registry, Filters.NONE, said::add, (work, name) -> null);
     }
 

@@ -67,6 +67,10 @@ class ProfilesTest {
         gc.add(Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));
         gc.addEntity(null, "G1");
         gc.metric(0).set(0, 1500);
+        Template node = model.add(new Template("node"));
+        node.add(Metric.scalar("cassandra_node_gossip_running", Kind.GAUGE, "", 0));
+        node.addEntity(null);
+        node.metric(0).set(0, 1);
         Template peer = model.add(new Template("peer", "peer"));
         peer.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
         peer.addEntity(null, "[2001:db8::5]:7000");
@@ -111,8 +115,33 @@ class ProfilesTest {
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", operation=casread}", "2");
             assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE + ", operation=read}"), "twice the same requests");
             has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
+            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
             has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
         }
+    }
+
+    /** Whoever asks for one profile gets it whole, however many stand before it. */
+    @Test
+    void oneProfileApart() throws Exception {
+        try (java.nio.channels.ServerSocketChannel listening = MetricsServer.bind("127.0.0.1", 0)) {
+            model.cluster("prod");
+            MetricsServer server = new MetricsServer(listening, model, List.of(Profile.RINGWATCH, INSTACLUSTR));
+            Thread thread = new Thread(server);
+            thread.start();
+            String url = "http://127.0.0.1:" + ((java.net.InetSocketAddress) listening.getLocalAddress()).getPort() + "/metrics";
+            assertFalse(samples(url).containsKey("cassandra_cache_entries{cache=key, " + NODE + "}"));
+            has(samples(url + "?a=b&profile=instaclustr_exporter"), "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
+            has(samples(url + "?profile=ringwatch"), "cassandra_cache_entries{cache=KeyCache}", "8");
+            java.net.HttpURLConnection other = (java.net.HttpURLConnection) new java.net.URL(url + "?profile=mcac").openConnection();
+            assertEquals(404, other.getResponseCode());
+            assertTrue(new String(other.getErrorStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).contains("[ringwatch, instaclustr_exporter]"));
+            server.close();
+            thread.join(60_000);
+        }
+    }
+
+    private static Map<String, Object> samples(String url) throws Exception {
+        return StrictText.parse(new String(new java.net.URL(url).openStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8), false).samples;
     }
 
     @Test
