@@ -203,6 +203,13 @@ class CassandraTest {
     @Test
     @Order(5)
     void scrapesSayTheSame() throws Exception {
+        eventually(() -> { // beans are named by and by
+            if (!RealExporter.scrape("http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=jmx_exporter")
+                    .containsKey("cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}")) {
+                throw new IllegalStateException("no quantile of watched.t yet");
+            }
+            return null;
+        });
         for (String accept : new String[] {"text/plain", "application/openmetrics-text;version=1.0.0"}) {
             java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
             scrape.setRequestProperty("Accept", accept);

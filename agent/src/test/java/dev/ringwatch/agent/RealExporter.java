@@ -48,8 +48,8 @@ final class RealExporter {
     /** Name and sorted labels → value. */
     static Map<String, Double> scrape(String url) throws IOException {
         URLConnection connection = new URL(url).openConnection();
-        connection.setConnectTimeout(60_000);
-        connection.setReadTimeout(60_000);
+        connection.setConnectTimeout(240_000);
+        connection.setReadTimeout(240_000);
         Map<String, Double> samples = new TreeMap<>();
         for (String line : new String(connection.getInputStream().readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
             if (line.isEmpty() || line.startsWith("#")) {

@@ -25,7 +25,7 @@ final class ExporterRules {
         {"java.lang<type=OperatingSystem><>CommittedVirtualMemorySize", "process_vm_committed_bytes", "GAUGE", ""},
         {"java.lang<type=Threading><>TotalStartedThreadCount", "jvm_threads_started", "COUNTER", ""},
         {"java.lang<type=Threading><>DaemonThreadCount", "jvm_thread_count", "GAUGE", "type: daemon"},
-        {"java.lang<type=GarbageCollector, name=(.+)><LastGcInfo>duration", "jvm_gc_last_collection_duration_seconds", "GAUGE", "collector: $1"},
+        {"java.lang<(?:type=GarbageCollector, )?name=([^,>]+)(?:, type=GarbageCollector)?><LastGcInfo>duration", "jvm_gc_last_collection_duration_seconds", "GAUGE", "collector: $1"},
     };
 
     private ExporterRules() {}
