@@ -48,6 +48,7 @@ final class BeanReader implements Runnable {
     private long turn;
     private int passesPerMinute = 12;
     private int from;
+    private boolean complained;
     /** What it is reading now and since when, for whoever watches it. */
     private volatile ForeignBean reading;
     private volatile long since;
@@ -85,10 +86,22 @@ final class BeanReader implements Runnable {
             while (!replaced) {
                 turns.acquire();
                 turns.drainPermits();
-                turn();
+                guarded();
             }
         } catch (InterruptedException stop) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Whatever happens in one turn, there is another. */
+    private void guarded() {
+        try {
+            turn();
+        } catch (RuntimeException | Error odd) {
+            if (!complained) {
+                complained = true;
+                say.accept("a look at the beans failed, going on: " + odd + "; report this");
+            }
         }
     }
 

@@ -5,9 +5,11 @@ import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import javax.management.JMException;
@@ -41,6 +43,7 @@ public final class Beans {
     private final List<JvmNames> jvm = new ArrayList<>();
     private BeanReader reader;
     private Thread thread;
+    private final Set<String> refused = new HashSet<>();
     private int stuck;
     private long lastNs;
 
@@ -123,10 +126,17 @@ public final class Beans {
         if (pass % PASSES_BETWEEN_TIDYING == 0) {
             for (BeanProfile profile : profiles) {
                 profile.output.tidy();
+                sayIfRefused(profile);
             }
         }
         lastNs = System.nanoTime() - began;
         reader.go(Math.max(1, passesPerMinute));
+    }
+
+    private void sayIfRefused(BeanProfile profile) {
+        if (profile.output.refused() > 0 && refused.add(profile.name)) {
+            say.accept(profile.name + ": there are more than " + Output.MAX_SERIES + " series, the others are left out: name fewer beans under includeObjectNames");
+        }
     }
 
     /** The thread that waits for a bean that does not answer is left to it. */

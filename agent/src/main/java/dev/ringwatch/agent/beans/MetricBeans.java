@@ -11,9 +11,10 @@ import javax.management.ObjectName;
  * table's beans are read while the inventory's gate lets that table through, and in turn with all others.
  */
 final class MetricBeans {
-    /** For what has not been read yet, and for what stands still: of each pass. */
+    /** For what has not been read yet: of each pass. */
     private static final long FRESH_NS = 20_000_000;
-    private static final long RECHECK_NS = 1_000_000;
+    /** Groups that stand still, a pass: as many as the inventory looks at. */
+    private static final int RECHECKED = 3;
     /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
     private static final int SNAPSHOTS = 500;
     /** What only forgets is looked at so often in a minute. */
@@ -154,8 +155,7 @@ final class MetricBeans {
 
     /** What stands still for all we know is looked at, a few groups a pass. */
     private void recheck() {
-        long began = System.nanoTime();
-        for (int n = 0; n < order.size() && System.nanoTime() - began < RECHECK_NS; n++) {
+        for (int n = 0; n < Math.min(RECHECKED, order.size()); n++) {
             recheck = recheck + 1 < order.size() ? recheck + 1 : 0;
             BeanGroup group = order.get(recheck);
             if (group != others) {

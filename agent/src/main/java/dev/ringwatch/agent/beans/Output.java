@@ -21,7 +21,7 @@ import java.util.Set;
  */
 public final class Output {
     /** Beyond that many a profile is cut, with a line: 200 bytes each. */
-    private static final int MAX_SERIES = 400_000;
+    static final int MAX_SERIES = 400_000;
     private static final String ORIGIN = "_objectname";
 
     /** All series of one name. */
