@@ -34,7 +34,7 @@ public final class BeanProfile {
         this.name = name;
         this.kind = kind;
         this.loader = loader;
-        this.output = new Output(name);
+        this.output = new Output(name, kind != Kind.CRITEO);
     }
 
     public Output output() {

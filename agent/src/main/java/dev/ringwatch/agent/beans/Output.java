@@ -132,6 +132,7 @@ public final class Output {
     }
 
     private final String profile;
+    private final boolean tellsApart;
     private final Model model = new Model();
     private int made;
     private final Map<String, Name> names = new LinkedHashMap<>();
@@ -140,8 +141,10 @@ public final class Output {
     private long refused;
     private int version;
 
-    public Output(String profile) {
+    /** @param tellsApart else of series with the same labels the one that was read last is shown */
+    public Output(String profile, boolean tellsApart) {
         this.profile = profile;
+        this.tellsApart = tellsApart;
     }
 
     /** Changes whenever there are other families, or other sources of them. */
@@ -191,7 +194,7 @@ public final class Output {
         Named.Type type = name.type();
         name.series.add(added);
         name.types[named.type.ordinal()]++;
-        if (name.labelled.merge(key(named.labels, named.values), 1, Integer::sum) == 2) {
+        if (name.labelled.merge(key(named.labels, named.values), 1, Integer::sum) == 2 && tellsApart) {
             name.twice++;
         }
         place(name, added, apart);
@@ -209,7 +212,7 @@ public final class Output {
         Named.Type type = name.type();
         name.types[gone.named.type.ordinal()]--;
         Integer left = name.labelled.compute(key(gone.named.labels, gone.named.values), (key, n) -> n == 1 ? null : n - 1);
-        if (left != null && left == 1) {
+        if (left != null && left == 1 && tellsApart) {
             name.twice--;
         }
         displace(gone);
