@@ -82,7 +82,10 @@ final class RealExporter {
         return types;
     }
 
-    /** What differs, by series: what only one of them has, and what has stood still at theirs and is another at ours. */
+    /**
+     * What differs, by series: what only one of them has, and what has stood still at theirs and is
+     * another at ours.
+     */
     static Map<String, String> differences(Map<String, Double> before, Map<String, Double> ours, Map<String, Double> after) {
         Map<String, String> all = new TreeMap<>();
         for (Map.Entry<String, Double> theirs : after.entrySet()) {

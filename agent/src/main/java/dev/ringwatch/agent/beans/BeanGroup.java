@@ -3,7 +3,10 @@ package dev.ringwatch.agent.beans;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Beans that are read together, as long as what they count moves: those of a table, of a keyspace, or all others. */
+/**
+ * Beans that are read together, as long as what they count moves: those of a table, of a keyspace,
+ * or all others.
+ */
 final class BeanGroup {
     /** Null of what is no keyspace's. */
     final String keyspace;

@@ -20,9 +20,9 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * The thread that does what may take long: it names beans that have come, and reads those that are not Cassandra's
- * metrics, once for each pass at most. A pass never waits for it; when a bean does not answer, another such thread goes
- * on without that bean.
+ * The thread that does what may take long: it names beans that have come, and reads those that are
+ * not Cassandra's metrics, once for each pass at most. A pass never waits for it; when a bean does
+ * not answer, another such thread goes on without that bean.
  */
 final class BeanReader implements Runnable {
     /** Of each pass: naming a thousand tables' beans takes some seconds in all. */

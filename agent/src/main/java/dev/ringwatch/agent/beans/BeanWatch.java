@@ -12,11 +12,15 @@ import javax.management.NotificationListener;
 import javax.management.ObjectName;
 
 /**
- * Notes the names of beans that come or go. Runs in Cassandra's threads, so it enqueues a name and nothing else and never
- * throws; what a name means now is looked up later, so the order of events does not matter.
+ * Notes the names of beans that come or go. Runs in Cassandra's threads, so it enqueues a name and
+ * nothing else and never throws; what a name means now is looked up later, so the order of events
+ * does not matter.
  */
 final class BeanWatch implements NotificationListener {
-    /** A node with 5,000 tables has over a million beans; beyond so many waiting, all are looked at again. */
+    /**
+     * A node with 5,000 tables has over a million beans; beyond so many waiting, all are looked at
+     * again.
+     */
     private static final int MAX_QUEUED = 2_000_000;
 
     private final MBeanServer server;

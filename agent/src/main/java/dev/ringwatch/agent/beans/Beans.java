@@ -17,8 +17,8 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * The profiles that are made of beans, pass by pass: takes in what the reading thread has found, reads Cassandra's
- * metrics that are shown, and puts what was read of other beans in its place.
+ * The profiles that are made of beans, pass by pass: takes in what the reading thread has found,
+ * reads Cassandra's metrics that are shown, and puts what was read of other beans in its place.
  */
 public final class Beans {
     /** For tests: others wait that long for a bean to answer. */

@@ -1,9 +1,9 @@
 package dev.ringwatch.agent.beans;
 
 /**
- * A text that lets itself be looked at so often and no oftener: a regular expression that backtracks without end is
- * stopped. Looks, not time, are counted, so that the same pattern ends the same way on every machine; a million of them
- * take a few milliseconds.
+ * A text that lets itself be looked at so often and no oftener: a regular expression that
+ * backtracks without end is stopped. Looks, not time, are counted, so that the same pattern ends
+ * the same way on every machine; a million of them take a few milliseconds.
  */
 final class BoundedText implements CharSequence {
     /** The JMX exporter's own example takes some thousand for the longest names. */

@@ -1,8 +1,9 @@
 package dev.ringwatch.agent.beans;
 
 /**
- * Figures of a gauge that is an {@code EstimatedHistogram}'s counts, such as partition sizes, as Cassandra's own tools
- * compute them: bounds begin at 1 and grow by a fifth, the last count is of what is beyond.
+ * Figures of a gauge that is an {@code EstimatedHistogram}'s counts, such as partition sizes, as
+ * Cassandra's own tools compute them: bounds begin at 1 and grow by a fifth, the last count is of
+ * what is beyond.
  */
 final class Buckets {
     static final String[] FIGURES = {"50thPercentile", "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "Min", "Max"};

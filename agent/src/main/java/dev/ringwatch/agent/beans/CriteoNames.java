@@ -14,10 +14,11 @@ import java.util.regex.PatternSyntaxException;
 import javax.management.ObjectName;
 
 /**
- * The one name of criteo's cassandra_exporter 2.3, {@code cassandra_stats}, whose label {@code name} is a bean's path and
- * attribute in small letters, parted by colons: by a configuration of that exporter, of which {@code blacklist},
- * {@code maxScrapFrequencyInSec} and {@code additionalLabelsFromEnvvars} matter here. How often something is read is not
- * taken from there: nothing dear is read more often than elsewhere in this agent.
+ * The one name of criteo's cassandra_exporter 2.3, {@code cassandra_stats}, whose label {@code
+ * name} is a bean's path and attribute in small letters, parted by colons: by a configuration of
+ * that exporter, of which {@code blacklist}, {@code maxScrapFrequencyInSec} and {@code
+ * additionalLabelsFromEnvvars} matter here. How often something is read is not taken from there:
+ * nothing dear is read more often than elsewhere in this agent.
  */
 final class CriteoNames implements Namer {
     private static final Set<String> NO_MATTER = Set.of("host", "ssl", "user", "password", "listenAddress", "listenPort");

@@ -18,8 +18,8 @@ import javax.management.openmbean.CompositeData;
 import javax.management.openmbean.TabularData;
 
 /**
- * A bean that is read through the MBean server, by the thread that reads such beans. An attribute that cannot be a
- * number, or that no profile names, is never asked for.
+ * A bean that is read through the MBean server, by the thread that reads such beans. An attribute
+ * that cannot be a number, or that no profile names, is never asked for.
  */
 final class ForeignBean {
     /** Attributes whose value nobody could use so often are given up. */
@@ -163,7 +163,10 @@ final class ForeignBean {
         }
     }
 
-    /** Each row's keys become properties; the values are the others, of which one called {@code value} is the attribute itself. */
+    /**
+     * Each row's keys become properties; the values are the others, of which one called {@code
+     * value} is the attribute itself.
+     */
     private void table(Map<String, String> of, List<String> path, String attribute, TabularData data, Reading into, int depth, String top) {
         List<String> keys = data.getTabularType().getIndexNames();
         Collection<String> values = new TreeSet<>(data.getTabularType().getRowType().keySet());

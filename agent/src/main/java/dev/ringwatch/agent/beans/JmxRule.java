@@ -77,7 +77,10 @@ final class JmxRule {
         }
     }
 
-    /** Where the pattern first speaks of a colon, which stands before the value and rarely elsewhere; −1 if nowhere. */
+    /**
+     * Where the pattern first speaks of a colon, which stands before the value and rarely
+     * elsewhere; −1 if nowhere.
+     */
     private static int colon(String regex) {
         boolean inClass = false;
         for (int i = 0; i < regex.length(); i++) {

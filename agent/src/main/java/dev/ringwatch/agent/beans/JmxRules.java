@@ -15,9 +15,9 @@ import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
 /**
- * A configuration of the JMX exporter, read and applied as version 1.0.1 does: the first rule whose pattern matches
- * {@code domain<property=value, …><key, …>attribute: value} names the attribute, one without a name gives the default
- * name, and what no rule matches is not shown.
+ * A configuration of the JMX exporter, read and applied as version 1.0.1 does: the first rule whose
+ * pattern matches {@code domain<property=value, …><key, …>attribute: value} names the attribute,
+ * one without a name gives the default name, and what no rule matches is not shown.
  */
 final class JmxRules implements Namer {
     /** Of the exporter's other sections: they do not say what is shown. */

@@ -16,8 +16,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the JMX exporter 1.0.1 adds to a configuration's names: {@code jvm_*} and {@code process_*} of its client library
- * 1.3.1, and {@code jmx_*} of itself. What stops the JVM or walks all threads is read once a minute.
+ * What the JMX exporter 1.0.1 adds to a configuration's names: {@code jvm_*} and {@code process_*}
+ * of its client library 1.3.1, and {@code jmx_*} of itself. What stops the JVM or walks all threads
+ * is read once a minute.
  */
 final class JvmNames {
     private static final String[] NONE = {};

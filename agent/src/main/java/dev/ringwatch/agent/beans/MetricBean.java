@@ -10,8 +10,9 @@ import java.util.List;
 import javax.management.ObjectName;
 
 /**
- * A bean of Cassandra's metrics, read from the metric itself. Its percentiles are Cassandra's own, which forget half of
- * what they know every minute: a snapshot is taken when the count has moved and until nothing is left to forget.
+ * A bean of Cassandra's metrics, read from the metric itself. Its percentiles are Cassandra's own,
+ * which forget half of what they know every minute: a snapshot is taken when the count has moved
+ * and until nothing is left to forget.
  */
 final class MetricBean {
     /** What there is to read of Cassandra's beans of metrics, as their attributes are called. */
@@ -167,7 +168,10 @@ final class MetricBean {
         }
     }
 
-    /** A mean of what is beyond all buckets throws, and is no value; whether there is anything left to fade. */
+    /**
+     * A mean of what is beyond all buckets throws, and is no value; whether there is anything left
+     * to fade.
+     */
     private boolean show(Output.Series of, Snapshot snapshot, int attribute) {
         try {
             double value = value(snapshot, attribute);

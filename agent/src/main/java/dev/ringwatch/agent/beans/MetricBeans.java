@@ -7,8 +7,9 @@ import java.util.Map;
 import javax.management.ObjectName;
 
 /**
- * All beans that are read from Cassandra's registry, by what moves together, and the reading of them within a budget: a
- * table's beans are read while the inventory's gate lets that table through, and in turn with all others.
+ * All beans that are read from Cassandra's registry, by what moves together, and the reading of
+ * them within a budget: a table's beans are read while the inventory's gate lets that table
+ * through, and in turn with all others.
  */
 final class MetricBeans {
     /** For what has not been read yet: of each pass. */

@@ -12,10 +12,15 @@ interface Namer {
         return true;
     }
 
-    /** Null if the attribute is not shown. The value is what it is now, and null where it has not been read. */
+    /**
+     * Null if the attribute is not shown. The value is what it is now, and null where it has not
+     * been read.
+     */
     Named name(Attribute attribute, Object value);
 
-    /** Whether the name depends on the value: then it is asked for again when the value is another. */
+    /**
+     * Whether the name depends on the value: then it is asked for again when the value is another.
+     */
     boolean looksAtValue(Attribute attribute);
 
     /** Whether texts are of use. */

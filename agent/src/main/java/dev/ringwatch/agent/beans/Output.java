@@ -13,11 +13,11 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The series of one profile, as templates that pages are made of: series with the same labels share a row, those with the
- * same name a column. Whoever calls this holds the lock of the node's model.
+ * The series of one profile, as templates that pages are made of: series with the same labels share
+ * a row, those with the same name a column. Whoever calls this holds the lock of the node's model.
  *
- * <p>What the exporter does where names collide is done here: series whose labels are the same too are all told apart by
- * {@code _objectname}, and series of several types are of none.
+ * <p>What the exporter does where names collide is done here: series whose labels are the same too
+ * are all told apart by {@code _objectname}, and series of several types are of none.
  */
 public final class Output {
     /** Beyond that many a profile is cut, with a line: 200 bytes each. */

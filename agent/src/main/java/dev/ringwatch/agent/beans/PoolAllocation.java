@@ -13,7 +13,10 @@ import javax.management.NotificationEmitter;
 import javax.management.NotificationListener;
 import javax.management.openmbean.CompositeData;
 
-/** Bytes allocated in each memory pool, seen at collections: what a pool holds before one beyond what it held after the last. */
+/**
+ * Bytes allocated in each memory pool, seen at collections: what a pool holds before one beyond
+ * what it held after the last.
+ */
 final class PoolAllocation implements NotificationListener {
     private final Map<String, Double> allocated = new ConcurrentHashMap<>();
     private final Map<String, Long> last = new HashMap<>();

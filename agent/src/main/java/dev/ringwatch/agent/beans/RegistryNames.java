@@ -5,8 +5,9 @@ import java.util.Map;
 import javax.management.ObjectName;
 
 /**
- * Which entry of Cassandra's registry a bean shows. Registry names are {@code …metrics.TYPE.NAME[.SCOPE]}, where the scope
- * is the bean's other properties in their order; a bean for which no such entry is found is read as any other bean.
+ * Which entry of Cassandra's registry a bean shows. Registry names are {@code
+ * …metrics.TYPE.NAME[.SCOPE]}, where the scope is the bean's other properties in their order; a
+ * bean for which no such entry is found is read as any other bean.
  */
 final class RegistryNames {
     static final String DOMAIN = "org.apache.cassandra.metrics";

@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 
-/** A text with {@code $1} and {@code \} in it, as {@link Matcher#replaceAll} reads them, taken apart once. */
+/**
+ * A text with {@code $1} and {@code \} in it, as {@link Matcher#replaceAll} reads them, taken apart
+ * once.
+ */
 final class Replacement {
     /** Texts, and groups by number or name, in turn. */
     private final List<Object> parts = new ArrayList<>();

@@ -13,9 +13,9 @@ import org.yaml.snakeyaml.nodes.SequenceNode;
 import org.yaml.snakeyaml.nodes.Tag;
 
 /**
- * A document of YAML as maps, lists and scalars, by the SnakeYAML that Cassandra reads its own configuration with (1.26
- * in 4.0 to 6.0), which is also what the JMX exporter reads its files with. Only nodes are asked for, never objects, so
- * that no tag of a document can make one.
+ * A document of YAML as maps, lists and scalars, by the SnakeYAML that Cassandra reads its own
+ * configuration with (1.26 in 4.0 to 6.0), which is also what the JMX exporter reads its files
+ * with. Only nodes are asked for, never objects, so that no tag of a document can make one.
  */
 final class Yaml {
     /** Aliases may repeat what they name: an expanded document has so many nodes and no more. */
@@ -27,10 +27,11 @@ final class Yaml {
     private Yaml() {}
 
     /**
-     * Maps are {@code Map<String, Object>}, lists {@code List<Object>}, scalars {@code String}, {@code Boolean}, {@code
-     * Long}, {@code Double} or null.
+     * Maps are {@code Map<String, Object>}, lists {@code List<Object>}, scalars {@code String},
+     * {@code Boolean}, {@code Long}, {@code Double} or null.
      *
-     * @throws IllegalArgumentException if the text is no YAML, or too deep or too large when its aliases are expanded
+     * @throws IllegalArgumentException if the text is no YAML, or too deep or too large when its
+     *     aliases are expanded
      */
     static Object parse(String text) {
         try {

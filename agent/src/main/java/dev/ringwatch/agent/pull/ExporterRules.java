@@ -1,8 +1,8 @@
 package dev.ringwatch.agent.pull;
 
 /**
- * What Instaclustr's cassandra-exporter shows and frames do not have, as rules for beans: sums over tables by keyspace and
- * node of what are histograms, and figures of the JVM and the machine.
+ * What Instaclustr's cassandra-exporter shows and frames do not have, as rules for beans: sums over
+ * tables by keyspace and node of what are histograms, and figures of the JVM and the machine.
  */
 final class ExporterRules {
     private static final String HEAD = "excludeJvmMetrics: true\n"

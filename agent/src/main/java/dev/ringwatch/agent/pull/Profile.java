@@ -22,7 +22,10 @@ public abstract class Profile {
 
     /** Shipped configurations of the JMX exporter, each a file of that name beside this class. */
     private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter");
-    /** Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were others'. */
+    /**
+     * Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were
+     * others'.
+     */
     private static final String INSTACLUSTR = "instaclustr_exporter";
     private static final String OLD_INSTACLUSTR = "cassandra_exporter";
     private static final String CRITEO = "criteo_exporter";
@@ -119,7 +122,10 @@ public abstract class Profile {
         return null;
     }
 
-    /** As it is written in the configuration: a new one for each call if it keeps anything. Null if there is no such. */
+    /**
+     * As it is written in the configuration: a new one for each call if it keeps anything. Null if
+     * there is no such.
+     */
     public static Profile named(String name) {
         if (SHIPPED.contains(name)) {
             return new OfBeans(name, kind(name), say -> shipped(name));
