@@ -98,6 +98,11 @@ public final class Beans {
         return reader;
     }
 
+    /** Whether all that is there has been named, taken in and read once. */
+    boolean isSettled() {
+        return reader == null || reader.isSettled() && reader.plans.isEmpty() && !metrics.isFresh();
+    }
+
     public long errors() {
         return metrics.errors();
     }

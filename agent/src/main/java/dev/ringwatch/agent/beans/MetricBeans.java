@@ -83,8 +83,14 @@ final class MetricBeans {
         return errors;
     }
 
-    int size() {
-        return beans.size();
+    /** Whether some have not been read yet. */
+    boolean isFresh() {
+        for (BeanGroup group : order) {
+            if (group.fresh && !group.beans.isEmpty()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     void read(long pass, int passesPerMinute) {

@@ -200,7 +200,7 @@ class BeansTest {
         BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> "rules: [{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
         Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { }, (work, name) -> null);
         Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000, line -> { });
-        for (long pass = 1; pass < 5 || !beans.reader().isSettled(); pass++) {
+        for (long pass = 1; pass < 5 || !beans.isSettled(); pass++) {
             inventory.sample(12);
             beans.pass(pass, 12, inventory);
             beans.reader().turn();

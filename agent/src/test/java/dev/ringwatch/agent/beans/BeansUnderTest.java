@@ -39,7 +39,7 @@ final class BeansUnderTest implements AutoCloseable {
 
     /** Passes until everything has been named and read. */
     void settle() {
-        for (int i = 0; i < 3 || beans.reader() != null && !beans.reader().isSettled(); i++) {
+        for (int i = 0; i < 3 || !beans.isSettled(); i++) {
             pass();
         }
         pass();
