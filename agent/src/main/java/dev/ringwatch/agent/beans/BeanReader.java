@@ -5,6 +5,8 @@ import com.codahale.metrics.Metric;
 import com.codahale.metrics.Timer;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -28,11 +30,17 @@ final class BeanReader implements Runnable {
     /** Of each pass: naming a thousand tables' beans takes some seconds in all. */
     private static final long NAMING_NS = 200_000_000;
     private static final long READING_NS = 50_000_000;
-    /** A bean that takes longer so often is left out. */
+    /**
+     * A bean that takes more CPU time than that so often is left out, and one that keeps the thread
+     * waiting for so long. On a busy machine every bean takes its time.
+     */
     private static final long DEAR_NS = 100_000_000;
+    private static final long DEAR_WAIT_NS = 3_000_000_000L;
     private static final int MAX_DEAR = 3;
     /** One that takes longer than that is read once a minute. */
     private static final long SLOW_NS = 5_000_000;
+
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     final ConcurrentLinkedQueue<Plan> plans = new ConcurrentLinkedQueue<>();
     final Map<ObjectName, ForeignBean> foreign = new ConcurrentHashMap<>();
@@ -256,6 +264,7 @@ final class BeanReader implements Runnable {
                 continue;
             }
             since = System.nanoTime();
+            long cpu = THREADS.getCurrentThreadCpuTime();
             reading = bean;
             try {
                 bean.read(server);
@@ -263,10 +272,11 @@ final class BeanReader implements Runnable {
                 leaveOut(bean, "throws " + odd);
             }
             reading = null;
-            bean.costNs = System.nanoTime() - since;
-            bean.dear = bean.costNs > DEAR_NS ? bean.dear + 1 : 0;
+            bean.costNs = THREADS.getCurrentThreadCpuTime() - cpu;
+            long waited = System.nanoTime() - since;
+            bean.dear = bean.costNs > DEAR_NS || waited > DEAR_WAIT_NS ? bean.dear + 1 : 0;
             if (bean.dear >= MAX_DEAR) {
-                leaveOut(bean, "takes " + bean.costNs / 1_000_000 + " ms to read");
+                leaveOut(bean, "takes " + bean.costNs / 1_000_000 + " ms of CPU time and " + waited / 1_000_000 + " ms to read");
             }
         }
     }

@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import javax.management.MBeanServer;
 import javax.management.MBeanServerFactory;
 import javax.management.ObjectName;
@@ -91,7 +90,10 @@ class BeansTest {
     @Test
     void aDearBeanIsLeftOutAndNamed() throws Exception {
         TestBean dear = new TestBean().with("Value", "long", () -> {
-            LockSupport.parkNanos(150_000_000);
+            java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+            for (long end = threads.getCurrentThreadCpuTime() + 150_000_000; threads.getCurrentThreadCpuTime() < end;) {
+                Thread.onSpinWait();
+            }
             return 1L;
         });
         register("x:type=Dear", dear);
