@@ -47,7 +47,9 @@ for (const colorScheme of ["dark", "light"]) {
       await page.goto(`${base}/#/nowhere`);
       await page.goto(`${base}/${hash}${hash.includes("?") ? "&" : "?"}range=1h`);
       await page.waitForFunction(
-        () => document.querySelector("main h1, main h2") && !document.querySelector(".bone"),
+        () =>
+          document.querySelector("main h1, main h2") &&
+          !document.querySelector(".bone:not(.later)"),
       );
       await page.waitForLoadState("networkidle");
       await page.screenshot({ path: join(out, `${name}-${colorScheme}-${size}.png`) });

@@ -182,7 +182,7 @@ export function Chart({
       {!shown && data.error && <Failed error={data.error} compact />}
       {!shown && !data.error && (
         <div
-          class="bone"
+          class={paused ? "bone later" : "bone"}
           style={{ height: `${height}px` }}
           role="status"
           aria-label={`Loading ${title}`}

@@ -48,7 +48,7 @@ class Test {
   /** Waits until nothing is a placeholder. */
   async settle() {
     await this.page.waitForFunction(
-      () => document.querySelector("main") && !document.querySelector(".bone"),
+      () => document.querySelector("main") && !document.querySelector(".bone:not(.later)"),
       undefined,
       { timeout: patience },
     );
