@@ -106,7 +106,7 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	}
 	l.yaml = filepath.Join(c.Dir, "ringwatch.yaml")
 	text := fmt.Sprintf(`accounts:
-  - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write, rules]}]}
+  - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write, rules, admin]}]}
 %skafka: {brokers: [%q], partitions: 4, instance_id: line}
 cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}

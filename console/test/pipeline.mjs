@@ -90,7 +90,7 @@ export const tests = {
       const fresh = { ...list[0], id, address: cluster, state: "up", last_seen };
       await route.fulfill({ json: [...list, fresh] });
     });
-    await page.locator('[data-arrived="1"]').waitFor({ timeout: 30_000 });
+    await page.locator('[data-arrived="1"]').waitFor();
     t.ok((await page.locator(".arrived").innerText()).includes(cluster), "its address is shown");
     t.equal(await page.locator("main img").count(), 0);
     await page.unrouteAll({ behavior: "wait" });
