@@ -12,7 +12,7 @@ export default defineConfig(
       globals: Object.fromEntries(
         [
           ...["process", "console", "URL", "URLSearchParams", "fetch", "document", "window"],
-          ...["getComputedStyle", "localStorage", "sessionStorage"],
+          ...["getComputedStyle", "innerHeight", "localStorage", "sessionStorage"],
           ...["setTimeout", "performance", "Response"],
         ].map((name) => [name, "readonly"]),
       ),

@@ -49,7 +49,9 @@ for (const colorScheme of ["dark", "light"]) {
       await page.waitForFunction(
         () =>
           document.querySelector("main h1, main h2") &&
-          !document.querySelector(".bone:not(.later)"),
+          [...document.querySelectorAll(".bone")].every(
+            (e) => e.getBoundingClientRect().top > innerHeight, // charts out of sight wait
+          ),
       );
       await page.waitForLoadState("networkidle");
       await page.screenshot({ path: join(out, `${name}-${colorScheme}-${size}.png`) });

@@ -48,7 +48,12 @@ class Test {
   /** Waits until nothing is a placeholder. */
   async settle() {
     await this.page.waitForFunction(
-      () => document.querySelector("main") && !document.querySelector(".bone:not(.later)"),
+      () =>
+        document.querySelector("main") &&
+        [...document.querySelectorAll(".bone")].every((e) => {
+          const { top, bottom } = e.getBoundingClientRect();
+          return top > innerHeight || bottom < 0; // charts out of sight wait
+        }),
       undefined,
       { timeout: patience },
     );

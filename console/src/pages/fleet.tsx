@@ -132,6 +132,7 @@ function seconds(id: string, title: string, of: (r: Row) => number): Column<Row>
     id,
     title,
     number: true,
+    wide: id === "write",
     order: of,
     cell: (r) => <span class={bad(of(r)) ? "bad-value" : ""}>{format(of(r), "seconds")}</span>,
   };

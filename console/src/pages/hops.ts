@@ -223,8 +223,9 @@ export const hops: Hop[] = [
     name: "API",
     what: "answers requests",
     accepted: ["ringwatch_api_requests_total"],
-    forwarded: ['ringwatch_api_requests_total{code=~"[123].."}'],
-    dropped: ['ringwatch_api_requests_total{code=~"[45].."}'],
+    // 499 is a client that went away before its answer: nobody waits for that.
+    forwarded: ['ringwatch_api_requests_total{code=~"[123]..|499"}'],
+    dropped: ['ringwatch_api_requests_total{code=~"[45]..",code!="499"}'],
     reason: "code",
     pending: ["ringwatch_api_requests_in_flight"],
     fine: ["400", "401", "403", "404", "405", "415", "422"],
