@@ -96,7 +96,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer l.Stop()
-	shape, err := fleet.Read(filepath.Join(o.recordings, "busy.rwf"), "busy", 5, interval)
+	shape, err := fleet.Read(filepath.Join(o.recordings, "busy.rwf"), "busy", 5, 20_000)
 	if err != nil {
 		return err
 	}
