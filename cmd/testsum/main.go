@@ -1,4 +1,4 @@
-// Command testsum runs every test there is, Go's and Java's, shows what goes on, and ends with one line:
+// Command testsum runs every test there is, Go's and then Java's, shows what goes on, and ends with one line:
 //
 //	N passed, N failed
 //
@@ -62,10 +62,10 @@ func run(ctx context.Context, o options) tally {
 	if len(o.Build) > 0 {
 		sum.add(runBuild(ctx, o.Build, show))
 	}
-	sum.add(runBoth(
-		func() tally { return runGo(ctx, o, show) },
-		func() tally { return runJava(ctx, o, show) },
-		beside(runtime.NumCPU(), memory())))
+	sum.add(runGo(ctx, o, show))
+	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
+		sum.add(runJava(ctx, o, show))
+	}
 	if o.Full {
 		sum.add(runFuzz(ctx, o, show))
 	}
@@ -115,20 +115,6 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 	return tally{}
 }
 
-// runBoth runs Go's tests and Java's, one beside the other or one after the other.
-func runBoth(gos, java func() tally, beside bool) (sum tally) {
-	if !beside {
-		sum.add(gos())
-		sum.add(java())
-		return sum
-	}
-	ended := make(chan tally, 1)
-	go func() { ended <- java() }()
-	sum.add(gos())
-	sum.add(<-ended)
-	return sum
-}
-
 func runGo(ctx context.Context, o options, show *screen) tally {
 	if o.Timeout == 0 {
 		o.Timeout = time.Hour // the slowest takes some eight minutes; other work may make the machine several times slower
@@ -162,9 +148,6 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 }
 
 func runJava(ctx context.Context, o options, show *screen) tally {
-	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err != nil {
-		return tally{}
-	}
 	show.say("Java tests")
 	for _, dir := range reportDirs(o.Java) {
 		if err := os.RemoveAll(dir); err != nil { // an old report would be counted again

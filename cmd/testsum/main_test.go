@@ -60,24 +60,6 @@ func TestReadGo(t *testing.T) {
 	}
 }
 
-func TestRunBoth(t *testing.T) {
-	for _, beside := range []bool{false, true} {
-		java := make(chan bool, 1)
-		got := runBoth(func() tally {
-			if beside {
-				<-java // it waits for ever unless the other one runs
-			}
-			return tally{passed: 3, failed: 1}
-		}, func() tally {
-			java <- true
-			return tally{passed: 2, skipped: 1}
-		}, beside)
-		if want := (tally{passed: 5, failed: 1, skipped: 1}); got != want {
-			t.Errorf("beside %v: counted %+v, want %+v", beside, got, want)
-		}
-	}
-}
-
 func TestRepeat(t *testing.T) {
 	var out strings.Builder
 	show := newScreen(&out)
@@ -147,11 +129,6 @@ func TestOrder(t *testing.T) {
 	} {
 		if got := atOnce(c.processors, c.memory); got != c.want {
 			t.Errorf("%s: %d packages at once, want %d", c.why, got, c.want)
-		}
-	}
-	for memory, want := range map[int64]bool{16 << 30: true, 12 << 30: false, 0: false} {
-		if beside(2, memory) != want {
-			t.Errorf("with %d GiB the Java tests run beside the others: %v", memory>>30, !want)
 		}
 	}
 	if memory() <= 0 {

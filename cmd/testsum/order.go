@@ -37,12 +37,6 @@ func atOnce(processors int, memory int64) int {
 	return processors + 1
 }
 
-// beside reports whether there is memory to run the Java tests, whose largest part starts a Cassandra
-// and waits for it, beside the Go tests. After them they would have the machine for themselves.
-func beside(processors int, memory int64) bool {
-	return memory >= int64(processors+2)*perPackage
-}
-
 // memory is what the kernel calls available, in bytes; 0 where it does not say.
 func memory() int64 {
 	f, err := os.Open("/proc/meminfo")
