@@ -342,14 +342,17 @@ func TestFarewell(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	for {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		r.ingest.mu.Lock()
 		n := len(r.ingest.took)
 		r.ingest.mu.Unlock()
-		if n > 0 || t.Context().Err() != nil {
+		if n > 0 {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		if time.Now().After(deadline) {
+			t.Fatal("ingest took no frame within two minutes")
+		}
+		time.Sleep(time.Millisecond) // between two looks
 	}
 	end()
 	if err := <-ended; err != nil {
