@@ -82,8 +82,11 @@ func TestLargeAnswersHarmTheirAccountOnly(t *testing.T) {
 	if most.Load() > 32<<20 || asked.Load() == 0 {
 		t.Errorf("%d bytes were leased at once, %d answers", most.Load(), asked.Load())
 	}
-	if used := budget.Used(); used != 0 {
-		t.Errorf("%d bytes are leased when all is answered", used)
+	// An answer has arrived a moment before its lease ends.
+	for deadline := time.Now().Add(time.Minute); budget.Used() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are leased when all is answered", budget.Used())
+		}
 	}
 }
 

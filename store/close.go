@@ -107,7 +107,16 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 		return "", err
 	}
 	s.lost(rep)
+	if expired(w.Start+windowMillis, stamp, s.config.RawTTL) {
+		return "expired", nil
+	}
 	return result, gen.Write(ctx, w, rep, stamp)
+}
+
+// expired reports whether rows of what was until end (milliseconds since the Unix epoch) would have
+// no time left when they are written at stamp (microseconds).
+func expired(end, stamp int64, ttl time.Duration) bool {
+	return time.Duration(stamp-end*1000)*time.Microsecond >= ttl
 }
 
 // timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch) and are written at stamp (microseconds): the table's own for what comes in time;

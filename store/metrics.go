@@ -11,7 +11,7 @@ type Metrics struct {
 	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
 
 	OpenWindows   prometheus.Gauge
-	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty
+	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty, expired
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
 	Aside         prometheus.Gauge // windows that need more memory than their account may have: see aside.go
@@ -80,7 +80,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}{
 		{m.Dropped, []string{"corrupt", "too_large", "expired"}},
 		{m.LostFrames, []string{"corrupt", "missing_key", "excess", "memory"}},
-		{m.Closed, []string{"written", "merged", "unchanged", "empty"}},
+		{m.Closed, []string{"written", "merged", "unchanged", "empty", "expired"}},
 	} {
 		for _, value := range of.values {
 			of.vec.WithLabelValues(value)

@@ -132,6 +132,9 @@ func (s *Store) rollUp(ctx context.Context, account string, node uuid.UUID, leve
 // writeRollup writes dictionaries, then columns, meta last: who sees meta finds the rest.
 func (s *Store) writeRollup(ctx context.Context, account string, node uuid.UUID, r *rollup.Rollup, stamp int64) error {
 	t := s.config.rollupTable(r.Level)
+	if expired(r.Start+r.Millis, stamp, t.ttl) {
+		return nil
+	}
 	bucket, enc := t.bucketOf(r.Start), r.Encode()
 	insert := "INSERT INTO " + s.table(t.name) + " (account, node, bucket, entity_type, metric, start, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	if err := s.fill(ctx, s.rollupShelf(&t, account, node, bucket), enc.Dictionaries, nil); err != nil {
