@@ -53,7 +53,7 @@ func Check(files []RuleFile) []Checked {
 	parse := checkParser()
 	checked := make([]Checked, len(files))
 	groups := make([]*rulefmt.RuleGroups, len(files))
-	recorded := map[string]bool{}
+	var recordings []Recording
 	for i, f := range files {
 		checked[i].File = f.Name
 		read, errs := rulefmt.Parse(f.Text, false, model.UTF8Validation, parse,
@@ -67,15 +67,19 @@ func Check(files []RuleFile) []Checked {
 		groups[i] = read
 		for _, g := range read.Groups {
 			for _, r := range g.Rules {
-				if r.Record != "" {
-					recorded[r.Record] = true
+				if r.Record == "" {
+					continue
+				}
+				if expr, err := parse.ParseExpr(r.Expr); err == nil { // rulefmt has parsed it
+					recordings = append(recordings, Recording{r.Record, expr})
 				}
 			}
 		}
 	}
+	recorded := RecordedBy(recordings)
 	for i := range checked {
 		if groups[i] != nil {
-			checked[i].look(groups[i], parse, func(name string) bool { return recorded[name] })
+			checked[i].look(groups[i], parse, recorded)
 		}
 	}
 	return checked
@@ -83,7 +87,7 @@ func Check(files []RuleFile) []Checked {
 
 // look looks at each rule of a file that parses.
 func (c *Checked) look(
-	groups *rulefmt.RuleGroups, parse parser.Parser, recorded func(string) bool,
+	groups *rulefmt.RuleGroups, parse parser.Parser, recorded Recorded,
 ) {
 	type key struct{ name, labels string }
 	seen := map[key]int{}

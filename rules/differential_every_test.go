@@ -28,6 +28,8 @@ groups:
   - {record: "all:pending:max", expr: max(node:pending:max)}
   - {record: "all:texts:count", expr: count by (value) (cluster:texts:count)}
   - {record: "all:alerts:count", expr: 'count by (alertname, alertstate) (ALERTS)'}
+  - {record: "all:reads:trend", expr: 'deriv(all:reads:rate1m[2m])'}
+  - {record: "all:reads:of_all", expr: 'cluster:reads:rate1m / on () group_left () all:reads:rate1m'}
   - {record: "all:subquery:max", expr: 'max(max_over_time(sum by (cluster) (table:reads:increase5m)[3m:30s]))'}
 - name: accounts' alerts
   interval: 20s

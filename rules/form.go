@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,27 +42,74 @@ var ErrMixesClusters = errors.New("the expression mixes clusters")
 // clusterLabel is the label that every series of a node has.
 const clusterLabel = "cluster"
 
-// FormOf says where expr may be evaluated. recorded reports whether a series of that name is made by
-// a recording rule of the account; nil stands for none. The error wraps ErrMixesClusters, names the
-// part that mixes clusters, and says what to write instead.
+// Recorded says of names of series by which rules they are recorded: PerCluster if at least one such
+// rule is evaluated for each cluster, Account if all of them are evaluated over the whole account.
+type Recorded map[string]Form
+
+// Recording is a recording rule: the name of its series and its expression.
+type Recording struct {
+	Name string
+	Expr parser.Expr
+}
+
+// RecordedBy settles where the series of an account's recording rules come from. A rule over what is
+// recorded over the whole account is evaluated there itself, so the forms of rules that use each
+// other are settled in rounds, until none changes.
+func RecordedBy(rules []Recording) Recorded {
+	// Alerts are series of their cluster, or of the whole account.
+	recorded := Recorded{"ALERTS": PerCluster, "ALERTS_FOR_STATE": PerCluster}
+	for _, r := range rules {
+		recorded[r.Name] = PerCluster
+	}
+	for range rules {
+		next := Recorded{"ALERTS": PerCluster, "ALERTS_FOR_STATE": PerCluster}
+		for _, r := range rules {
+			form, err := FormOf(r.Expr, recorded)
+			if before := next[r.Name]; err == nil && (before == 0 || form < before) {
+				next[r.Name] = form
+			}
+		}
+		if maps.Equal(recorded, next) {
+			break
+		}
+		recorded = next
+	}
+	return recorded
+}
+
+// FormOf says where expr may be evaluated, among rules that record those series; nil stands for none.
+// The error wraps ErrMixesClusters, names the part that mixes clusters, and says what to write
+// instead.
 //
 // It takes for granted that every series has the label cluster. An expression without any selector,
 // such as vector(1), is of no cluster, so its form is Account.
-func FormOf(expr parser.Expr, recorded func(name string) bool) (Form, error) {
+func FormOf(expr parser.Expr, recorded Recorded) (Form, error) {
 	selectors := selectorsOf(expr)
-	if len(selectors) == 0 {
+	over, plain := "", ""
+	for _, s := range selectors {
+		switch name := nameOf(s); recorded[name] {
+		case PerCluster:
+		case Account:
+			over = name
+		default:
+			plain = s.String()
+		}
+	}
+	switch {
+	case len(selectors) == 0 || over != "" && plain == "":
 		return Account, nil
+	case over != "":
+		return 0, fmt.Errorf("%w: %s is recorded over all clusters, where %s is not: record %s per "+
+			"cluster first", ErrMixesClusters, over, plain, plain)
 	}
 	reach, err := reachOf(expr)
 	if err == nil && reach.cluster == "" && !reach.labelled {
 		err = mixes(expr, "its result has no label cluster", "keep a side with the label cluster")
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return PerCluster, nil
-	}
-	if recorded != nil && !slices.ContainsFunc(selectors, func(s *parser.VectorSelector) bool {
-		return !recorded(nameOf(s))
-	}) {
+	case plain == "":
 		return Account, nil
 	}
 	return 0, err

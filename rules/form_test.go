@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,11 @@ func mustParse(t testing.TB, text string) parser.Expr {
 	return e
 }
 
-func recorded(name string) bool { return strings.Contains(name, ":") }
+// recorded says of three series that rules record them.
+var recorded = rules.Recorded{
+	"cluster:x:rate5m": rules.PerCluster, "cluster:y:rate5m": rules.PerCluster,
+	"all:x:rate5m": rules.Account,
+}
 
 func TestFormOf(t *testing.T) {
 	for _, c := range []struct {
@@ -50,6 +55,11 @@ func TestFormOf(t *testing.T) {
 		{`vector(1)`, "account"},
 		{`time() > bool 5`, "account"},
 
+		{`all:x:rate5m > 5`, "account"},
+		{`all:x:rate5m + on () group_right () cluster:y:rate5m`, "account"},
+
+		{`sum by (cluster) (x) > on () group_left () all:x:rate5m`,
+			"all:x:rate5m is recorded over all clusters, where x is not: record x per cluster first"},
 		{`sum(x)`, "in sum(x) sum aggregates over clusters; write sum by (cluster, …)"},
 		{`sum(x) + cluster:x:rate5m`, "in sum(x) sum aggregates"},
 		{`sum without (cluster) (x)`, "leave cluster out of without (…)"},
@@ -83,6 +93,28 @@ func TestFormOf(t *testing.T) {
 	}
 	if _, err := rules.FormOf(mustParse(t, `sum(cluster:x:rate5m)`), nil); err == nil {
 		t.Error("nothing is recorded, and a sum over all clusters has a form")
+	}
+}
+
+// TestRecordedBy: rules that use each other are settled whatever order they stand in.
+func TestRecordedBy(t *testing.T) {
+	got := rules.RecordedBy([]rules.Recording{
+		{"third", mustParse(t, `second * 2`)},
+		{"second", mustParse(t, `first > 1`)},
+		{"first", mustParse(t, `sum(cluster:x)`)},
+		{"cluster:x", mustParse(t, `sum by (cluster) (x)`)},
+		{"cluster:x", mustParse(t, `sum(third)`)},
+		{"circle", mustParse(t, `circle + 1`)},
+		{"never", mustParse(t, `sum(x)`)},
+		{"nor", mustParse(t, `never + 1`)},
+		{"of:alerts", mustParse(t, `count(ALERTS)`)},
+	})
+	want := rules.Recorded{"ALERTS": rules.PerCluster, "ALERTS_FOR_STATE": rules.PerCluster,
+		"first": rules.Account, "second": rules.Account, "third": rules.Account,
+		"cluster:x": rules.PerCluster, "circle": rules.PerCluster, "nor": rules.PerCluster,
+		"of:alerts": rules.Account}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
 	}
 }
 

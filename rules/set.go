@@ -21,7 +21,7 @@ import (
 type set struct {
 	all            []file
 	cluster, every *part
-	recorded       map[string]bool // names that rules of clusters record
+	recorded       Recorded
 }
 
 // part is the rules that are evaluated at one place: in each cluster, or over all clusters.
@@ -60,7 +60,7 @@ func keyOf(matchers []*labels.Matcher) string {
 
 // newSet sorts rules by their form. An error names each rule that nobody can evaluate.
 func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
-	s := &set{all: list, cluster: &part{}, every: &part{}, recorded: map[string]bool{}}
+	s := &set{all: list, cluster: &part{}, every: &part{}}
 	type parsed struct {
 		rulefmt.Rule
 		expr  parser.Expr
@@ -85,25 +85,25 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 		}
 		all = append(all, groups)
 	}
-	// What is recorded by cluster decides what may be asked over all of them, and is settled first.
-	isRecorded := func(name string) bool { return s.recorded[name] || alertSeries(name) }
+	// Where series are recorded decides what may be asked of them, and is settled first.
+	var recordings []Recording
 	for _, groups := range all {
 		for _, rules := range groups {
 			for _, r := range rules {
-				if form, err := FormOf(r.expr, func(string) bool { return true }); err == nil &&
-					form == PerCluster && r.Record != "" {
-					s.recorded[r.Record] = true
+				if r.Record != "" {
+					recordings = append(recordings, Recording{r.Record, r.expr})
 				}
 			}
 		}
 	}
+	s.recorded = RecordedBy(recordings)
 	for i, f := range list {
 		here, there := file{name: f.name}, file{name: f.name}
 		for j, g := range f.groups {
 			one, other := g, g
 			one.Rules, other.Rules = nil, nil
 			for _, r := range all[i][j] {
-				form, err := FormOf(r.expr, isRecorded)
+				form, err := FormOf(r.expr, s.recorded)
 				if err != nil {
 					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 					continue
