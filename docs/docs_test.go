@@ -207,8 +207,34 @@ func TestDataPathNamesExist(t *testing.T) {
 		}
 		checked++
 	}
-	if checked < 20 {
+	if checked < 170 {
 		t.Errorf("only %d names found in DATAPATH.md", checked)
+	}
+}
+
+// hopLines are what DATAPATH.md says of every hop, in this order.
+var hopLines = []string{"Runs in", "Bound", "May drop", "Counted by", "Promise"}
+
+// TestDataPathHopsAreComplete wants a title with a name in code type and all five lines in each section of a hop.
+func TestDataPathHopsAreComplete(t *testing.T) {
+	hops := strings.Split(mustRead(t, "DATAPATH.md"), "\n### ")[1:]
+	label := regexp.MustCompile(`(?m)^- \*\*([^*]+):\*\* \S`)
+	for _, hop := range hops {
+		title, rest, _ := strings.Cut(hop, "\n")
+		rest, _, _ = strings.Cut(rest, "\n## ")
+		if !code.MatchString(title) {
+			t.Errorf("the hop %q names nothing in code type", title)
+		}
+		var lines []string
+		for _, m := range label.FindAllStringSubmatch(rest, -1) {
+			lines = append(lines, m[1])
+		}
+		if !slices.Equal(lines, hopLines) {
+			t.Errorf("the hop %q has the lines %q, want %q", title, lines, hopLines)
+		}
+	}
+	if len(hops) < 45 {
+		t.Errorf("DATAPATH.md has only %d hops", len(hops))
 	}
 }
 
