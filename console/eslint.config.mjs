@@ -13,7 +13,7 @@ export default defineConfig(
         [
           ...["process", "console", "URL", "URLSearchParams", "fetch", "document", "window"],
           ...["getComputedStyle", "innerHeight", "localStorage", "sessionStorage"],
-          ...["setTimeout", "performance", "Response"],
+          ...["setTimeout", "performance", "Response", "location", "Event"],
         ].map((name) => [name, "readonly"]),
       ),
     },

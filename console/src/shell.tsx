@@ -55,7 +55,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <TimeRange />
         <Settings />
       </header>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} data-place={path.map(encodeURIComponent).join("/")}>
         {children}
       </main>
       {help && <Help close={() => setHelp(false)} />}

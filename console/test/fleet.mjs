@@ -107,5 +107,8 @@ export const tests = {
 };
 
 export const options = {
+  "a tab that is hidden asks for nothing": { own: true },
+  "everything by keyboard": { own: true },
   "another account's key sees nothing of this one": { key: process.env.EMPTY_KEY },
+  "a wrong key is told so, and the key leaves the address": { own: true },
 };

@@ -1,9 +1,8 @@
-// A node of another account, whose names and facts are markup. It falls silent at the end of this;
-// silent.mjs looks at it again.
+// A node of another account, whose names and facts are markup, until it falls silent.
 const key = process.env.OTHER_KEY;
 
 export const tests = {
-  "names and facts of a node stay text, and it turns late": async (page, t) => {
+  "names and facts of a node stay text; silent, it turns late, then down": async (page, t) => {
     await t.stage("hostile");
     await page.evaluate(() => {
       window.struck = false; // what the markup would change
@@ -29,10 +28,17 @@ export const tests = {
     t.equal(await page.evaluate(() => window.struck), false);
     await t.open("#/fleet");
     await t.stage("silence");
-    await row.locator(".state.late").waitFor();
+    await t.until(() => row.locator(".state.late").isVisible(), "it is late");
+    await t.until(() => row.locator(".state.down").isVisible(), "it is down");
+    await page.getByRole("button", { name: /^1\s*down$/ }).click();
+    t.ok(page.url().includes("state=down"), page.url());
+    await row.waitFor();
   },
 };
 
 export const options = {
-  "names and facts of a node stay text, and it turns late": { key },
+  "names and facts of a node stay text; silent, it turns late, then down": {
+    key,
+    first: true,
+  },
 };

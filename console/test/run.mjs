@@ -1,6 +1,6 @@
 // Drives the console in a real browser against a running API, and prints a line a test:
 //
-//   ok NAME
+//   ok NAME<tab>SECONDS s
 //   FAIL NAME: why
 //
 // The Go test that starts it has started the API and a monitored Cassandra under load. It tells in
@@ -12,12 +12,17 @@
 //   STAGE      URL of what changes the world when a test asks for it (see t.stage)
 //   CHROMIUM   path of the browser; /usr/bin/chromium if left out
 //   ONLY       runs only tests whose names contain this
+//   LANES      how many tests run at once; 3 if left out
+//
+// Tests run in lanes, each test on a signed-in page that its lane keeps from test to test. What a test
+// needs otherwise its file says under options: a key, a size, own (a browser context for it alone),
+// first (it waits long, so it begins first), alone (it changes what others see, so it comes last).
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY } = process.env;
+const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = process.env;
 const here = dirname(fileURLToPath(import.meta.url));
 const patience = 120_000; // ms; machines may be ten times slower from one minute to the next
 
@@ -38,25 +43,35 @@ class Test {
     this.otherKey = OTHER_KEY;
   }
 
-  /** Goes to a place and waits until nothing is loaded any more. */
+  /** Goes to a place, from a page without data, and waits until nothing is loaded any more. */
   async open(hash) {
-    await this.page.goto(`${BASE}/#/`); // a page that is open already would not load again
-    await this.page.goto(`${BASE}/${hash}`);
-    await this.settle();
+    for (const next of ["#/nowhere", hash]) {
+      await this.page.evaluate((h) => (location.hash = h), next);
+      await this.settle(next);
+    }
   }
 
-  /** Waits until nothing is a placeholder. */
-  async settle() {
+  /** Waits until the page of a place stands, if one is given, and nothing is a placeholder. */
+  async settle(hash) {
+    const path = hash?.replace(/^#\/?/, "").split("?", 1)[0].split("/").filter(Boolean);
+    const place = path?.map((p) => encodeURIComponent(decodeURIComponent(p))).join("/");
     await this.page.waitForFunction(
-      () =>
-        document.querySelector("main") &&
-        [...document.querySelectorAll(".bone")].every((e) => {
+      (place) => {
+        const main = document.querySelector("main");
+        if (!main || (place !== undefined && main.dataset.place !== place)) return false;
+        return [...document.querySelectorAll(".bone")].every((e) => {
           const { top, bottom } = e.getBoundingClientRect();
           return top > innerHeight || bottom < 0; // charts out of sight wait
-        }),
-      undefined,
+        });
+      },
+      place,
       { timeout: patience },
     );
+  }
+
+  /** Lets the page ask for its data now, as it does when its tab comes to the front. */
+  async again() {
+    await this.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
   }
 
   /** JSON of a path of the API. */
@@ -91,11 +106,11 @@ class Test {
     }
   }
 
-  /** Asks again and again until the condition holds. */
+  /** Looks again and again until the condition holds, while the page asks once a second. */
   async until(condition, what) {
     const end = Date.now() + patience;
     let last = "";
-    while (Date.now() < end) {
+    for (let look = 1; Date.now() < end; look++) {
       try {
         if (await condition()) return;
         last = "";
@@ -103,6 +118,7 @@ class Test {
         last = `: ${e.message}`;
       }
       await this.page.waitForTimeout(200); // between two looks
+      if (look % 5 === 0) await this.again();
     }
     throw new Error(`${what} did not happen${last}`);
   }
@@ -132,33 +148,73 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
 
 let failed = 0;
 
-async function run(name, test, options = {}) {
-  if (ONLY && !name.includes(ONLY)) return;
+/** Leaves a kept page as a new one is. */
+async function clean(page, { width = 1280, height = 900, colorScheme = "dark" }) {
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme });
+  await page.evaluate(() => {
+    localStorage.clear();
+    document.activeElement?.blur();
+  });
+}
+
+/** Runs a test on a page of its lane, or on one of its own. A page on which one failed is not kept. */
+async function run({ name, test, options }, lane) {
   const key = options.key ?? KEY;
-  const { context, page, faults } = await open(key, options);
   const began = Date.now();
+  let kept = options.own ? undefined : lane.get(key);
+  let passed = false;
   try {
+    if (kept) await clean(kept.page, options);
+    else kept = await open(key, options);
+    const { page, faults } = kept;
+    faults.length = 0;
     await test(page, new Test(page, key, faults));
     if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
+    passed = true;
     console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
   } catch (e) {
     failed++;
     const why = String(e.message).split("\n").slice(0, 12).join(" | ");
     console.log(`FAIL ${name}: ${why}`);
     if (process.env.SHOTS) {
-      await page.screenshot({ path: join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`) });
+      const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
+      await kept?.page.screenshot({ path });
     }
-  } finally {
-    await context.close();
+  }
+  if (passed && !options.own) {
+    lane.set(key, kept);
+  } else {
+    lane.delete(key);
+    await kept?.context.close();
   }
 }
 
+/** Runs tests, so many at once. */
+async function runAll(list, lanes) {
+  const next = list[Symbol.iterator]();
+  const work = async () => {
+    const lane = new Map(); // pages by key
+    for (const each of next) await run(each, lane);
+    for (const { context } of lane.values()) await context.close();
+  };
+  await Promise.all(Array.from({ length: lanes }, work));
+}
+
+const all = [];
 const files = (await readdir(here)).filter((f) => f.endsWith(".mjs") && f !== "run.mjs").sort();
 for (const file of files) {
   const { tests = {}, options = {} } = await import(join(here, file));
-  for (const [name, test] of Object.entries(tests)) {
-    await run(`${file.slice(0, -4)}: ${name}`, test, options[name]);
+  for (const [title, test] of Object.entries(tests)) {
+    const name = `${file.slice(0, -4)}: ${title}`;
+    if (!ONLY || name.includes(ONLY)) all.push({ name, test, options: options[title] ?? {} });
   }
 }
+const first = all.filter((t) => t.options.first);
+const alone = all.filter((t) => t.options.alone);
+const rest = all.filter((t) => !t.options.first && !t.options.alone);
+await runAll([...first, ...rest], Number(LANES));
+await runAll(alone, 1);
 await browser.close();
 process.exit(failed > 0 ? 1 : 0);
