@@ -31,7 +31,7 @@ var (
 	// ErrRevoked says that the key is right and was revoked.
 	ErrRevoked = errors.New("revoked API key: ask for a new one")
 	// ErrNetwork says that the key is right and may not be used from the request's address.
-	ErrNetwork = errors.New("this API key may not be used from your address: use it from the networks it was made for, or ask for another")
+	ErrNetwork = errors.New("this API key does not allow your address: use it from the networks that it was made for, or ask for another key")
 	// ErrKeysAway says that nobody here knows the key and the store that may know it cannot be read.
 	ErrKeysAway = errors.New("the API key cannot be checked now: try again later")
 )
@@ -118,7 +118,7 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // CheckName reports what is wrong with an account's or a key's name. Names have no slash, so account + "/" + cluster is unambiguous.
 func CheckName(name string) error {
 	if !namePattern.MatchString(name) {
-		return fmt.Errorf("name %q: use 1 to 63 of a-z, 0-9 and -, not beginning with -", name)
+		return fmt.Errorf("name %q: use 1 to 63 characters of a-z, 0-9 and -, and do not begin with -", name)
 	}
 	return nil
 }

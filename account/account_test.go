@@ -72,8 +72,8 @@ func TestRegistryReportsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`"Upper"`, "account a: it is there twice", "account a: a cluster's name is empty", "key k is there twice", "is the same key as k",
-		"key none: it has no scopes", `unknown scope "root"`, "key short: sha256", "key long: sha256", "key nothing: set one", "key both: set one", "key weak: key does not"} {
+	for _, want := range []string{`"Upper"`, "account a is defined twice", "account a: the name of a cluster is empty", "two keys are named k", "is the same key as k",
+		"key none: it has no scopes", `unknown scope "root"`, "key short: sha256", "key long: sha256", "key nothing: set one", "key both: set one", "key weak: key must begin"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}

@@ -28,12 +28,12 @@ type bound struct {
 func CheckBinding(clusters []string, node string, scopes []Scope) error {
 	var errs []error
 	if slices.Contains(clusters, "") {
-		errs = append(errs, errors.New("a cluster's name is empty, leave clusters out for all"))
+		errs = append(errs, errors.New("the name of a cluster is empty: leave clusters out to allow all"))
 	}
 	if node != "" && node != FirstNode {
 		if id, err := uuid.Parse(node); err != nil || id == uuid.Nil {
 			errs = append(errs, fmt.Errorf(
-				"node %q: write a node's id as /v1/nodes has it, or %s", node, FirstNode))
+				"node %q: write the node's id as /v1/nodes shows it, or %s", node, FirstNode))
 		}
 	}
 	if (len(clusters) > 0 || node != "") && !slices.Equal(scopes, []Scope{Write}) {

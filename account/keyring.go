@@ -138,7 +138,7 @@ func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 		}
 		k.reads.WithLabelValues("error").Inc()
 		if !k.failed.Swap(true) {
-			k.log.Warn("the stored API keys cannot be read; going on with what is known of them", "error", err)
+			k.log.Warn("the stored API keys cannot be read; the keys that are known stay in use", "error", err)
 		}
 		return
 	}
@@ -149,7 +149,7 @@ func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 	registry, errs := k.configured.With(stored)
 	if wrong := sentence(errs); wrong != k.wrong {
 		if k.wrong = wrong; wrong != "" {
-			k.log.Warn("stored API keys that cannot be used", "why", wrong)
+			k.log.Warn("some stored API keys cannot be used", "why", wrong)
 		}
 	}
 	k.audit(stored)

@@ -13,8 +13,8 @@ var (
 	// ErrMaking says that another key of the account is being made. Try again when it is there.
 	ErrMaking = errors.New("another key of this account is being made: try again in a moment")
 	// ErrTooManyKeys says that an account has all the keys that it may be given.
-	ErrTooManyKeys = errors.New("this account has all the keys that it can be given here, " +
-		"revoked ones included: use those that there are, or ringwatch key create")
+	ErrTooManyKeys = errors.New("this account cannot be given more keys here, " +
+		"revoked ones included: use the keys that it has, or make one with ringwatch key create")
 )
 
 // NameTakenError says that an account has an active key of that name.

@@ -73,14 +73,14 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 		if err := CheckName(a.Name); err != nil {
 			bad("account %d: %w", i+1, err)
 		} else if twice {
-			bad("account %s: it is there twice, join the two", a.Name)
+			bad("account %s is defined twice: join the two", a.Name)
 		}
 		clusters := a.Clusters
 		if len(clusters) == 0 {
 			clusters = []string{"*"}
 		}
 		if slices.Contains(clusters, "") {
-			bad("account %s: a cluster's name is empty, write * for all", a.Name)
+			bad("account %s: the name of a cluster is empty: write * for all", a.Name)
 		}
 		r.accounts[a.Name] = slices.Clone(clusters)
 		keyNames := map[string]bool{}
@@ -88,7 +88,7 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 			if err := CheckName(k.Name); err != nil {
 				bad("account %s: key %d: %w", a.Name, j+1, err)
 			} else if keyNames[k.Name] {
-				bad("account %s: key %s is there twice, rename one", a.Name, k.Name)
+				bad("account %s: two keys are named %s: rename one", a.Name, k.Name)
 			}
 			keyNames[k.Name] = true
 			if err := CheckScopes(k.Scopes); err != nil {
@@ -108,7 +108,7 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 				continue
 			}
 			if other := r.find(digest); other != nil {
-				bad("account %s: key %s is the same key as %s of account %s, make a new one", a.Name, k.Name, other.principal.KeyName, other.principal.Account)
+				bad("account %s: key %s is the same key as %s of account %s: make a new one", a.Name, k.Name, other.principal.KeyName, other.principal.Account)
 			}
 			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name, Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks, bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, k.Expires, false})
 		}
@@ -124,11 +124,11 @@ func CheckScopes(list []Scope) error {
 	var errs []error
 	for _, s := range list {
 		if !slices.Contains(scopes, s) {
-			errs = append(errs, fmt.Errorf("unknown scope %q, there are read, write, rules and admin", s))
+			errs = append(errs, fmt.Errorf("unknown scope %q: use read, write, rules or admin", s))
 		}
 	}
 	if len(list) == 0 {
-		errs = append(errs, errors.New("it has no scopes, name at least one of read, write, rules and admin"))
+		errs = append(errs, errors.New("it has no scopes: name at least one of read, write, rules and admin"))
 	}
 	return errors.Join(errs...)
 }
@@ -180,14 +180,14 @@ func (k *Key) digest() (d [sha256.Size]byte, err error) {
 	case k.Key == "":
 		return parseDigest(k.SHA256)
 	case !strings.HasPrefix(k.Key, KeyPrefix) || len(k.Key) < len(KeyPrefix)+16:
-		return d, errors.New("key does not begin with rw_ or has fewer than 16 characters after it")
+		return d, errors.New("key must begin with rw_ and have at least 16 characters after it")
 	}
 	return sha256.Sum256([]byte(k.Key)), nil
 }
 
 func parseDigest(text string) (d [sha256.Size]byte, err error) {
 	if n, err := hex.Decode(d[:], []byte(text[:min(len(text), 2*len(d))])); err != nil || n != len(d) || len(text) != 2*len(d) {
-		return d, errors.New("sha256 is not 64 hex digits")
+		return d, errors.New("sha256 must be 64 hex digits")
 	}
 	return d, nil
 }

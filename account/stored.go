@@ -55,7 +55,7 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		k := &stored[i]
 		clusters, known := r.accounts[k.Account]
 		if !known {
-			errs = append(errs, fmt.Errorf("key %s: account %q is not in the configuration", k.ID, k.Account))
+			errs = append(errs, fmt.Errorf("key %s: account %q is not in the configuration: add it, or revoke the key", k.ID, k.Account))
 			continue
 		}
 		digest, err := parseDigest(k.SHA256)

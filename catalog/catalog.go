@@ -146,7 +146,7 @@ func (c *Catalog) index() error {
 			key := strings.ToLower(name)
 			if other := c.names[key]; other != nil {
 				if other == e {
-					return fmt.Errorf("entry %s: the name %s is there twice", e.Name, name)
+					return fmt.Errorf("entry %s: the name %s is used twice: choose another", e.Name, name)
 				}
 				return fmt.Errorf("entry %s: the name %s is entry %s's already: choose another",
 					e.Name, name, other.Name)

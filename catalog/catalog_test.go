@@ -173,11 +173,11 @@ func TestWrong(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"an unknown key": {replace("unit:", "units:"), "own.yaml: [9:9] unknown field"},
 		"no YAML":        {"groups: [", "own.yaml: "},
-		"a name of no form": {replace("n::orders", "orders"), "entry orders: the name is none " +
-			"of n::NAME"},
+		"a name of no form": {replace("n::orders", "orders"), "entry orders: the name must " +
+			"have the form n::NAME"},
 		"no description": {replace("Orders.", ""), "entry n::orders: the description is " +
 			"missing"},
-		"an unknown unit": {replace("per_second", "parsecs"), `type "count": unknown unit "parsecs": there are count,`},
+		"an unknown unit": {replace("per_second", "parsecs"), `type "count": unknown unit "parsecs": use one of count,`},
 		"no PromQL": {replace("rate(", "rate(("), "entry n::orders: type \"count\": " +
 			"promql: "},
 		"no scope":             {replace("$scope", `cluster="other"`), "the selector of shop_orders_total has no $scope"},
@@ -185,13 +185,13 @@ func TestWrong(t *testing.T) {
 		"a scalar":             {replace("sum by ($by) (rate(shop_orders_total{$scope}[$range]))", "scalar(sum by ($by) (x{$scope}))"), "promql is a scalar"},
 		"an empty range":       {replace("{min: 1}", "{}"), "healthy has neither min nor max"},
 		"a range turned round": {replace("{min: 1}", "{min: 2, max: 1}"), "min 2 is above max 1"},
-		"an infinite range":    {replace("{min: 1}", "{max: .inf}"), "healthy: +Inf is no number"},
+		"an infinite range":    {replace("{min: 1}", "{max: .inf}"), "healthy: +Inf is not a number"},
 		"a percentage of 120": {replace("{min: 1}", "{max: 120}\n        # ") + "      - {name: " +
 			"n::p, description: P., type: a, unit: percent, promql: 'sum by ($by) (a{$scope})', " +
-			"healthy: {max: 120}}\n", "percentages are from 0 to 100"},
+			"healthy: {max: 120}}\n", "percentages lie between 0 and 100"},
 		"two shapes": {replace("        type", "        values: [{type: a, unit: "+
 			"count, promql: 'sum by ($by) (a{$scope})'}]\n        type"), "values: stands beside"},
-		"too large": {own + "#" + strings.Repeat("x", 256<<10), "bytes where 262144 " +
+		"too large": {own + "#" + strings.Repeat("x", 256<<10), "bytes, and 262144 " +
 			"are allowed"},
 	} {
 		_, err := catalog.Load("own.yaml", []byte(c.text))

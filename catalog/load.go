@@ -59,7 +59,7 @@ type fileValue struct {
 func Load(name string, text []byte) (*Catalog, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf(
-			"%s has %d bytes where %d are allowed: leave entries out",
+			"%s has %d bytes, and %d are allowed: leave entries out",
 			name,
 			len(text),
 			maxFileBytes,
@@ -81,7 +81,7 @@ func Load(name string, text []byte) (*Catalog, error) {
 			wrong = append(
 				wrong,
 				fmt.Errorf(
-					"%s: group %q: a group's name is one word of letters, and no other group's",
+					"%s: group %q: name the group with one word of letters that no other group has",
 					name,
 					g.Name,
 				),
@@ -106,7 +106,7 @@ func Load(name string, text []byte) (*Catalog, error) {
 	if n > maxEntries {
 		wrong = append(
 			wrong,
-			fmt.Errorf("%s has %d entries where %d are allowed", name, n, maxEntries),
+			fmt.Errorf("%s has %d entries, and %d are allowed: leave some out", name, n, maxEntries),
 		)
 	}
 	if err := c.index(); err != nil {
@@ -183,12 +183,12 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 	}
 	if e.Of == "" {
 		return e, errors.New(
-			"the name is none of n::NAME, ks::{keyspace}::NAME and cf::{keyspace}::{table}::NAME",
+			"the name must have the form n::NAME, ks::{keyspace}::NAME or cf::{keyspace}::{table}::NAME",
 		)
 	}
 	for _, alias := range f.Aliases {
 		if short, is := strings.CutPrefix(alias, form[e.Of]); !is || !shortName.MatchString(short) {
-			fail("the alias %q is none of the form %sNAME", alias, form[e.Of])
+			fail("the alias %q must have the form %sNAME", alias, form[e.Of])
 		}
 	}
 	if e.Description == "" {
@@ -207,7 +207,7 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 	types := map[string]bool{}
 	for _, v := range values {
 		if types[v.Type] {
-			fail("the type %q is there twice", v.Type)
+			fail("the type %q is used twice: choose another", v.Type)
 		}
 		types[v.Type] = true
 		if err := v.check(e.Of); err != nil {
@@ -239,21 +239,21 @@ func (v *fileValue) check(of Of) error {
 		for _, u := range Units {
 			known = append(known, u.Name)
 		}
-		fail("unknown unit %q: there are %s", v.Unit, strings.Join(known, ", "))
+		fail("unknown unit %q: use one of %s", v.Unit, strings.Join(known, ", "))
 	}
 	if r := v.Healthy; r != nil {
 		for _, end := range []*float64{r.Min, r.Max} {
 			if end != nil && (math.IsNaN(*end) || math.IsInf(*end, 0)) {
-				fail("healthy: %v is no number: leave the end out where there is none", *end)
+				fail("healthy: %v is not a number: leave min or max out if there is none", *end)
 			}
 		}
 		switch {
 		case r.Min == nil && r.Max == nil:
-			fail("healthy has neither min nor max: leave it out")
+			fail("healthy has neither min nor max: set one, or leave healthy out")
 		case r.Min != nil && r.Max != nil && *r.Min > *r.Max:
 			fail("healthy: min %v is above max %v", *r.Min, *r.Max)
 		case v.Unit == "percent" && (r.Max != nil && *r.Max > 100 || r.Min != nil && *r.Min < 0):
-			fail("healthy: percentages are from 0 to 100")
+			fail("healthy: percentages lie between 0 and 100")
 		}
 	}
 	if err := checkPromQL(v.PromQL, of); err != nil {
@@ -265,10 +265,10 @@ func (v *fileValue) check(of Of) error {
 // checkPromQL finds what is wrong with an expression and its placeholders.
 func checkPromQL(text string, of Of) error {
 	if strings.TrimSpace(text) == "" {
-		return errors.New("promql is missing")
+		return errors.New("promql is missing: write the expression")
 	}
 	if !strings.Contains(text, "$by") {
-		return errors.New("promql has no by ($by): answers would not say whose the values are")
+		return errors.New("promql has no by ($by), so its values would belong to nobody: add it")
 	}
 	const probe = "probe"
 	s := Scope{Cluster: probe, Keyspace: probe, Table: probe}
@@ -292,12 +292,12 @@ func checkPromQL(text string, of Of) error {
 			return m.Name == "cluster" && m.Type == labels.MatchEqual && m.Value == probe
 		})
 		if !scoped && err == nil {
-			err = fmt.Errorf("promql: the selector of %s has no $scope", selector.Name)
+			err = fmt.Errorf("promql: the selector of %s has no $scope: add it", selector.Name)
 		}
 		return nil
 	})
 	if err == nil && selectors == 0 {
-		err = errors.New("promql selects nothing")
+		err = errors.New("promql has no selector: select a metric")
 	}
 	return err
 }

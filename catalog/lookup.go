@@ -28,11 +28,11 @@ type UnknownError struct {
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("there is no %.200q in the catalogue", e.Name)
+	text := fmt.Sprintf("the catalogue has no %.200q", e.Name)
 	if len(e.Near) > 0 {
 		return text + ": did you mean " + strings.Join(e.Near, ", ") + "?"
 	}
-	return text + ": GET /v1/catalog lists what there is"
+	return text + ": GET /v1/catalog lists all names"
 }
 
 // IsName reports whether a text has the form of a catalogue's name. No metric's name begins so.

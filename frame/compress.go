@@ -54,7 +54,7 @@ func unpackInto(room []byte, h *Header, packed []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d", ErrTooLarge, header.FrameContentSize, h.RawLength)
 		}
 		if header.HasFCS && header.FrameContentSize != uint64(h.RawLength) {
-			return nil, fmt.Errorf("%w: the payload unpacks to another length than raw_length", ErrMalformed)
+			return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes", ErrMalformed)
 		}
 		if header.HasFCS {
 			if need := min(h.RawLength, 256*len(packed)+4096); cap(room) < need {
@@ -65,7 +65,7 @@ func unpackInto(room []byte, h *Header, packed []byte) ([]byte, error) {
 				return nil, fmt.Errorf("%w: zstd: %v", ErrMalformed, err)
 			}
 			if len(raw) != h.RawLength {
-				return nil, fmt.Errorf("%w: the payload unpacks to another length than raw_length", ErrMalformed)
+				return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes", ErrMalformed)
 			}
 			return raw, nil
 		}

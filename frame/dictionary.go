@@ -10,7 +10,7 @@ import (
 func (d *decoder) exponent() int {
 	e := d.svarint()
 	if e < -maxExponent || e > maxExponent {
-		d.fail(ErrMalformed, "an exponent is %d, -18 to 18 are allowed", e)
+		d.fail(ErrMalformed, "an exponent is %d: it must lie between -18 and 18", e)
 	}
 	return int(e)
 }
@@ -85,7 +85,7 @@ func (d *decoder) readDictionary() {
 	for i := 0; i < n && d.err == nil; i++ {
 		t := d.template(names)
 		if types[t.Type] {
-			d.fail(ErrMalformed, "type %q is there twice", t.Type)
+			d.fail(ErrMalformed, "type %q is defined twice", t.Type)
 		}
 		types[t.Type] = true
 		if d.err != nil {
@@ -100,17 +100,17 @@ func (d *decoder) readDictionary() {
 func (d *decoder) template(names map[string]bool) Template {
 	t := Template{Type: d.text("a type", MaxNameBytes)}
 	if !isType(t.Type) {
-		d.fail(ErrMalformed, "%q is no entity type", t.Type)
+		d.fail(ErrMalformed, "%q is not an entity type", t.Type)
 	}
 	n := d.count("labels", MaxLabels, 1)
 	for i := 0; i < n && d.err == nil; i++ {
 		l := d.text("a label", MaxNameBytes)
 		if !isLabel(l) {
-			d.fail(ErrMalformed, "%q is no label name or a reserved one", l)
+			d.fail(ErrMalformed, "%q is not a label name, or is reserved", l)
 		}
 		for _, other := range t.Labels {
 			if l == other {
-				d.fail(ErrMalformed, "label %q is there twice", l)
+				d.fail(ErrMalformed, "label %q is defined twice", l)
 			}
 		}
 		t.Labels = append(t.Labels, l)
@@ -129,9 +129,9 @@ func (d *decoder) template(names map[string]bool) Template {
 		case m.Kind >= kinds:
 			d.fail(ErrMalformed, "metric %q has unknown kind %d", m.Name, m.Kind)
 		case !isMetric(m.Name) || names[m.Name]:
-			d.fail(ErrMalformed, "metric name %q is wrong or there twice", m.Name)
+			d.fail(ErrMalformed, "metric name %q is wrong or used twice", m.Name)
 		case strings.Trim(m.Unit, "abcdefghijklmnopqrstuvwxyz_") != "":
-			d.fail(ErrMalformed, "%q is no unit", m.Unit)
+			d.fail(ErrMalformed, "%q is not a unit", m.Unit)
 		case m.Exponent != 0 && (m.Kind == GaugeDouble || m.Kind == String):
 			d.fail(ErrMalformed, "metric %q has an exponent, its kind is %s", m.Name, m.Kind)
 		case m.Kind.IsHistogram():

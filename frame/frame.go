@@ -61,7 +61,7 @@ var (
 	// ErrKey says that a delta frame was given no key frame, or one that it does not name.
 	ErrKey = errors.New("frame: wrong key frame")
 	// ErrMemory says that the allowance of DecodeWithin did not give what the frame takes.
-	ErrMemory = errors.New("frame: it takes more memory than it is allowed")
+	ErrMemory = errors.New("frame: it takes more memory than it may")
 )
 
 // Kind is what a metric's values are: FORMAT.md §5.

@@ -55,7 +55,7 @@ func (e *Exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-e.slots }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many requests for /metrics are under way: try again in a moment", http.StatusServiceUnavailable)
+		http.Error(w, "too many requests for /metrics at once: try again in a moment", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Add("Vary", "Authorization")

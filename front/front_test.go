@@ -168,7 +168,7 @@ func TestTLS(t *testing.T) {
 	write(t, c.KeyFile, newKey)
 	later()
 	expect("second")
-	if !strings.Contains(logged(), "read again") {
+	if !strings.Contains(logged(), "reloaded") {
 		t.Error("the new certificate is not logged")
 	}
 	// Other clients.
@@ -188,7 +188,7 @@ func TestTLS(t *testing.T) {
 		{TLS{}, nil},
 		{TLS{CertFile: "x"}, []string{"both cert_file and key_file"}},
 		{TLS{ClientCAFile: "x"}, []string{"both cert_file and key_file"}},
-		{TLS{CertFile: "none", KeyFile: "none", ClientCAFile: c.KeyFile}, []string{"cert_file none", "no certificate in PEM"}},
+		{TLS{CertFile: "none", KeyFile: "none", ClientCAFile: c.KeyFile}, []string{"cert_file none", "no PEM certificate"}},
 	} {
 		err := c.tls.Validate()
 		if err == nil {

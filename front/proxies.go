@@ -33,7 +33,7 @@ func (p Proxies) parse() (trusted, error) {
 			continue
 		}
 		if network.Bits() == 0 {
-			errs = append(errs, fmt.Errorf("trusted_proxies: %q are all addresses: then anyone could say to come from anywhere, name the proxies' own networks", text))
+			errs = append(errs, fmt.Errorf("trusted_proxies: %q allows every client to claim any address: name the proxies' own networks", text))
 		}
 		list = append(list, network.Masked())
 	}

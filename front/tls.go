@@ -42,7 +42,7 @@ func (c TLS) load() (*tls.Config, error) {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 		pem, err := os.ReadFile(c.ClientCAFile)
 		if err == nil && !config.ClientCAs.AppendCertsFromPEM(pem) {
-			err = errors.New("it has no certificate in PEM")
+			err = errors.New("it holds no PEM certificate")
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("tls: client_ca_file %s: %w", c.ClientCAFile, err))
@@ -120,10 +120,10 @@ func (f *files) current() *tls.Config {
 	switch {
 	case err == nil:
 		f.config, f.state, f.tried = config, state, ""
-		f.log.Info("the TLS certificate was read again", "cert_file", f.CertFile)
+		f.log.Info("reloaded the TLS certificate", "cert_file", f.CertFile)
 	case state != f.tried:
 		f.tried = state
-		f.log.Warn("the changed TLS files cannot be used, going on with those before", "error", err)
+		f.log.Warn("the changed TLS files cannot be used; the earlier ones stay in use", "error", err)
 	}
 	return f.config
 }

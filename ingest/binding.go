@@ -14,7 +14,7 @@ import (
 func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *frame.Header) *refusal {
 	if frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node) || h.Cluster == frame.EveryCluster {
 		return refuse(http.StatusForbidden, "recorder",
-			"node %s of cluster %q is kept for what rules record: no agent sends as it", h.Node, h.Cluster)
+			"node %s of cluster %q is reserved for recorded series: an agent may not send as it", h.Node, h.Cluster)
 	}
 	if !who.Owns(h.Cluster) {
 		return refuse(http.StatusForbidden, "foreign_cluster",

@@ -39,7 +39,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 	case errors.As(err, &over):
 		return nil, tooLarge()
 	case errors.Is(err, errDeadline):
-		return nil, refuse(http.StatusInternalServerError, "internal", "the connection takes no deadline: report this")
+		return nil, refuse(http.StatusInternalServerError, "internal", "the connection does not support deadlines: please report this as a bug")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with
@@ -50,7 +50,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 			s.config.BodyTimeout, s.config.BodyGrace, s.config.BodyBytesPerSecond)
 	}
 	return nil, refuse(http.StatusBadRequest, "broken_body",
-		"the body ends before its announced length or is wrongly chunked: send it again whole")
+		"the body is shorter than announced, or wrongly chunked: send it again")
 }
 
 // errDeadline says that a connection takes no deadline.

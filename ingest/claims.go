@@ -83,7 +83,7 @@ func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Head
 	}
 	s.metrics.claimed.Inc()
 	s.deps.Log.Warn(
-		"a node is claimed by several senders: find out which of them is the node and revoke the "+
-			"other's key", "request", front.ID(ctx),
+		"several senders send frames of one node: find out which of them is the node, and "+
+			"revoke the other's key", "request", front.ID(ctx),
 		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(), "remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

@@ -53,7 +53,7 @@ func (u *unpacking) wait(account string, bytes int) time.Duration {
 // checkRatio refuses what is small on the way and large here, before it is unpacked.
 func (s *Server) checkRatio(h *frame.Header) *refusal {
 	if h.RawLength > ratioFrom && h.RawLength/h.Length > s.config.MaxRatio {
-		return refuse(http.StatusRequestEntityTooLarge, "ratio", "the frame of %d bytes unpacks to %d, more than %d times as many; real ones unpack to three or four times: send what Cassandra says, or raise ingest.max_ratio", h.Length, h.RawLength, s.config.MaxRatio)
+		return refuse(http.StatusRequestEntityTooLarge, "ratio", "the frame of %d bytes unpacks to %d, more than %d times as many; real frames unpack to three or four times: check the sender, or raise ingest.max_ratio", h.Length, h.RawLength, s.config.MaxRatio)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 	if !h.IsKey() {
 		if frame.IsProcess(h.Node) {
 			return refuse(http.StatusUnprocessableEntity, "process",
-				"a process of Ringwatch sends key frames only: send the whole state")
+				"a process of Ringwatch may send key frames only: send the whole state")
 		}
 		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
 			return refuseFrame(err)
@@ -128,9 +128,9 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 	}
 	switch {
 	case series > s.config.MaxSeries:
-		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series where %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series, and %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
 	case buckets > s.config.MaxBuckets:
-		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets where %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets, and %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
 	}
 	return s.checkNames(ctx, account, f)
 }

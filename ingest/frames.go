@@ -69,7 +69,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter, "ingest is near its memory limit: send the frame again later, run more ingest processes or give them more memory")
 	}
 	if after := s.wait(r.Context(), who.Account); after > 0 {
-		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or have ingest.frames_per_second raised", who.Account, s.config.FramesPerSecond)
+		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or ask the operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
 	}
 	held, e := s.shares.begin(who.Account, account.Visitor(r.RemoteAddr))
 	if e != nil {
@@ -82,14 +82,14 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 		return e
 	}
 	if _, err := frame.Length(b); errors.Is(err, frame.ErrTooLarge) {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", "%v; send smaller frames", err)
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "%v: send smaller frames", err)
 	}
 	h, _, err := frame.Parse(b)
 	if err != nil {
 		return refuseFrame(err)
 	}
 	if h.RawLength > s.config.MaxRawBytes {
-		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "the frame unpacks to %d bytes where %d are allowed: monitor fewer tables per node or raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
+		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
 	}
 	if e := s.checkClock(r, &h); e != nil {
 		return e
@@ -129,7 +129,7 @@ func checkHeaders(r *http.Request) *refusal {
 		return refuse(http.StatusUnsupportedMediaType, "content_type", "Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return refuse(http.StatusUnsupportedMediaType, "content_encoding", "Content-Encoding is %q: send the frame as it is, it is compressed inside", coding)
+		return refuse(http.StatusUnsupportedMediaType, "content_encoding", "Content-Encoding is %q: send the frame without it, since frames are compressed inside", coding)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 	if ahead := h.Time().Sub(now); ahead > s.config.MaxSkew {
 		return refuse(http.StatusBadRequest, "clock_ahead", "the frame is from %s in the future: set the node's clock, by NTP for example", ahead.Round(time.Second))
 	} else if -ahead > s.config.MaxAge {
-		return refuse(http.StatusBadRequest, "too_old", "the frame is %s old and raw data is kept for %s: set the node's clock if it is wrong, else drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
+		return refuse(http.StatusBadRequest, "too_old", "the frame is %s old and raw data is kept for %s: set the node's clock if it is wrong, or drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
 	}
 	return nil
 }
@@ -164,9 +164,9 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 	case ctx.Err() != nil:
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	case s.deps.Retryable(err):
-		s.deps.Log.Warn("a frame could not be forwarded and its sender is told to send it again", "request", front.ID(ctx), "account", account, "cluster", cluster, "error", err)
+		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again", "request", front.ID(ctx), "account", account, "cluster", cluster, "error", err)
 		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "Kafka does not take frames now: send the frame again later")
 	}
-	s.deps.Log.Error("Kafka refuses a frame for good", "request", front.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
+	s.deps.Log.Error("Kafka refuses a frame and will not take it later", "request", front.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
 	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))
 }

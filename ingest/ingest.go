@@ -180,7 +180,7 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, err
 	}
 	if d.Admit == nil || d.Publish == nil || d.Retryable == nil || d.Ready == nil || d.Registry == nil || d.Log == nil {
-		return nil, errors.New("ingest: a field of Deps is not set")
+		return nil, errors.New("ingest: a required field of Deps is not set")
 	}
 	held := newShares(&c)
 	m, err := newMetrics(d.Registry, held.bytes)
@@ -211,7 +211,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("ingest: cannot listen on %s: stop what listens there or set ingest.listen: %w", c.Listen, err)
+		return nil, fmt.Errorf("ingest: cannot listen on %s: stop the program that listens there, or change ingest.listen: %w", c.Listen, err)
 	}
 	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
 		listener.Close()
@@ -238,7 +238,7 @@ func (s *Server) Run(ctx context.Context) error {
 	drain, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(drain); err != nil {
-		s.deps.Log.Warn("requests were cut off when stopping; their senders send again", "error", err)
+		s.deps.Log.Warn("requests were cut off at the stop; their senders will send again", "error", err)
 		s.http.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {

@@ -88,14 +88,14 @@ func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header)
 	}
 	if count >= s.config.MaxNodes {
 		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter,
-			"account %s has %d nodes where %d are allowed: wait until nodes that are gone are "+
-				"forgotten, or have ingest.max_nodes raised", account, count, s.config.MaxNodes)
+			"account %s has %d nodes, and %d are allowed: wait until removed nodes are "+
+				"forgotten, or ask the operator to raise ingest.max_nodes", account, count, s.config.MaxNodes)
 	}
 	if listed && s.deps.NewNodes != nil {
 		if after := s.deps.NewNodes(ctx, account, 1); after > 0 {
 			return busy(http.StatusTooManyRequests, "new_nodes", after,
 				"account %s has more than %d new nodes in an hour: send the frame again later, "+
-					"or have ingest.new_nodes_per_hour raised", account, s.config.NewNodesPerHour)
+					"or ask the operator to raise ingest.new_nodes_per_hour", account, s.config.NewNodesPerHour)
 		}
 	}
 	a.mu.Lock()
@@ -116,7 +116,7 @@ func (s *Server) askNodes(ctx context.Context, account string, a *accountNodes) 
 	list, err := s.deps.Nodes(call, account)
 	if err != nil {
 		s.deps.Log.Warn(
-			"the nodes of an account cannot be read; going on with those that are known",
+			"the nodes of an account cannot be read; the nodes that are known stay in use",
 			"account", account, "error", err)
 		return
 	}

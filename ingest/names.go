@@ -112,8 +112,8 @@ func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame)
 		if after := s.deps.NewSeries(ctx, account, count); after > 0 {
 			return busy(http.StatusTooManyRequests, "new_series", after,
 				"the frame brings %d new series and account %s may have %d an hour: send the "+
-					"frame again later, monitor fewer tables, or have ingest.new_series_per_hour "+
-					"raised", count, account, s.config.NewSeriesPerHour)
+					"frame again later, monitor fewer tables, or ask the operator to raise "+
+					"ingest.new_series_per_hour", count, account, s.config.NewSeriesPerHour)
 		}
 	}
 	a.mu.Lock()

@@ -17,20 +17,20 @@ func checkProcess(f *frame.Frame) *refusal {
 	}
 	own := func(text string) *refusal {
 		return refuse(http.StatusUnprocessableEntity, "process",
-			"%s: send what package self of this version sends", text)
+			"%s: use a process of the same version as ingest", text)
 	}
 	for _, added := range f.Added {
 		t := &f.Templates[added.Template]
 		for _, name := range t.Labels {
 			if strings.HasPrefix(name, "recorded_") && name != frame.RecordedLabel("cluster") &&
 				name != frame.RecordedLabel("quantile") {
-				return own("a process has no label " + name)
+				return own("a process must not have the label " + name)
 			}
 		}
 		i := slices.Index(t.Labels, frame.RecordedLabel("cluster"))
 		for _, row := range added.Rows {
 			if i < 0 || row[i] != f.Cluster {
-				return own("a process's series is not of the cluster that its frame is of")
+				return own("a series of the process names another cluster than its frame")
 			}
 		}
 	}

@@ -70,12 +70,12 @@ func (c *claim) take(n int64) *refusal {
 	case s.accounts[c.account]+n > s.account:
 		return busy(http.StatusTooManyRequests, "account_share", retryAfter,
 			"account %s has %d bytes under way and may have %d here: send the frame again later, "+
-				"or have ingest.account_share raised", c.account, s.accounts[c.account], s.account)
+				"or ask the operator to raise ingest.account_share", c.account, s.accounts[c.account], s.account)
 	case s.addresses[c.address]+n > s.address:
 		return busy(http.StatusTooManyRequests, "address_share", retryAfter,
 			"your address has %d bytes under way and may have %d here: send the frame again "+
-				"later, or have ingest.address_share raised or your proxy named in "+
-				"ingest.trusted_proxies", s.addresses[c.address], s.address)
+				"later, or ask the operator to raise ingest.address_share or to name your "+
+				"proxy in ingest.trusted_proxies", s.addresses[c.address], s.address)
 	}
 	c.add(n)
 	return nil

@@ -71,7 +71,7 @@ func (c *Config) Validate() error {
 	}
 	for name, d := range map[string]time.Duration{"timeout": c.Timeout, "backoff": c.Backoff} {
 		if d <= 0 {
-			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", name, d))
+			wrong = append(wrong, fmt.Errorf("%s is %v: use more than 0", name, d))
 		}
 	}
 	return errors.Join(wrong...)

@@ -22,9 +22,9 @@ import (
 var (
 	// ErrTooLarge says that a piece of work needs more than an account may have at all: waiting
 	// does not help it.
-	ErrTooLarge = errors.New("memory: more than one account may take")
+	ErrTooLarge = errors.New("memory: one account may not take that much")
 	// ErrBusy says that the account's share, or the process's budget, is in use: later it may fit.
-	ErrBusy = errors.New("memory: what there is for this account is in use")
+	ErrBusy = errors.New("memory: all memory of this account is in use")
 )
 
 // Refused reports whether err says that memory was refused, for now or for good.

@@ -91,7 +91,7 @@ func (c ConsumerConfig) Validate() error {
 		}
 	}
 	check(c.Group != "", "group is empty: consumers of one role share a name")
-	check(c.MaxAge >= 0, "max_age is %s: use 0 for all there is", c.MaxAge)
+	check(c.MaxAge >= 0, "max_age is %s: use 0 for everything that Kafka has", c.MaxAge)
 	check(c.MaxAge == 0 || c.From.IsZero(), "max_age and from contradict each other: use one of them")
 	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s", c.SessionTimeout)
 	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second, "handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
@@ -165,7 +165,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 			if errors.Is(err, ErrAgain) { // the handler asked for it, and has said why
 				level = slog.LevelInfo
 			}
-			c.log.Log(ctx, level, "consuming begins again after an error", "error", err,
+			c.log.Log(ctx, level, "an error ended consuming; it begins again", "error", err,
 				"after", c.config.MaxBackoff)
 			wait(ctx, c.config.MaxBackoff)
 		}
@@ -286,10 +286,10 @@ func (c *Consumer) take(fetches kgo.Fetches) error {
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		case errors.As(err, &loss):
 			c.metrics.fetchErrors.Inc()
-			c.log.Error("Kafka lost records that it had", "partition", partition, "error", err)
+			c.log.Error("Kafka has lost records", "partition", partition, "error", err)
 		case errors.As(err, &group):
 			c.metrics.fetchErrors.Inc()
-			c.log.Warn("the consumer group is not reachable, trying again", "error", err)
+			c.log.Warn("the consumer group cannot be reached; trying again", "error", err)
 		default:
 			c.metrics.fetchErrors.Inc()
 			fatal = fmt.Errorf("stream: cannot fetch partition %d of %s: %w", partition, topic, err)
@@ -330,7 +330,7 @@ func (c *Consumer) handle(ctx context.Context) error {
 			return err
 		}
 		c.metrics.retries.Inc()
-		c.log.Warn("records could not be handled, trying again", "records", len(c.pending), "error", err, "after", backoff)
+		c.log.Warn("records could not be handled; trying again", "records", len(c.pending), "error", err, "after", backoff)
 		c.client.AllowRebalance()
 		wait(ctx, backoff/2+rand.N(backoff/2))
 		if err := c.hold(); err != nil {
@@ -370,7 +370,7 @@ func (c *Consumer) tick(ctx context.Context, now time.Time) error {
 	if errors.Is(err, ErrAgain) {
 		return err
 	}
-	c.log.Warn("what is due could not be done, trying again", "error", err)
+	c.log.Warn("work that is due failed; trying again", "error", err)
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (c LogConfig) Validate() error {
 	check(topicPattern.MatchString(c.Topic) && strings.Trim(c.Topic, ".") != "",
 		"topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
 	check(c.Partitions >= 1 && c.Partitions <= 10_000,
-		"partitions is %d: use 1 to 10000, best that of kafka", c.Partitions)
+		"partitions is %d: use 1 to 10000, best as many as kafka.partitions", c.Partitions)
 	check(c.Retention == 0 || c.Retention >= time.Hour,
 		"retention is %s: use 0, which keeps each key's last entry for ever, or at least 1h",
 		c.Retention)
@@ -160,7 +160,7 @@ func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
 		case e.Account == "" || strings.ContainsAny(e.Account, "/\t") ||
 			strings.Contains(e.Cluster, "\t"):
 			return fmt.Errorf("%w %s: account %q and cluster %q cannot be a key: name an account, "+
-				"without '/' and tabs", ErrEntry, l.log.Topic, e.Account, e.Cluster)
+				"and use no '/' or tab", ErrEntry, l.log.Topic, e.Account, e.Cluster)
 		case len(key)+len(e.Value) > int(l.log.MaxEntryBytes):
 			return fmt.Errorf("%w %s: the entry %.100q has %d bytes, more than max_entry_bytes, %d: "+
 				"raise it", ErrEntry, l.log.Topic, key, len(key)+len(e.Value), l.log.MaxEntryBytes)
@@ -220,7 +220,7 @@ func (l *Log) Partitions(ctx context.Context) (int32, error) {
 		err = topics[l.log.Topic].Err
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w %s: Kafka does not say which partitions there are: %w", ErrLog,
+		return 0, fmt.Errorf("%w %s: Kafka does not list its partitions: %w", ErrLog,
 			l.log.Topic, err)
 	}
 	return int32(len(topics[l.log.Topic].Partitions)), nil

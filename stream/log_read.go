@@ -115,7 +115,7 @@ func (l *Log) End(ctx context.Context, partitions []int32) (Position, error) {
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w %s: Kafka does not say where it ends: %w", ErrLog, l.log.Topic, err)
+		return nil, fmt.Errorf("%w %s: Kafka does not say where its partitions end: %w", ErrLog, l.log.Topic, err)
 	}
 	at := Position{}
 	ends.Each(func(o kadm.ListedOffset) {

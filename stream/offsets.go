@@ -64,7 +64,7 @@ func (c *Consumer) commit(ctx context.Context, partitions []int32) {
 		})
 	if failed != nil && ctx.Err() == nil {
 		c.metrics.commitErrors.Inc()
-		c.log.Warn("offsets could not be committed; the next commit makes up for it", "error", failed)
+		c.log.Warn("offsets could not be committed; the next commit includes them", "error", failed)
 	}
 }
 
@@ -105,7 +105,7 @@ func (c *Consumer) leave(client *kgo.Client) {
 	defer cancel()
 	client.AllowRebalance()
 	if err := client.LeaveGroupContext(ctx); err != nil {
-		c.log.Warn("the consumer group was not told that we leave; others take over after the session timeout", "error", err)
+		c.log.Warn("this consumer could not leave its group; others take over after the session timeout", "error", err)
 	}
 	c.mu.Lock()
 	// Usually nothing is left by now: leaving gave it back.

@@ -101,7 +101,7 @@ func (c Config) Validate() error {
 	check(c.Partitions >= 1 && c.Partitions <= 10_000, "partitions is %d: use 1 to 10000", c.Partitions)
 	check(c.ReplicationFactor >= 1, "replication_factor is %d: use 1 on one broker, 3 in production", c.ReplicationFactor)
 	check(c.MinInsyncReplicas >= 1 && c.MinInsyncReplicas <= c.ReplicationFactor, "min_insync_replicas is %d: use 1 to replication_factor, %d", c.MinInsyncReplicas, c.ReplicationFactor)
-	check(c.Retention >= time.Hour, "retention is %s: use at least 1h, which a consumer needs to be restarted in peace", c.Retention)
+	check(c.Retention >= time.Hour, "retention is %s: use at least 1h, so that a consumer can be restarted", c.Retention)
 	check(c.MaxMessageBytes >= 64<<10 && c.MaxMessageBytes <= 64<<20, "max_message_bytes is %d: use 65536 to 67108864", c.MaxMessageBytes)
 	check(c.PublishTimeout >= time.Second, "publish_timeout is %s: use at least 1s", c.PublishTimeout)
 	check(c.MaxBufferedBytes >= int(c.MaxMessageBytes), "max_buffered_bytes is %d: use at least max_message_bytes, %d", c.MaxBufferedBytes, c.MaxMessageBytes)

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrTopic says that the topic exists and is not fit for frames. The error around it says what to change.
-var ErrTopic = errors.New("stream: the topic does not fit")
+var ErrTopic = errors.New("stream: the topic has unsuitable settings")
 
 // EnsureTopic makes the topic of frames, or checks the one there is. Several processes may do so at once. A topic that would lose frames is an
 // ErrTopic; one that only differs from the configuration (someone tuned it) is logged and left alone.
@@ -46,7 +46,7 @@ func (c Config) ensure(ctx context.Context, w wantedTopic, log *slog.Logger) err
 	_, err = admin.CreateTopic(ctx, w.partitions, c.ReplicationFactor, w.settings, w.name)
 	switch {
 	case err == nil:
-		log.Info("made a topic", "topic", w.name, "partitions", w.partitions,
+		log.Info("created a topic", "topic", w.name, "partitions", w.partitions,
 			"replication_factor", c.ReplicationFactor)
 		return w.await(ctx, admin)
 	case errors.Is(err, kerr.TopicAlreadyExists):
@@ -89,7 +89,7 @@ func (w *wantedTopic) await(ctx context.Context, admin *kadm.Client) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("stream: topic %s is made and its partitions have no leaders yet: %w",
+			return fmt.Errorf("stream: topic %s was created, but its partitions have no leaders yet: %w",
 				w.name, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
@@ -118,7 +118,7 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 	}
 	for name, want := range w.settings {
 		if name != "max.message.bytes" && have[name] != *want {
-			log.Warn("the topic differs from the configuration and is left as it is", "topic", w.name,
+			log.Warn("the topic differs from the configuration; change one of them", "topic", w.name,
 				"setting", name, "topic_has", have[name], "configured", *want)
 		}
 	}

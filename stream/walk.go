@@ -88,7 +88,7 @@ func walkStart(ctx context.Context, admin *kadm.Client, topic string, w Walk) (i
 	}
 	l, ok := listed.Lookup(topic, w.Partition)
 	if !ok {
-		return 0, fmt.Errorf("there is no such partition")
+		return 0, fmt.Errorf("the topic has no such partition")
 	}
 	if l.Err != nil {
 		return 0, l.Err
