@@ -185,7 +185,7 @@ func (t *tail) frame(r stream.Record) error {
 	if h.IsKey() {
 		shown.Kind = "key"
 	}
-	if t.Node != "" && t.Node != n.address && !strings.HasPrefix(shown.Node, strings.ToLower(t.Node)) {
+	if t.Node != "" && !isAddress(n.address, t.Node) && !strings.HasPrefix(shown.Node, strings.ToLower(t.Node)) {
 		return nil
 	}
 	early := r.Received.Before(t.since)
@@ -283,7 +283,7 @@ func (t *tail) print(f *tailFrame) error {
 		t.out.WriteByte('\n')
 		return t.out.Flush()
 	}
-	const columns = "%-24s  %-24s  %-15s  %-5s  %7s  %s\n"
+	const columns = "%-24s  %-24s  %-21s  %-5s  %7s  %s\n"
 	if !t.headed {
 		t.headed = true
 		fmt.Fprintf(t.out, columns, "AT", "CLUSTER", "NODE", "FRAME", "BYTES", "AFTER")
@@ -294,7 +294,13 @@ func (t *tail) print(f *tailFrame) error {
 		after = f.Received.Sub(f.At).Round(time.Millisecond).String()
 	}
 	node := f.Address
-	if node == "" {
+	id, _ := uuid.Parse(f.Node)
+	switch {
+	case frame.IsProcess(id):
+		node = "process"
+	case frame.IsRecorder(id):
+		node = "rules"
+	case node == "":
 		node, _, _ = strings.Cut(f.Node, "-")
 	}
 	fmt.Fprintf(t.out, columns, at, plain(f.Account+"/"+f.Cluster), plain(node), f.Kind, strconv.Itoa(f.Bytes), after)

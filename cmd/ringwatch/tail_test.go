@@ -193,3 +193,18 @@ func TestTailRefusesWhatIsNoTime(t *testing.T) {
 		t.Errorf("--match [: %v", err)
 	}
 }
+
+// TestIsAddress: agents send Cassandra's address with its port, which people leave out.
+func TestIsAddress(t *testing.T) {
+	for _, c := range []struct {
+		address, text string
+		want          bool
+	}{
+		{"10.0.0.7:7000", "10.0.0.7", true}, {"10.0.0.7:7000", "10.0.0.7:7000", true}, {"10.0.0.7", "10.0.0.7", true},
+		{"[2001:db8::5]:7000", "2001:db8::5", true}, {"10.0.0.70:7000", "10.0.0.7", false}, {"", "10.0.0.7", false},
+	} {
+		if got := isAddress(c.address, c.text); got != c.want {
+			t.Errorf("%q for %q: %v", c.text, c.address, got)
+		}
+	}
+}
