@@ -180,6 +180,7 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		{"agent-1000", "wire_mb_h", 1, "0.65 MB"},
 		{"freshness", "p50_ms", 1, "33 ms"},
 		{"store-peers", "bytes_per_sample", 1, "0.53 bytes"},
+		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
 		{"store-peers", "prometheus_bytes_per_sample", 1, "3.25"},
 		{"api", "json_redis_32_rps", 1, "2129"},
 		{"series", "bytes_per_series", 1, "0.09 bytes"},
