@@ -49,6 +49,7 @@ type cli struct {
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
+	Tail     tailCmd     `cmd:"" group:"Set-up" help:"Print the frames as they come into Kafka."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -119,6 +120,12 @@ func (c *client) nodes(ctx context.Context) ([]nodeInfo, error) {
 	return nodes, c.ask(ctx, "/v1/nodes", nil, &nodes)
 }
 
+// isAddress reports whether people may mean a node's address by text: they leave the port out.
+func isAddress(address, text string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return address == text || err == nil && host == text
+}
+
 // node finds the one node that is meant: its id, an unambiguous beginning of it, or its address.
 func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	if meant == "" {
@@ -134,7 +141,7 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 		if strings.EqualFold(n.ID, meant) {
 			return n, nil
 		}
-		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || n.Address == meant {
+		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || isAddress(n.Address, meant) {
 			found = append(found, n)
 		}
 	}
