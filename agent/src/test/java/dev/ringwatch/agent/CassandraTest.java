@@ -38,6 +38,14 @@ class CassandraTest {
 
     private static final int METRICS_PORT = CassandraProcess.freePort();
 
+    /** As the JMX exporter's example has it, and its rules as text. */
+    private static final List<Path> RULES = List.of(Path.of("src/main/resources/dev/ringwatch/agent/pull/jmx_exporter.yaml"),
+            Path.of("src/test/resources/rules/every_key.yaml"));
+
+    /** Profiles whose dashboards' names are kept as lists. */
+    private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter");
+
+    private static RealExporter real;
     private static FrameReceiver receiver;
     private static CassandraProcess cassandra;
     private static JMXConnector connector;
@@ -48,9 +56,12 @@ class CassandraTest {
     @BeforeAll
     static void start() throws Exception {
         receiver = new FrameReceiver();
+        real = new RealExporter(Files.createTempDirectory("ringwatch-agent-rules"));
         cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
                 "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT,
-                "profiles: [ringwatch, jmx_exporter, cassandra_exporter]"));
+                "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, {jmx_exporter: " + RULES.get(1).toAbsolutePath() + "}, "
+                        + "grafana_mixin, dashboard_5408, criteo_exporter]"),
+                List.of(real.option()));
         System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
         try {
@@ -185,12 +196,20 @@ class CassandraTest {
         assertEquals(0L, state.value("ringwatch_agent_metrics_refused_total"));
         System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
                 receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
-        assertTrue(Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).count() == 1, "one line");
+        List<String> said = Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).collect(java.util.stream.Collectors.toList());
+        assertTrue(said.size() == 2 && said.get(0).contains("startDelaySeconds") && said.get(1).contains("version 0-test"), said.toString());
     }
 
     @Test
     @Order(5)
     void scrapesSayTheSame() throws Exception {
+        eventually(() -> { // beans are named by and by
+            if (!RealExporter.scrape("http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=jmx_exporter")
+                    .containsKey("cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}")) {
+                throw new IllegalStateException("no quantile of watched.t yet");
+            }
+            return null;
+        });
         for (String accept : new String[] {"text/plain", "application/openmetrics-text;version=1.0.0"}) {
             java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
             scrape.setRequestProperty("Accept", accept);
@@ -199,11 +218,11 @@ class CassandraTest {
             String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, cassandra_node=127.0.0.1, cassandra_rack=rack1";
             for (String counted : new String[] {"cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
                 "cassandra_table_writelatency_seconds_count{keyspace=watched, table=t}",
-                "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t}"}) {
+                "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t, table_type=table}"}) {
                 assertEquals(0, new java.math.BigDecimal(300).compareTo((java.math.BigDecimal) samples.get(counted)), counted + " = " + samples.get(counted));
             }
             assertTrue(samples.containsKey("cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}"), "a quantile");
-            assertTrue(samples.containsKey("cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t}"), "a name of two profiles");
+            assertTrue(samples.containsKey("cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t, table_type=table}"), "a name of two profiles");
             assertTrue(samples.containsKey("cassandra_node_operation_mode_info{value=NORMAL}"), "mode");
             long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
             assertTrue(names > 400, names + " names");
@@ -233,6 +252,78 @@ class CassandraTest {
             }
         }
         assertTrue(missing.isEmpty(), "METRICS.md lacks\n" + String.join("\n", missing));
+    }
+
+    @Test
+    @Order(8)
+    void profilesSayWhatTheRealExporterSays() throws Exception {
+        String[] profiles = {"jmx_exporter", "jmx_exporter_2"};
+        for (int i = 0; i < RULES.size(); i++) {
+            real.use(RULES.get(i));
+            String ours = "http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profiles[i];
+            java.util.Map<String, String> left = null; // in every round so far
+            long deadline = System.currentTimeMillis() + PATIENCE_MS;
+            do {
+                java.util.Map<String, Double> before = real.scrape();
+                receiver.after(receiver.after(System.currentTimeMillis(), PATIENCE_MS).at, PATIENCE_MS); // a pass, and what it asked for in the next
+                java.util.Map<String, Double> seen = RealExporter.scrape(ours);
+                java.util.Map<String, Double> after = real.scrape();
+                java.util.Map<String, String> differences = RealExporter.differences(before, seen, after);
+                differences.entrySet().removeIf(CassandraTest::isMeant);
+                if (left != null) {
+                    differences.keySet().retainAll(left.keySet());
+                }
+                left = differences;
+                if (left.isEmpty()) {
+                    System.out.println("CassandraTest: " + profiles[i] + " has the " + after.size() + " series of the real exporter");
+                }
+            } while (!left.isEmpty() && System.currentTimeMillis() < deadline);
+            assertTrue(left.isEmpty(), profiles[i] + ": " + left.size() + " differences: " + left.entrySet().stream().limit(100)
+                    .map(Object::toString).collect(java.util.stream.Collectors.joining("\n")));
+        }
+    }
+
+    /** Each list has a line per name with its labels; what begins with a minus is said to be absent from this node, a tilde is for a part of a series. */
+    @Test
+    @Order(6)
+    void dashboardsFindTheirNames() throws Exception {
+        for (String profile : DASHBOARDS) {
+            String url = "http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile;
+            eventually(() -> {
+                Set<String> there = new TreeSet<>();
+                Set<String> all = RealExporter.scrape(url).keySet();
+                for (String series : all) {
+                    String name = series.substring(0, series.indexOf('{'));
+                    there.add(name);
+                    there.add(name + series.substring(series.indexOf('{')).replaceAll("cassandra_(cluster|datacenter|node|rack)=[^,}]*(, )?", "").replaceAll("=[^=]*?(, (?=\\w+=)|}$)", "$1").replace(", ", ","));
+                }
+                List<String> wrong = new java.util.ArrayList<>();
+                int found = 0;
+                for (String line : Files.readAllLines(Path.of("src/test/resources/dashboards", profile + ".txt"))) {
+                    boolean absent = line.startsWith("-");
+                    boolean isThere = line.startsWith("~") ? all.stream().anyMatch(series -> series.contains(line.substring(1)))
+                            : there.contains(absent ? line.substring(1) : line);
+                    if (!line.startsWith("#") && isThere == absent) {
+                        wrong.add(line);
+                    }
+                    found += line.startsWith("#") || absent ? 0 : 1;
+                }
+                if (!wrong.isEmpty()) {
+                    throw new IllegalStateException(profile + " lacks, or has and should not: " + wrong);
+                }
+                System.out.println("CassandraTest: " + profile + " has the " + found + " names of its dashboards");
+                return null;
+            });
+        }
+    }
+
+    /**
+     * What need not be the same: that the exporter says of itself which one it is; figures of the JVM that are others at
+     * every look, which need only be there; and rates that fall all the time, whose last digits are those of an instant.
+     */
+    private static boolean isMeant(java.util.Map.Entry<String, String> difference) {
+        boolean there = !difference.getValue().startsWith("only");
+        return difference.getKey().startsWith("jmx_exporter_build_info{") || there && difference.getKey().matches("(jvm|process|jmx)_.*|.*minutehitrate\\{.*");
     }
 
     private static void fill(String table, int rows) {

@@ -18,8 +18,6 @@ import java.util.Map;
 final class Lines {
     static final int BOUND_STEP = 8;
     private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
-    /** As each exporter writes them: the labels of dashboards. */
-    private static final String[] JMX_QUANTILES = {"0.50", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final byte[] END = "} ".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
@@ -192,13 +190,12 @@ final class Lines {
         Metric metric = source.metric;
         if (source.recent.look(slot, source.template.entity(slot), now)) {
             recent |= metric.kind == Kind.HISTOGRAM;
-            String[] names = family.profile == Profile.JMX_EXPORTER ? JMX_QUANTILES : QUANTILE_NAMES;
             for (int q = 0; q < QUANTILES.length; q++) {
                 out.add(name);
                 out.add('{');
                 comma(labels);
                 out.add("quantile=\"");
-                out.add(names[q]);
+                out.add(QUANTILE_NAMES[q]);
                 out.add("\"} ");
                 out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent + source.shift, false);
                 out.add('\n');
