@@ -128,7 +128,8 @@ final class MetricBean {
         if (look) {
             snapshot = ((Sampling) metric).getSnapshot();
         }
-        boolean left = false;
+        // what was counted may be in the reservoir a moment later
+        boolean left = moved || snapshot != null && holdsAny(snapshot);
         for (int i = 0; i < attributes.length; i++) {
             if (series[i] == null) {
                 continue;
@@ -138,7 +139,7 @@ final class MetricBean {
                 buckets(series[i], ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
             } else if (attribute >= SNAPSHOT) {
                 if (snapshot != null) {
-                    left |= show(series[i], snapshot, attribute);
+                    show(series[i], snapshot, attribute);
                 }
             } else if (attribute >= RATES) {
                 double value = rate((Metered) metric, attribute);
@@ -169,17 +170,23 @@ final class MetricBean {
     }
 
     /**
-     * A mean of what is beyond all buckets throws, and is no value; whether there is anything left
-     * to fade.
+     * Whether there is anything left to forget. Figures of nothing but zeros are zero like those of
+     * nothing at all, but for the mean, which Cassandra has as NaN then.
      */
-    private boolean show(Output.Series of, Snapshot snapshot, int attribute) {
+    private static boolean holdsAny(Snapshot snapshot) {
         try {
-            double value = value(snapshot, attribute);
-            of.show(value);
-            return value != 0;
+            return !Double.isNaN(snapshot.getMean());
+        } catch (RuntimeException overflowed) {
+            return true;
+        }
+    }
+
+    /** A mean of what is beyond all buckets throws, and is no value. */
+    private void show(Output.Series of, Snapshot snapshot, int attribute) {
+        try {
+            of.show(value(snapshot, attribute));
         } catch (RuntimeException overflowed) {
             of.absent();
-            return true;
         }
     }
 

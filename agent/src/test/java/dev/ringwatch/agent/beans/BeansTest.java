@@ -5,8 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.codahale.metrics.Counter;
 import com.codahale.metrics.Gauge;
+import com.codahale.metrics.Histogram;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.MetricRegistry;
+import com.codahale.metrics.Reservoir;
+import com.codahale.metrics.Snapshot;
+import com.codahale.metrics.UniformSnapshot;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Model;
@@ -219,6 +223,53 @@ class BeansTest {
         beans.pass(111, 12, inventory);
         assertTrue(reads.get() >= 1 && reads.get() <= 1 + 3, reads.get() + " gauges: the table that moved, and those whose turn it is");
         beans.close();
+    }
+
+    /**
+     * Zeros fade as all else does, and then there is no mean. What was counted a moment before it
+     * was in the reservoir is seen, too.
+     */
+    @Test
+    void aHistogramOfZerosFades() throws Exception {
+        AtomicInteger held = new AtomicInteger();
+        Histogram zeros = new Histogram(new Reservoir() {
+            @Override
+            public int size() {
+                return held.get();
+            }
+
+            @Override
+            public void update(long value) {
+                // comes into the reservoir when the test says so
+            }
+
+            @Override
+            public Snapshot getSnapshot() {
+                return new UniformSnapshot(new long[held.get()]) {
+                    @Override
+                    public double getMean() { // as Cassandra's
+                        return held.get() == 0 ? Double.NaN : 0;
+                    }
+                };
+            }
+        });
+        register("org.apache.cassandra.metrics:type=Things,name=Zeros", new TestBean().with("Count", "long", () -> -1L).with("Mean", "double", () -> -1.0));
+        Map<String, Metric> registry = Map.of("org.apache.cassandra.metrics.Things.Zeros", zeros);
+        try (BeansUnderTest beans = new BeansUnderTest(server, registry, "rules: [{pattern: 'name=Zeros><>Mean', name: mean}]")) {
+            beans.settle();
+            assertEquals("{mean{}=NaN}", beans.samples().toString());
+            zeros.update(0);
+            beans.pass(); // between the count and the reservoir
+            held.set(1);
+            beans.pass();
+            assertEquals("{mean{}=0.0}", beans.samples().toString());
+            for (int i = 0; i < 5; i++) {
+                beans.pass();
+            }
+            held.set(0);
+            beans.pass();
+            assertEquals("{mean{}=NaN}", beans.samples().toString());
+        }
     }
 
     private static int jvmSeries(BeanProfile profile) {
