@@ -2,6 +2,7 @@ package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.beans.BeanProfile;
 import dev.ringwatch.agent.beans.Beans;
+import dev.ringwatch.agent.beans.CollectdNames;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.cassandra.NodeSource;
@@ -47,13 +48,14 @@ final class Collector {
     private final DiskSource disks;
     private final JvmSource jvm;
     private final Beans beans;
+    private final List<CollectdNames> collectd = new ArrayList<>();
     private final OwnCost cost;
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
 
     /** Of {@link #sample(int, boolean)}. */
-    private static final int SOURCES = 7;
+    private static final int SOURCES = 8;
 
     /** Reads of a whole source that threw. */
     private long lost;
@@ -91,6 +93,12 @@ final class Collector {
         beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(), CassandraMetricsRegistry.Metrics.getMetrics(),
                 config.filters, Agent::say, Agent::thread);
         cost.also(beans);
+        beans.showCosts(model);
+        for (Profile profile : config.profiles) {
+            if (profile.collectd() != null && config.listenHost != null) {
+                collectd.add(profile.collectd());
+            }
+        }
     }
 
     private static List<BeanProfile> ofBeans(Config config) {
@@ -148,8 +156,13 @@ final class Collector {
             case 5:
                 inventory.sample(passesPerMinute);
                 return;
-            default:
+            case 6:
                 beans.pass(passes, passesPerMinute, inventory);
+                return;
+            default:
+                for (int i = 0; i < collectd.size(); i++) {
+                    collectd.get(i).read(model, slowTurn);
+                }
         }
     }
 

@@ -46,7 +46,7 @@ class CassandraTest {
             new String[] {"src/main/resources/dev/ringwatch/agent/pull/grafana_mixin.yaml", "grafana_mixin"});
 
     /** Profiles whose dashboards' names are kept as lists. */
-    private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter");
+    private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter", "mcac");
 
     private static RealExporter real;
     private static FrameReceiver receiver;
@@ -63,7 +63,7 @@ class CassandraTest {
         cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
                 "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT,
                 "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, {jmx_exporter: " + EVERY_KEY.toAbsolutePath() + "}, "
-                        + "grafana_mixin, dashboard_5408, criteo_exporter]"),
+                        + "grafana_mixin, dashboard_5408, criteo_exporter, mcac]"),
                 List.of(real.option()));
         System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
@@ -313,15 +313,18 @@ class CassandraTest {
     @Test
     @Order(6)
     void dashboardsFindTheirNames() throws Exception {
+        cql.execute("SELECT v FROM watched.t"); // a scan
         for (String profile : DASHBOARDS) {
+            String everywhere = profile.equals("mcac") ? "(?<=[{ ])(cluster|dc|instance|rack|mcac)" : "cassandra_(cluster|datacenter|node|rack)";
             String url = "http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile;
             eventually(() -> {
                 Set<String> there = new TreeSet<>();
                 Set<String> all = RealExporter.scrape(url).keySet();
                 for (String series : all) {
                     String name = series.substring(0, series.indexOf('{'));
+                    String labels = series.substring(series.indexOf('{')).replaceAll(everywhere + "=[^,}]*(, )?", "");
                     there.add(name);
-                    there.add(name + series.substring(series.indexOf('{')).replaceAll("cassandra_(cluster|datacenter|node|rack)=[^,}]*(, )?", "").replaceAll("=[^=]*?(, (?=\\w+=)|}$)", "$1").replace(", ", ","));
+                    there.add(name + labels.replaceAll("=[^=]*?(, (?=\\w+=)|}$)", "$1").replaceAll(", (?=}?$)", "").replace(", ", ","));
                 }
                 List<String> wrong = new java.util.ArrayList<>();
                 int found = 0;

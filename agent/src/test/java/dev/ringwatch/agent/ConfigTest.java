@@ -119,7 +119,7 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
         assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
-        for (String profiles : new String[] {"[mcac]", "[ringwatch, ringwatch]", "[]", "Ringwatch", "[{mcac: /a.yaml}]", "[{jmx_exporter: }]",
+        for (String profiles : new String[] {"[telegraf]", "[ringwatch, ringwatch]", "[]", "Ringwatch", "[{mcac: /a.yaml}]", "[{jmx_exporter: }]",
             "[{jmx_exporter: /a.yaml, ringwatch: /b.yaml}]"}) {
             assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
         }

@@ -273,6 +273,7 @@ final class BeanReader implements Runnable {
             }
             reading = null;
             bean.costNs = THREADS.getCurrentThreadCpuTime() - cpu;
+            bean.totalNs = bean.totalNs + bean.costNs;
             long waited = System.nanoTime() - since;
             bean.dear = bean.costNs > DEAR_NS || waited > DEAR_WAIT_NS ? bean.dear + 1 : 0;
             if (bean.dear >= MAX_DEAR) {

@@ -1,8 +1,11 @@
 package dev.ringwatch.agent.beans;
 
-import com.codahale.metrics.Metric;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -27,9 +30,11 @@ public final class Beans {
     /** For taking in new beans: of each pass. */
     private static final long INSTALL_NS = 20_000_000;
     private static final int PASSES_BETWEEN_TIDYING = 60;
+    /** A frame's label has 255 bytes; names have three of them a character at most. */
+    private static final int MAX_BEAN_NAME = 85;
 
     /** A bean's series that are shown now. */
-    private static final class Shown {
+    private static final class Shown extends Template.Entity {
         ForeignBean bean;
         ForeignBean.Reading reading;
         Map<ForeignBean.Leaf, Output.Series> series = new HashMap<>();
@@ -40,6 +45,9 @@ public final class Beans {
     private final Map<ObjectName, Shown> shown = new LinkedHashMap<>();
     private final Consumer<String> say;
     private final BiFunction<Runnable, String, Thread> threads;
+    /** What reading each bean costs; null where nobody asks. */
+    private Template costs;
+    private Metric cpuSeconds;
     private final List<JvmNames> jvm = new ArrayList<>();
     private BeanReader reader;
     private Thread thread;
@@ -53,7 +61,7 @@ public final class Beans {
      * @param all of which those without rules are left alone
      * @param threads makes one that runs what it is given, under that name
      */
-    public Beans(List<BeanProfile> all, MBeanServer server, Map<String, Metric> registry, Filters filters, Consumer<String> say,
+    public Beans(List<BeanProfile> all, MBeanServer server, Map<String, com.codahale.metrics.Metric> registry, Filters filters, Consumer<String> say,
             BiFunction<Runnable, String, Thread> threads) {
         this.say = say;
         this.threads = threads;
@@ -78,6 +86,15 @@ public final class Beans {
             start();
         } catch (JMException | RuntimeException e) {
             say.accept("no beans are read: " + e);
+        }
+    }
+
+    /** Adds a metric of what each bean that is read through the MBean server costs. */
+    public void showCosts(Model model) {
+        if (reader != null) {
+            costs = model.add(new Template("agent_bean", "bean"));
+            // in milliseconds, so that a frame need not repeat it for every bean
+            cpuSeconds = costs.add(Metric.scalar("ringwatch_agent_bean_cpu_seconds_total", Kind.COUNTER, "seconds", -3));
         }
     }
 
@@ -124,6 +141,9 @@ public final class Beans {
         metrics.read(pass, Math.max(1, passesPerMinute));
         for (Shown each : shown.values()) {
             show(each);
+            if (costs != null) {
+                cpuSeconds.set(each.slot(), each.bean.totalNs / 1_000_000);
+            }
         }
         for (JvmNames names : jvm) {
             names.read(pass % passesPerMinute == 0 || pass == 1, lastNs);
@@ -166,11 +186,18 @@ public final class Beans {
         if (before != null && before.bean != bean) {
             before.series.forEach((leaf, series) -> leaf.output.remove(series));
             shown.remove(plan.name);
+            if (costs != null) {
+                costs.removeEntity(before.slot());
+            }
         }
         if (bean != null && (before == null || before.bean != bean)) {
             Shown now = new Shown();
             now.bean = bean;
             shown.put(plan.name, now);
+            if (costs != null) {
+                String name = plan.name.toString();
+                costs.addEntity(now, name.substring(0, Math.min(MAX_BEAN_NAME, name.length())));
+            }
         }
     }
 

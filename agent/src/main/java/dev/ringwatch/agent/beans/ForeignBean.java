@@ -69,6 +69,8 @@ final class ForeignBean {
     volatile boolean leftOut;
     /** Written by the reading thread. */
     volatile long costNs;
+    /** CPU time of all its reads; written by the reading thread. */
+    volatile long totalNs;
     int dear;
 
     /** @param profiles those that want it */

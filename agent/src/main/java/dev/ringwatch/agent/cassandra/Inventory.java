@@ -364,6 +364,7 @@ public final class Inventory {
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
+        column.out.originTimes = source == Naming.Source.TIMER;
         column.bySSTables = rule.bySSTables;
         table.template.add(column.out);
         table.addColumn(family.metric, column);

@@ -15,7 +15,13 @@ final class Label {
         /** This value and the next one: {@code Read-LOCAL_ONE}, {@code table.index}. */
         DASHED, DOTTED,
         /** What the model can say of the entity besides. */
-        DESCRIBED
+        DESCRIBED,
+        /** As MCAC writes it: {@code Native-Transport-Requests} → {@code native.transport.requests}, or the first part of that. */
+        CLEAN, FIRST,
+        /** The constant and all values as MCAC writes them, with points between. */
+        JOINED,
+        /** {@code G1 Young Generation} → {@code g1_young_generation}. */
+        GC
     }
 
     final String name;
@@ -44,6 +50,11 @@ final class Label {
         return new Label(name, Form.CONSTANT, -1, value);
     }
 
+    /** @param labels how many the template has */
+    static Label joined(String name, String constant, int labels) {
+        return new Label(name, Form.JOINED, labels, constant);
+    }
+
     /** @param index of the template's label */
     static Label of(String name, int index, Form form) {
         return new Label(name, form, index, "");
@@ -58,6 +69,10 @@ final class Label {
             case HOST: return host(entity[index]);
             case DASHED: return entity[index] + '-' + entity[index + 1];
             case DOTTED: return entity[index] + '.' + entity[index + 1];
+            case CLEAN: return McacNames.clean(entity[index]);
+            case FIRST: return McacNames.clean(entity[index]).split("\\.")[0];
+            case GC: return entity[index].replaceAll("[^a-zA-Z0-9]+", "_").toLowerCase(Locale.ROOT);
+            case JOINED: return index == 0 ? constant : constant + '.' + McacNames.clean(String.join(".", entity));
             default: return entity[index];
         }
     }

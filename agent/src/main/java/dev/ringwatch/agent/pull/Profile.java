@@ -1,6 +1,7 @@
 package dev.ringwatch.agent.pull;
 
 import dev.ringwatch.agent.beans.BeanProfile;
+import dev.ringwatch.agent.beans.CollectdNames;
 import dev.ringwatch.agent.frame.Model;
 import java.io.IOException;
 import java.io.InputStream;
@@ -29,6 +30,8 @@ public abstract class Profile {
     private static final String INSTACLUSTR = "instaclustr_exporter";
     private static final String OLD_INSTACLUSTR = "cassandra_exporter";
     private static final String CRITEO = "criteo_exporter";
+    /** DataStax's metric collector, whose dashboards K8ssandra has, too. */
+    private static final String MCAC = "mcac";
     private static final int MAX_BYTES = 1 << 20;
 
     private final String name;
@@ -109,6 +112,36 @@ public abstract class Profile {
         }
     }
 
+    /** Names of its own for what frames have, and what collectd reads of the machine besides. */
+    private static final class Mcac extends Profile {
+        private final CollectdNames collectd = new CollectdNames(MCAC);
+
+        Mcac() {
+            super(MCAC);
+        }
+
+        @Override
+        public CollectdNames collectd() {
+            return collectd;
+        }
+
+        @Override
+        String shape() {
+            return collectd.output().shape();
+        }
+
+        @Override
+        void add(Layout layout, Model model) {
+            McacNames.add(layout, model);
+            List<Label> node = McacNames.node(layout, model);
+            collectd.output().families((family, type, help, template, metric) -> {
+                List<Label> labels = new ArrayList<>(OurNames.labels(template));
+                labels.addAll(node);
+                layout.add(family, Family.Type.valueOf(type), "", help, new Family.Source(template, metric, labels, 0, 1));
+            });
+        }
+    }
+
     /** Adds the families of what the model has. */
     abstract void add(Layout layout, Model model);
 
@@ -122,6 +155,11 @@ public abstract class Profile {
         return null;
     }
 
+    /** What is to be read of the machine for it, or null. */
+    public CollectdNames collectd() {
+        return null;
+    }
+
     /**
      * As it is written in the configuration: a new one for each call if it keeps anything. Null if
      * there is no such.
@@ -132,6 +170,9 @@ public abstract class Profile {
         }
         if (name.equals(INSTACLUSTR) || name.equals(OLD_INSTACLUSTR)) {
             return new Instaclustr(name);
+        }
+        if (name.equals(MCAC)) {
+            return new Mcac();
         }
         return name.equals(RINGWATCH.name) ? RINGWATCH : null;
     }
@@ -156,6 +197,7 @@ public abstract class Profile {
         List<String> names = new ArrayList<>(List.of(RINGWATCH.name));
         names.addAll(SHIPPED);
         names.add(INSTACLUSTR);
+        names.add(MCAC);
         return names;
     }
 

@@ -14,6 +14,7 @@ import com.codahale.metrics.UniformSnapshot;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -109,6 +110,12 @@ class BeansTest {
             assertEquals("{x_Good_Value{}=2.0}", beans.samples().toString());
             assertTrue(beans.said.size() == 1 && beans.said.get(0).contains("x:type=Dear") && beans.said.get(0).contains("ms to read"), beans.said.toString());
             assertEquals(3, dear.reads);
+            Template costs = beans.model.template(0);
+            long spent = 0;
+            for (int slot = 0; slot < costs.slots(); slot++) {
+                spent += costs.labelValue(slot, 0).equals("x:type=Dear") ? costs.metric(0).value(slot) : 0;
+            }
+            assertTrue(costs.metric(0).name.equals("ringwatch_agent_bean_cpu_seconds_total") && spent >= 450, spent + " ms");
         }
     }
 

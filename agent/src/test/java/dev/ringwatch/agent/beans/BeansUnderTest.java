@@ -17,6 +17,7 @@ final class BeansUnderTest implements AutoCloseable {
     final List<String> said = new ArrayList<>();
     final Beans beans;
     final BeanProfile profile;
+    final Model model = new Model();
     private final Inventory inventory = new Inventory(new MetricRegistry(), new Model(), Filters.NONE, 1000, line -> { });
     private long passes;
 
@@ -27,6 +28,7 @@ final class BeansUnderTest implements AutoCloseable {
     BeansUnderTest(MBeanServer server, Map<String, Metric> registry, BeanProfile profile) {
         this.profile = profile;
         beans = new Beans(List.of(profile), server, registry, Filters.NONE, said::add, (work, name) -> null);
+        beans.showCosts(model);
     }
 
     /** All that a pass finds, and what the reading thread does for the next. */

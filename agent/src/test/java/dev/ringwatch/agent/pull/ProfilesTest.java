@@ -75,6 +75,11 @@ class ProfilesTest {
         peer.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
         peer.addEntity(null, "[2001:db8::5]:7000");
         peer.metric(0).set(0, 1);
+        Template odd = model.add(new Template("other_odd", "scope"));
+        odd.add(scalar("cassandra_other_odd_depth", Kind.GAUGE, 0, "Depth", false));
+        odd.addEntity(null, "A.bC");
+        odd.metric(0).set(0, 6);
+        read.originTimes = true;
         model.passed();
     }
 
@@ -117,6 +122,43 @@ class ProfilesTest {
             has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
             has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
             has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
+        }
+    }
+
+    @Test
+    void mcac() throws Exception {
+        String of = ", dc=dc1, instance=10.0.0.7, ";
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, Profile.named("mcac")).samples;
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=924, rack=r1, table=t}", "0");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=1597, rack=r1, table=t}", "99");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=17436917, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=t}", "100");
+            assertFalse(s.containsKey("mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=quiet}"), "never counted");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=quiet}", "0");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_sum{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_read_total_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_ss_tables_per_read_histogram_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "5");
+            has(s, "mcac_table_live_ss_table_count{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "3");
+            has(s, "mcac_table_live_disk_space_used_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "4096");
+            has(s, "mcac_table_percent_repaired{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "50");
+            has(s, "mcac_thread_pools_completed_tasks{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.thread_pools.completed_tasks.request.read_stage, "
+                    + "pool_name=read_stage, pool_type=request, rack=r1}", "7");
+            has(s, "mcac_client_request_timeouts_total{cluster=prod" + of + "rack=r1, request_type=cas_read}", "2");
+            has(s, "mcac_client_request_timeouts_cl_total{cl=one, cluster=prod" + of + "rack=r1, request_type=read}", "9");
+            has(s, "mcac_cache_entries{cache_name=key_cache, cluster=prod" + of + "rack=r1}", "8");
+            has(s, "mcac_jvm_gc_time{cluster=prod, collector_type=g1" + of + "rack=r1}", "1500");
+            has(s, "collectd_mcac_gauge{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
+        }
+    }
+
+    @Test
+    void mcacsWords() {
+        for (String[] word : new String[][] {{"LiveSSTableCount", "live_ss_table_count"}, {"READ_REQ", "read_req"}, {"CASRead", "cas_read"},
+            {"Native-Transport-Requests", "native.transport.requests"}, {"Read.LOCAL_ONE", "read.local_one"}, {"Hints_created", "hints_created"},
+            {"SSTablesPerReadHistogram", "ss_tables_per_read_histogram"}, {"KeyCache", "key_cache"}, {"a__b", "a_b"}}) {
+            assertEquals(word[1], McacNames.clean(word[0]));
         }
     }
 
@@ -165,8 +207,8 @@ class ProfilesTest {
     @Test
     void everyOrderIsWellFormed() throws Exception {
         SyntheticNode node = new SyntheticNode(130);
-        Profile[] p = {Profile.RINGWATCH, INSTACLUSTR};
-        int[][] orders = {{0}, {1}, {0, 1}, {1, 0}};
+        Profile[] p = {Profile.RINGWATCH, INSTACLUSTR, Profile.named("mcac")};
+        int[][] orders = {{0}, {1}, {2}, {0, 1}, {1, 0}, {2, 0, 1}, {0, 1, 2}};
         for (int[] order : orders) {
             Profile[] profiles = new Profile[order.length];
             for (int i = 0; i < order.length; i++) {
