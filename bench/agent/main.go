@@ -1,5 +1,6 @@
 // Command agent measures what monitoring costs a Cassandra: no exporter, the Ringwatch agent pushing, the agent being scraped, the JMX exporter
-// with a whitelist and with everything, in turn, each on a fresh copy of the same prepared node.
+// with a whitelist and with everything, and the agent serving each of its profiles of names, in turn, each on a fresh copy of the same prepared
+// node.
 //
 // EXPORTER_JAR (what follows -javaagent:) and EXPORTER_URL (where it answers) add another exporter.
 package main
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ func main() {
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
 	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
-	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all", "what to compare; the result is kept only if all are there")
+	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all,ringwatch,"+strings.Join(profiles, ","), "what to compare; a result is kept of none, push, pull, jmx and jmx_all, and another of ringwatch and all profiles, if all of them are there")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
@@ -68,6 +70,9 @@ type figures struct {
 	wireMBh    float64
 	gc         node.GC
 	gcSpan     time.Duration
+
+	allocatedKB     float64 // by the exporter's threads, in all
+	idlePct, idleKB float64 // profiles only: of a core and a pass, while nobody scrapes
 
 	passP50Ms, passMaxMs float64 // push only
 	deltaBytes, keyBytes float64 // mean of the frames alone
@@ -98,12 +103,19 @@ func run(ctx context.Context, o options) error {
 		found[name] = f
 		f.print(name)
 	}
-	for _, need := range []string{"none", "push", "pull", "jmx", "jmx_all"} {
-		if found[need] == nil {
-			return nil
+	if hasAll(found, "none", "push", "pull", "jmx", "jmx_all") {
+		if err := keep(o, found); err != nil {
+			return err
 		}
 	}
-	return keep(o, found)
+	if hasAll(found, slices.Concat([]string{"ringwatch"}, profiles)...) {
+		return keepProfiles(o, found)
+	}
+	return nil
+}
+
+func hasAll(found map[string]*figures, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return found[name] == nil })
 }
 
 func measure(ctx context.Context, o options, dir, name string) (*figures, error) {
@@ -134,7 +146,10 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	case "other":
 		side = node.Other(os.Getenv("EXPORTER_JAR"), os.Getenv("EXPORTER_URL"))
 	default:
-		err = fmt.Errorf("there is no such side")
+		if !isProfile(name) {
+			return nil, fmt.Errorf("there is no such side")
+		}
+		side, err = profileSide(dir, o.jar, name, o.interval)
 	}
 	if err != nil {
 		return nil, err
@@ -146,6 +161,12 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	}
 	defer n.Kill()
 	m := &measurement{options: o, node: n, receiver: r}
+	if isProfile(name) {
+		if _, err := m.phase(ctx, max(o.warm, profileWarm), 1); err != nil {
+			return nil, err
+		}
+		return m.profile(ctx)
+	}
 	if _, err := m.phase(ctx, o.warm, 1); err != nil {
 		return nil, err
 	}

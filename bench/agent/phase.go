@@ -59,6 +59,7 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 	span := ended.usage.At.Sub(began.usage.At)
 	f := &figures{gcSpan: span}
 	f.processPct = 100 * (ended.usage.CPU - began.usage.CPU).Seconds() / span.Seconds()
+	f.allocatedKB = (ended.allocated - began.allocated) / 1024
 	f.threadsPct = 100 * (ended.usage.Threads - began.usage.Threads).Seconds() / span.Seconds()
 	if f.gc, _, err = node.Collections(m.node.GCLog, began.gcLines); err != nil {
 		return nil, err

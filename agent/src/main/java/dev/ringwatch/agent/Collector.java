@@ -1,8 +1,12 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.beans.BeanProfile;
+import dev.ringwatch.agent.beans.Beans;
+import dev.ringwatch.agent.beans.CollectdNames;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.cassandra.NodeSource;
+import dev.ringwatch.agent.cassandra.TableFacts;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.frame.Bytes;
@@ -13,6 +17,10 @@ import dev.ringwatch.agent.host.DiskSource;
 import dev.ringwatch.agent.host.JvmSource;
 import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
+import dev.ringwatch.agent.pull.Profile;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 
 /**
@@ -39,13 +47,15 @@ final class Collector {
     private final NetworkSource network;
     private final DiskSource disks;
     private final JvmSource jvm;
+    private final Beans beans;
+    private final List<CollectdNames> collectd = new ArrayList<>();
     private final OwnCost cost;
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
 
     /** Of {@link #sample(int, boolean)}. */
-    private static final int SOURCES = 6;
+    private static final int SOURCES = 8;
 
     /** Reads of a whole source that threw. */
     private long lost;
@@ -56,26 +66,49 @@ final class Collector {
     private long forcedKeyAt;
 
     /** @param model locked by the caller */
-    Collector(Config config, NodeBeans beans, Model model, FrameQueue queue, Sender sender, Thread sending) {
+    Collector(Config config, NodeBeans nodeBeans, Model model, FrameQueue queue, Sender sender, Thread sending) {
         this.model = model;
         this.queue = queue;
         this.sender = sender;
-        String cluster = config.cluster != null ? config.cluster : cleaned(beans.clusterName());
+        String cluster = config.cluster != null ? config.cluster : cleaned(nodeBeans.clusterName());
         model.cluster(cluster);
-        encoder = new FrameEncoder(beans.hostId(), cluster, config.intervalMs, Compressor.best());
+        encoder = new FrameEncoder(nodeBeans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
         if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
             model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));
         }
-        node = new NodeSource(beans, model);
+        model.describe("endpoint_datacenter", peer -> nodeBeans.datacenterOf(peer[0]));
+        model.describe("endpoint_rack", peer -> nodeBeans.rackOf(peer[0]));
+        model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
+        model.describe("compaction_strategy_class", table -> TableFacts.compactionStrategy(table[0], table[1]));
+        node = new NodeSource(nodeBeans, model);
         os = new OsSource(model);
         network = new NetworkSource(model);
-        disks = new DiskSource(model, beans.directories());
+        disks = new DiskSource(model, nodeBeans.directories());
         jvm = new JvmSource(model);
         cost = new OwnCost(model, queue, sender, sending);
         inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
+        beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(), CassandraMetricsRegistry.Metrics.getMetrics(),
+                config.filters, Agent::say, Agent::thread);
+        cost.also(beans);
+        beans.showCosts(model);
+        for (Profile profile : config.profiles) {
+            if (profile.collectd() != null && config.listenHost != null) {
+                collectd.add(profile.collectd());
+            }
+        }
+    }
+
+    private static List<BeanProfile> ofBeans(Config config) {
+        List<BeanProfile> profiles = new ArrayList<>();
+        for (Profile profile : config.profiles) {
+            if (profile.beans() != null && config.listenHost != null) {
+                profiles.add(profile.beans());
+            }
+        }
+        return profiles;
     }
 
     void pass(long at, long skipped) {
@@ -120,8 +153,16 @@ final class Collector {
             case 4:
                 jvm.sample(slowTurn);
                 return;
-            default:
+            case 5:
                 inventory.sample(passesPerMinute);
+                return;
+            case 6:
+                beans.pass(passes, passesPerMinute, inventory);
+                return;
+            default:
+                for (int i = 0; i < collectd.size(); i++) {
+                    collectd.get(i).read(model, slowTurn);
+                }
         }
     }
 

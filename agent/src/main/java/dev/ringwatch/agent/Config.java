@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 
 /** What {@code agent.yaml} says. All that is wrong with it is reported at once. */
 final class Config {
@@ -305,10 +306,10 @@ final class Config {
 
     private void profiles(Object value, List<String> errors) {
         List<Profile> named = new ArrayList<>();
-        for (Object name : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
-            Profile profile = Profile.named(String.valueOf(name));
+        for (Object item : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+            Profile profile = profile(item, named, errors);
             if (profile == null || named.contains(profile)) {
-                errors.add("profiles must be a list of some of " + Arrays.toString(Profile.values()) + ", each once");
+                errors.add("profiles must be a list of some of " + Profile.names() + ", each once, or {jmx_exporter: /path/to/its.yaml}, or {criteo_exporter: …}");
                 return;
             }
             named.add(profile);
@@ -317,6 +318,23 @@ final class Config {
             errors.add("profiles must not be empty: leave it out for [ringwatch]");
         }
         profiles = named;
+    }
+
+    private static Profile profile(Object item, List<Profile> before, List<String> errors) {
+        if (!(item instanceof Map)) {
+            return Profile.named(String.valueOf(item));
+        }
+        Map<?, ?> map = (Map<?, ?>) item;
+        if (map.size() != 1) {
+            return null;
+        }
+        String name = (String) map.keySet().iterator().next();
+        Path file = path("profiles: " + name, map.get(name), errors);
+        int number = 1;
+        for (Profile profile : before) {
+            number += profile.toString().matches(Pattern.quote(name) + "(_\\d+)?") ? 1 : 0;
+        }
+        return file == null ? null : Profile.ofFile(name, file, number);
     }
 
     private static String text(String name, Object value, List<String> errors) {

@@ -1,5 +1,6 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
@@ -40,6 +41,7 @@ final class OwnCost {
     private final Metric dropped;
     private final Map<String, Template.Entity> reasons = new HashMap<>();
     private final FrameQueue.Ledger ledger = new FrameQueue.Ledger();
+    private Beans beans;
     private long lastCpu;
     private long lastPassNs;
     private long knownDrops;
@@ -78,11 +80,16 @@ final class OwnCost {
         reason(FrameQueue.KEY_LOST);
     }
 
+    /** Whose thread is the agent's, too. */
+    void also(Beans reading) {
+        beans = reading;
+    }
+
     /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
     void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
-        gaugeErrors.set(0, inventory.gaugeErrors() + lostSources);
+        gaugeErrors.set(0, inventory.gaugeErrors() + lostSources + (beans == null ? 0 : beans.errors()));
         refused.set(0, inventory.refused());
         entities.set(0, inventory.entities());
         entitiesRefused.set(0, inventory.entitiesRefused());
@@ -115,6 +122,11 @@ final class OwnCost {
         if (senderId >= 0) {
             now += Math.max(0, threads.getThreadCpuTime(senderId));
             bytes += Math.max(0, threads.getThreadAllocatedBytes(senderId));
+        }
+        long reader = beans == null ? -1 : beans.threadId();
+        if (reader >= 0) {
+            now += Math.max(0, threads.getThreadCpuTime(reader));
+            bytes += Math.max(0, threads.getThreadAllocatedBytes(reader));
         }
         cpu.set(0, now);
         allocated.set(0, bytes);

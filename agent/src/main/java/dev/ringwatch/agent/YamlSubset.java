@@ -129,13 +129,13 @@ final class YamlSubset {
         if (!text.startsWith("[")) {
             return plain(line, text);
         }
-        List<String> list = new ArrayList<>();
+        List<Object> list = new ArrayList<>();
         if (!text.endsWith("]")) {
             error(line, "a list must end on its line with ]");
             return list;
         }
         for (String item : split(text.substring(1, text.length() - 1))) {
-            list.add(unquote(line, item));
+            list.add(item.startsWith("{") ? braces(line, item) : unquote(line, item));
         }
         return list;
     }
@@ -147,18 +147,21 @@ final class YamlSubset {
         return unquote(line, text);
     }
 
-    /** At commas that are not in quotes; empty parts are left out. */
+    /** At commas that are not in quotes or braces; empty parts are left out. */
     private static List<String> split(String text) {
         List<String> parts = new ArrayList<>();
         int from = 0;
         char quote = 0;
+        int braces = 0;
         for (int i = 0; i <= text.length(); i++) {
             char c = i < text.length() ? text.charAt(i) : ',';
             if (quote != 0 && i < text.length()) {
                 quote = c == quote ? 0 : quote;
             } else if (c == '"' || c == '\'') {
                 quote = c;
-            } else if (c == ',') {
+            } else if (c == '{' || c == '}') {
+                braces += c == '{' ? 1 : -1;
+            } else if (c == ',' && (braces <= 0 || i == text.length())) {
                 String part = text.substring(from, i).trim();
                 if (!part.isEmpty()) {
                     parts.add(part);

@@ -28,6 +28,11 @@ final class CassandraProcess implements AutoCloseable {
 
     /** @param agentYaml the agent's configuration */
     CassandraProcess(List<String> agentYaml) throws Exception {
+        this(agentYaml, List.of());
+    }
+
+    /** @param options for the JVM besides */
+    CassandraProcess(List<String> agentYaml, List<String> options) throws Exception {
         if (Runtime.version().feature() != 17) {
             throw new IllegalStateException("Cassandra 5.0 runs on Java 17 and this is " + Runtime.version()
                     + ": set RINGWATCH_JAVA17=$(go run ./engines/javahome), as make test does");
@@ -55,6 +60,7 @@ final class CassandraProcess implements AutoCloseable {
                 "-Dcassandra.jmx.local.port=" + jmxPort, "-Djdk.attach.allowAttachSelf=true",
                 "-Dio.netty.tryReflectionSetAccessible=true",
                 "-Dlogback.configurationFile=" + Path.of("src", "test", "resources", "logback-test.xml").toUri()));
+        command.addAll(options);
         for (String export : EXPORTS) {
             command.addAll(Arrays.asList("--add-exports", export + "=ALL-UNNAMED"));
         }

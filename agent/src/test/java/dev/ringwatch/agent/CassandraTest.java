@@ -38,6 +38,17 @@ class CassandraTest {
 
     private static final int METRICS_PORT = CassandraProcess.freePort();
 
+    private static final Path EVERY_KEY = Path.of("src/test/resources/rules/every_key.yaml");
+
+    /** What the real exporter is given, and the profile that must say the same. */
+    private static final List<String[]> RULES = List.of(new String[] {"src/main/resources/dev/ringwatch/agent/pull/jmx_exporter.yaml", "jmx_exporter"},
+            new String[] {EVERY_KEY.toString(), "jmx_exporter_2"},
+            new String[] {"src/main/resources/dev/ringwatch/agent/pull/grafana_mixin.yaml", "grafana_mixin"});
+
+    /** Profiles whose dashboards' names are kept as lists. */
+    private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter", "mcac");
+
+    private static RealExporter real;
     private static FrameReceiver receiver;
     private static CassandraProcess cassandra;
     private static JMXConnector connector;
@@ -48,9 +59,12 @@ class CassandraTest {
     @BeforeAll
     static void start() throws Exception {
         receiver = new FrameReceiver();
+        real = new RealExporter(Files.createTempDirectory("ringwatch-agent-rules"));
         cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
                 "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT,
-                "profiles: [ringwatch, jmx_exporter, cassandra_exporter]"));
+                "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, {jmx_exporter: " + EVERY_KEY.toAbsolutePath() + "}, "
+                        + "grafana_mixin, dashboard_5408, criteo_exporter, mcac]"),
+                List.of(real.option()));
         System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
         try {
@@ -185,29 +199,46 @@ class CassandraTest {
         assertEquals(0L, state.value("ringwatch_agent_metrics_refused_total"));
         System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
                 receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
-        assertTrue(Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).count() == 1, "one line");
+        List<String> said = Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).collect(java.util.stream.Collectors.toList());
+        assertTrue(said.size() == 2 && said.get(0).contains("startDelaySeconds") && said.get(1).contains("version 0-test"), said.toString());
     }
 
     @Test
     @Order(5)
     void scrapesSayTheSame() throws Exception {
         for (String accept : new String[] {"text/plain", "application/openmetrics-text;version=1.0.0"}) {
-            java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
-            scrape.setRequestProperty("Accept", accept);
-            String text = new String(scrape.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
-            java.util.Map<String, Object> samples = StrictText.parse(text, accept.contains("open")).samples;
-            String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, cassandra_node=127.0.0.1, cassandra_rack=rack1";
-            for (String counted : new String[] {"cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
-                "cassandra_table_writelatency_seconds_count{keyspace=watched, table=t}",
-                "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t}"}) {
-                assertEquals(0, new java.math.BigDecimal(300).compareTo((java.math.BigDecimal) samples.get(counted)), counted + " = " + samples.get(counted));
-            }
-            assertTrue(samples.containsKey("cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}"), "a quantile");
-            assertTrue(samples.containsKey("cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t}"), "a name of two profiles");
-            assertTrue(samples.containsKey("cassandra_node_operation_mode_info{value=NORMAL}"), "mode");
-            long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
-            assertTrue(names > 400, names + " names");
+            eventually(() -> { // beans are named by and by
+                java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
+                scrape.setRequestProperty("Accept", accept);
+                String text = new String(scrape.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+                String wrong = whatIsWrongWith(text, StrictText.parse(text, accept.contains("open")).samples);
+                if (!wrong.isEmpty()) {
+                    throw new IllegalStateException(wrong);
+                }
+                return null;
+            });
         }
+    }
+
+    /** Empty, or what the page of all profiles should say of table {@code t} and does not. */
+    private static String whatIsWrongWith(String text, java.util.Map<String, Object> samples) {
+        StringBuilder wrong = new StringBuilder();
+        String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, cassandra_node=127.0.0.1, cassandra_rack=rack1";
+        for (String counted : new String[] {"cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
+            "cassandra_table_writelatency_seconds_count{keyspace=watched, table=t}",
+            "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t, table_type=table}"}) {
+            Object count = samples.get(counted);
+            if (count == null || ((java.math.BigDecimal) count).compareTo(new java.math.BigDecimal(300)) != 0) {
+                wrong.append(counted).append(" is ").append(count).append('\n');
+            }
+        }
+        for (String needed : new String[] {"cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}",
+            "cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t, table_type=table}", // a name of two profiles
+            "cassandra_node_operation_mode_info{value=NORMAL}"}) {
+            wrong.append(samples.containsKey(needed) ? "" : needed + " is not there\n");
+        }
+        long names = text.lines().filter(line -> line.startsWith("# TYPE ")).count();
+        return wrong + (names > 400 ? "" : names + " names");
     }
 
     @Test
@@ -233,6 +264,95 @@ class CassandraTest {
             }
         }
         assertTrue(missing.isEmpty(), "METRICS.md lacks\n" + String.join("\n", missing));
+    }
+
+    @Test
+    @Order(8)
+    void profilesSayWhatTheRealExporterSays() throws Exception {
+        for (String[] rules : RULES) {
+            real.use(Path.of(rules[0]));
+            Differences differences = new Differences();
+            for (long deadline = System.currentTimeMillis() + 2 * PATIENCE_MS; differences.next(rules[1]);) {
+                if (System.currentTimeMillis() > deadline) {
+                    fail(rules[1] + ": " + differences);
+                }
+            }
+            System.out.println("CassandraTest: " + rules[1] + " has the " + differences.series + " series of the real exporter");
+        }
+    }
+
+    /** What has differed in every round so far. */
+    private static final class Differences {
+        private java.util.Map<String, String> left;
+        int series;
+
+        /** Whether there is anything left after another round. */
+        boolean next(String profile) throws Exception {
+            java.util.Map<String, Double> before = real.scrape();
+            receiver.after(receiver.after(System.currentTimeMillis(), PATIENCE_MS).at, PATIENCE_MS); // a pass, and what it asked for in the next
+            java.util.Map<String, Double> ours = RealExporter.scrape("http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile);
+            java.util.Map<String, Double> after = real.scrape();
+            java.util.Map<String, String> now = RealExporter.differences(before, ours, after);
+            now.entrySet().removeIf(CassandraTest::isMeant);
+            if (left != null) {
+                now.keySet().retainAll(left.keySet());
+            }
+            left = now;
+            series = after.size();
+            return series < 500 || !left.isEmpty(); // it may not have read its new file yet
+        }
+
+        @Override
+        public String toString() {
+            return left.size() + " differences of " + series + " series, in every round:\n" + left.entrySet().stream().limit(100)
+                    .map(Object::toString).collect(java.util.stream.Collectors.joining("\n"));
+        }
+    }
+
+    /** Each list has a line per name with its labels; what begins with a minus is said to be absent from this node, a tilde is for a part of a series. */
+    @Test
+    @Order(6)
+    void dashboardsFindTheirNames() throws Exception {
+        cql.execute("SELECT v FROM watched.t"); // a scan
+        for (String profile : DASHBOARDS) {
+            String everywhere = profile.equals("mcac") ? "(?<=[{ ])(cluster|dc|instance|rack|mcac)" : "cassandra_(cluster|datacenter|node|rack)";
+            String url = "http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile;
+            eventually(() -> {
+                Set<String> there = new TreeSet<>();
+                Set<String> all = RealExporter.scrape(url).keySet();
+                for (String series : all) {
+                    String name = series.substring(0, series.indexOf('{'));
+                    String labels = series.substring(series.indexOf('{')).replaceAll(everywhere + "=[^,}]*(, )?", "");
+                    there.add(name);
+                    there.add(name + labels.replaceAll("=[^=]*?(, (?=\\w+=)|}$)", "$1").replaceAll(", (?=}?$)", "").replace(", ", ","));
+                }
+                List<String> wrong = new java.util.ArrayList<>();
+                int found = 0;
+                for (String line : Files.readAllLines(Path.of("src/test/resources/dashboards", profile + ".txt"))) {
+                    boolean absent = line.startsWith("-");
+                    boolean isThere = line.startsWith("~") ? all.stream().anyMatch(series -> series.contains(line.substring(1)))
+                            : there.contains(absent ? line.substring(1) : line);
+                    if (!line.startsWith("#") && isThere == absent) {
+                        wrong.add(line);
+                    }
+                    found += line.startsWith("#") || absent ? 0 : 1;
+                }
+                if (!wrong.isEmpty()) {
+                    throw new IllegalStateException(profile + " lacks, or has and should not: " + wrong);
+                }
+                System.out.println("CassandraTest: " + profile + " has the " + found + " names of its dashboards");
+                return null;
+            });
+        }
+    }
+
+    /**
+     * What need not be the same: that the exporter says of itself which one it is; figures of the JVM that are others at
+     * every look, which need only be there; and rates that fall all the time, whose last digits are those of an instant.
+     */
+    private static boolean isMeant(java.util.Map.Entry<String, String> difference) {
+        boolean there = !difference.getValue().startsWith("only");
+        return difference.getKey().startsWith("jmx_exporter_build_info{") || there && difference.getKey().matches("(jvm|process|jmx)_.*|.*minutehitrate\\{.*");
     }
 
     private static void fill(String table, int rows) {

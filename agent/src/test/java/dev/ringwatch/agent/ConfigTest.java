@@ -52,6 +52,15 @@ class ConfigTest {
         assertEquals("[ringwatch]", config.profiles.toString());
     }
 
+    /** A file is read later: one that is not there leaves its profile empty and everything else as it is. */
+    @Test
+    void profilesOfFiles() throws Exception {
+        assertEquals("[ringwatch, jmx_exporter, jmx_exporter_2]",
+                parse("listen: a:1", "profiles: [ringwatch, {jmx_exporter: /no/such.yaml}, {jmx_exporter: \"/no/other, one.yaml\"}]").profiles.toString());
+        assertEquals("[jmx_exporter, instaclustr_exporter]",
+                parse("listen: a:1", "profiles:", "  - jmx_exporter: /no/such.yaml", "  - instaclustr_exporter").profiles.toString());
+    }
+
     @Test
     void filtersSpoolAndTls() throws Exception {
         Path file = Files.createTempFile("ringwatch", ".pem");
@@ -110,7 +119,8 @@ class ConfigTest {
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
         assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
         assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
-        for (String profiles : new String[] {"[mcac]", "[ringwatch, ringwatch]", "[]", "Ringwatch"}) {
+        for (String profiles : new String[] {"[telegraf]", "[ringwatch, ringwatch]", "[]", "Ringwatch", "[{mcac: /a.yaml}]", "[{jmx_exporter: }]",
+            "[{jmx_exporter: /a.yaml, ringwatch: /b.yaml}]"}) {
             assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
         }
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class HostileConfigTest {
     private static final String[] GOOD = {
         "ingest:\n  urls: [\"http://${HOST}:9471\", 'https://b/']   # two\n  key: ${RW_KEY}\ninterval: 10s\nqueue_bytes: 1MiB\n",
-        "listen: 127.0.0.1:9472\nprofiles: [jmx_exporter, ringwatch]\ncql: false\npaused: true\n",
+        "listen: 127.0.0.1:9472\nprofiles: [{jmx_exporter: /a.yaml}, ringwatch]\ncql: false\npaused: true\n",
         "ingest:\n  urls:\n  - http://a:1\n  - \"http://b:2\"\n  key: k\nfilters:\n  - exclude: {keyspace: \"a.*\"}\n",
     };
 

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * All entities of one type, with their columns, and the activity gate.
@@ -71,6 +72,8 @@ final class FamilyTable {
     private boolean[] fresh = new boolean[8];
     /** Has moved since its slow gauges were read. */
     private boolean[] stale = new boolean[8];
+    /** Whose gate moved on this pass, or not long before. */
+    private boolean[] moving = new boolean[8];
     private int recheckFrom;
     private long nodeSSTables = -1;
     private long sureAt;
@@ -194,6 +197,7 @@ final class FamilyTable {
             boolean moved = !gated || moved(r);
             boolean recheck = gated && r >= recheckFrom && r < recheckTo;
             stale[r] |= moved;
+            moving[r] = moved;
             if (!moved && !turn && !recheck && !fresh[r]) {
                 continue;
             }
@@ -216,6 +220,15 @@ final class FamilyTable {
         }
         recheckFrom = recheckTo < rowCount ? recheckTo : 0;
         return errors;
+    }
+
+    /** Tells the labels of the rows whose gate let them through on this pass. */
+    void tellMoving(Consumer<String[]> to) {
+        for (int r = 0; r < rowCount; r++) {
+            if (rows[r] != null && moving[r]) {
+                to.accept(rows[r].values);
+            }
+        }
     }
 
     /** For what has no gate of its own: {@code Compaction.PendingTasks} asks every table, for 0.7 MB of garbage at a thousand. */
@@ -266,6 +279,7 @@ final class FamilyTable {
         glow = Arrays.copyOf(glow, capacity);
         fresh = Arrays.copyOf(fresh, capacity);
         stale = Arrays.copyOf(stale, capacity);
+        moving = Arrays.copyOf(moving, capacity);
         for (Column column : columns.values()) {
             column.grow(capacity);
         }

@@ -80,6 +80,25 @@ public final class Inventory {
         watch.close();
     }
 
+    /** Keyspace and table of each table that has moved, after {@link #sample}. */
+    public void tellMovingTables(Consumer<String[]> to) {
+        FamilyTable tables = families.get("table");
+        if (tables != null) {
+            tables.tellMoving(to);
+        }
+    }
+
+    /** Whether reading this of a table, a keyspace or the node walks SSTables or the disk. */
+    public static boolean isSlow(String type, String metric) {
+        return Naming.isSlow(type, metric);
+    }
+
+    /** What one of a timer's numbers is in microseconds, in which Cassandra's beans show durations. */
+    public static double microseconds(Metric timer) {
+        Internals.Reservoir reservoir = timer instanceof Timer ? Internals.reservoir(timer) : null;
+        return reservoir != null && reservoir.exponent == -9 ? 1e-3 : 1;
+    }
+
     /** Reads that gave no value since the start. */
     public long gaugeErrors() {
         return gaugeErrors;
@@ -345,6 +364,7 @@ public final class Inventory {
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
+        column.out.originTimes = source == Naming.Source.TIMER;
         column.bySSTables = rule.bySSTables;
         table.template.add(column.out);
         table.addColumn(family.metric, column);

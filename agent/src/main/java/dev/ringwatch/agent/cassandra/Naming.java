@@ -121,6 +121,12 @@ final class Naming {
 
     private Naming() {}
 
+    /** Of a bean's type and name. */
+    static boolean isSlow(String type, String metric) {
+        boolean ofTables = type.contains("Table") || type.contains("ColumnFamily") || type.equalsIgnoreCase("Keyspace");
+        return SLOW.contains((ofTables ? "table" : snake(type)) + "/" + metric);
+    }
+
     /** Null if this metric is not to be read. {@code exponent} is the reservoir's, for timers. */
     static Rule rule(String entity, String metric, Source source, int exponent) {
         String key = (entity.equals("index_table") ? "table" : entity) + "/" + metric;

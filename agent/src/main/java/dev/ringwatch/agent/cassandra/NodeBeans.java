@@ -131,6 +131,23 @@ public final class NodeBeans {
         return states instanceof Map ? (Map<?, ?>) states : Collections.emptyMap();
     }
 
+    /** Of another node, by its address and port; empty if it is not known. */
+    public String datacenterOf(String peer) {
+        return ofSnitch("getDatacenter", peer);
+    }
+
+    public String rackOf(String peer) {
+        return ofSnitch("getRack", peer);
+    }
+
+    private String ofSnitch(String operation, String peer) {
+        try {
+            return String.valueOf(server.invoke(SNITCH, operation, new Object[] {peer}, new String[] {String.class.getName()}));
+        } catch (JMException | RuntimeException unknown) {
+            return "";
+        }
+    }
+
     /** Streaming operations under way. */
     public int streams() {
         Object streams = get(STREAMS, "CurrentStreams");

@@ -25,6 +25,8 @@ public final class Metric {
     public String origin;
     /** Of what has an {@link #origin}: it is a counter or a meter there, not a gauge. */
     public boolean originCounts;
+    /** Of a histogram that has an {@link #origin}: it is a timer there. */
+    public boolean originTimes;
 
     /** Per block of slots, how often one of its cells became another: whoever keeps something made of them compares it. */
     private int[] changes = new int[0];

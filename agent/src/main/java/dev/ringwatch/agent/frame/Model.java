@@ -1,10 +1,12 @@
 package dev.ringwatch.agent.frame;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.BiPredicate;
+import java.util.function.Function;
 
 /** All that is known of one node at one instant, and what its window's key frame said. */
 public final class Model {
@@ -17,6 +19,7 @@ public final class Model {
     private String rack = "";
     /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
     private final TreeMap<String, String> facts = new TreeMap<>();
+    private final Map<String, Function<String[], String>> described = new HashMap<>();
     private boolean identityChanged;
     private BiPredicate<Template, Metric> shown;
     private volatile long passes;
@@ -107,6 +110,18 @@ public final class Model {
     /** The fact of that name, or an empty text. */
     public String fact(String name) {
         return facts.getOrDefault(name, "");
+    }
+
+    /** Says of entities what frames do not, by the name of a label; to be asked once an entity. */
+    public void describe(String label, Function<String[], String> of) {
+        described.put(label, of);
+    }
+
+    /** What is known of an entity under that label, by its own label values; empty if nothing is. */
+    public String described(String label, String[] entity) {
+        Function<String[], String> of = described.get(label);
+        String value = of == null ? null : of.apply(entity);
+        return value == null ? "" : value;
     }
 
     /** Called when a pass has written all it has to say. */

@@ -59,6 +59,17 @@ public final class Template {
         return metric;
     }
 
+    /** Takes a metric out again; only of templates that no frame is made of. */
+    public void drop(Metric metric) {
+        all.remove(metric);
+        metrics.remove(metric);
+    }
+
+    /** Moves entities to the first slots, as a key frame does; only of templates that no frame is made of. */
+    public void closeGaps() {
+        compact();
+    }
+
     public int metricCount() {
         return metrics.size();
     }

@@ -68,6 +68,15 @@ public final class JvmSource {
             pool.addEntity(null, bean.getName());
         }
 
+        model.describe("type", entity -> {
+            for (MemoryPoolMXBean bean : pools) {
+                if (bean.getName().equals(entity[0])) {
+                    return bean.getType().name();
+                }
+            }
+            return "";
+        });
+
         Template gc = model.add(new Template("gc", "gc"));
         collections = gc.add(Metric.scalar("jvm_gc_collections_total", Kind.COUNTER, "", 0));
         collectionSeconds = gc.add(Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));

@@ -5,7 +5,7 @@ import java.io.RandomAccessFile;
 import java.util.Arrays;
 
 /** A file of {@code /proc}, read again on each pass without opening it again or allocating, and a cursor over its text. */
-final class ProcFile {
+public final class ProcFile {
     private final RandomAccessFile file;
     private byte[] text = new byte[8192];
     private int length;
@@ -14,7 +14,7 @@ final class ProcFile {
     private int marked;
 
     /** Of a file that is not there, {@link #reload} is always false. */
-    ProcFile(String path) {
+    public ProcFile(String path) {
         RandomAccessFile opened;
         try {
             opened = new RandomAccessFile(path, "r");
@@ -25,7 +25,7 @@ final class ProcFile {
     }
 
     /** Reads the file anew; the cursor stands before its first line. */
-    boolean reload() {
+    public boolean reload() {
         if (file == null) {
             return false;
         }
@@ -47,7 +47,7 @@ final class ProcFile {
     }
 
     /** Moves to the beginning of the next line; false after the last. */
-    boolean line() {
+    public boolean line() {
         at = lineEnd + 1;
         if (at >= length) {
             return false;
@@ -60,7 +60,7 @@ final class ProcFile {
     }
 
     /** Whether what follows on this line begins with these characters; if so the cursor passes them. */
-    boolean skip(String prefix) {
+    public boolean skip(String prefix) {
         if (lineEnd - at < prefix.length()) {
             return false;
         }
@@ -74,7 +74,7 @@ final class ProcFile {
     }
 
     /** The next run of digits on this line, points left out ({@code 0.42} is 42); −1 if there is none. */
-    long number() {
+    public long number() {
         while (at < lineEnd && !digit(text[at])) {
             at++;
         }
@@ -92,7 +92,7 @@ final class ProcFile {
     }
 
     /** The next word on this line, ended by a blank or {@code end}. Allocates. */
-    String word(char end) {
+    public String word(char end) {
         int from = wordStart();
         int to = from;
         while (to < lineEnd && text[to] != ' ' && text[to] != end) {

@@ -8,13 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The names of cassandra-exporter 0.9 and its labels {@code cassandra_cluster}, {@code cassandra_datacenter}, {@code
- * cassandra_node}, {@code cassandra_rack} on everything. Everything its dashboards ask of a table, the requests, pools and
- * the JVM; left out are its sums over tables ({@code cassandra_keyspace_*}, {@code cassandra_node_*}), the labels {@code
- * table_type} and {@code compaction_strategy_class}, and what frames do not have.
+ * The names of Instaclustr's cassandra-exporter 0.9 and its labels {@code cassandra_cluster}, {@code
+ * cassandra_datacenter}, {@code cassandra_node}, {@code cassandra_rack} on everything. What frames do not have, sums over
+ * tables above all, is made of beans: {@link ExporterRules}.
  */
 final class ExporterNames {
-    private static final String EXPORTER = "cassandra-exporter";
+    private static final String EXPORTER = "Instaclustr's cassandra-exporter";
 
     /** By consistency they are there too, and its sums would count them twice. */
     private static final List<String> TOTALS = List.of("Read", "Write");
@@ -25,7 +24,7 @@ final class ExporterNames {
      */
     private static final String[] LABELS = {
         "thread_pool group pool", "client_request operation/LOWER", "client_request_by_consistency operation/LOWER consistency",
-        "cache cache/CACHE", "dropped_message message_type", "messaging_datacenter datacenter", "peer endpoint/HOST peer",
+        "cache cache/CACHE", "dropped_message message_type", "messaging_datacenter datacenter", "peer endpoint/HOST",
         "gc collector", "filesystem spec mount",
     };
 
@@ -150,11 +149,19 @@ final class ExporterNames {
         "g process_cpu_seconds_total jvm/jvm_process_cpu_seconds_total",
     };
 
+    /** Which also say how the table is compacted. */
+    private static final List<String> COMPACTED = List.of("cassandra_table_compaction_bytes_written_total", "cassandra_table_estimated_pending_compactions");
+
     private ExporterNames() {}
 
-    static void add(Layout layout, Model model) {
-        List<Label> node = List.of(Label.constant("cassandra_cluster", layout.cluster), Label.constant("cassandra_datacenter", model.datacenter()),
+    static List<Label> node(Layout layout, Model model) {
+        return List.of(Label.constant("cassandra_cluster", layout.cluster), Label.constant("cassandra_datacenter", model.datacenter()),
                 Label.constant("cassandra_node", Label.host(model.fact("address"))), Label.constant("cassandra_rack", model.rack()));
+    }
+
+    static void add(Layout layout, Model model) {
+        List<Label> node = node(layout, model);
+        itself(layout, model, node);
         for (String row : NAMES) {
             String[] fields = row.split(" ");
             String entity = fields[2].substring(0, fields[2].indexOf('/'));
@@ -167,7 +174,48 @@ final class ExporterNames {
                 Template template = model.template(t);
                 if (template.type.equals(entity) || entity.equals("table") && template.type.equals("index_table")
                         || entity.endsWith("*") && template.type.startsWith(entity.substring(0, entity.length() - 1))) {
-                    add(layout, template, fields[0], "cassandra_" + fields[1], metric, constant, node);
+                    List<Label> described = new ArrayList<>(constant);
+                    described(template.type, "cassandra_" + fields[1], model, described);
+                    add(layout, template, fields[0], "cassandra_" + fields[1], metric, described, node);
+                }
+            }
+        }
+    }
+
+    private static void described(String entity, String name, Model model, List<Label> labels) {
+        switch (entity) {
+            case "table":
+                labels.add(Label.described("table_type", model));
+                if (COMPACTED.contains(name)) {
+                    labels.add(Label.described("compaction_strategy_class", model));
+                }
+                return;
+            case "index_table":
+                labels.add(Label.constant("table_type", "index"));
+                return;
+            case "peer":
+                labels.add(Label.described("endpoint_datacenter", model));
+                labels.add(Label.described("endpoint_rack", model));
+                return;
+            case "memory_pool":
+                labels.add(Label.described("type", model));
+                return;
+            default:
+        }
+    }
+
+    /** The exporter counts the node among its endpoints, and its dashboards fill their variables from that. */
+    private static void itself(Layout layout, Model model, List<Label> node) {
+        for (int t = 0; t < model.templateCount(); t++) {
+            Template template = model.template(t);
+            for (int m = 0; m < template.metricCount(); m++) {
+                Metric metric = template.metric(m);
+                if (metric.name.equals("cassandra_node_gossip_running")) {
+                    List<Label> labels = new ArrayList<>(List.of(Label.constant("endpoint", Label.host(model.fact("address"))),
+                            Label.constant("endpoint_datacenter", model.datacenter()), Label.constant("endpoint_rack", model.rack())));
+                    labels.addAll(node);
+                    layout.add("cassandra_endpoint_active", Family.Type.GAUGE, "", Help.otherName(EXPORTER, metric, false),
+                            new Family.Source(template, metric, labels, 0, 1));
                 }
             }
         }

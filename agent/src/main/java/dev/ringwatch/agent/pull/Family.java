@@ -25,6 +25,9 @@ final class Family {
         }
     }
 
+    /** What is shown of a histogram whose parts are families of their own; bounds and sums are in the unit that the shift makes. */
+    enum Part { BUCKETS, SUM, COUNT }
+
     /** One metric of one template, and how this family shows it. */
     static final class Source {
         final Template template;
@@ -34,8 +37,10 @@ final class Family {
         final int shift;
         /** Of doubles. */
         final double factor;
-        /** Entities that are left out, by their first label. */
+        /** Entities that are left out, by their first label; a star at the end stands for whatever follows. */
         List<String> without = List.of();
+        /** Null for all of it. */
+        Part part;
         /** Set by the layout. */
         Series series;
         Recent recent;
@@ -48,8 +53,19 @@ final class Family {
             this.factor = factor;
         }
 
+        boolean leavesOut(int slot) {
+            for (int w = 0; w < without.size(); w++) {
+                String each = without.get(w);
+                String value = template.labelValue(slot, 0);
+                if (each.endsWith("*") ? value.startsWith(each.substring(0, each.length() - 1)) : value.equals(each)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
         boolean sameValues(Source other) {
-            return metric == other.metric && without.equals(other.without) && shift == other.shift && factor == other.factor;
+            return metric == other.metric && part == other.part && without.equals(other.without) && shift == other.shift && factor == other.factor;
         }
     }
 

@@ -25,6 +25,7 @@ final class Layout {
     private final Map<String, Family> byName = new HashMap<>();
     private final Set<String> lineNames = new HashSet<>();
     private final Map<String, Series> series = new HashMap<>();
+    private final List<Profile> profiles;
     private final String made;
     private final boolean paused;
     private Profile adding;
@@ -32,6 +33,7 @@ final class Layout {
     /** @param recents kept from layout to layout */
     Layout(Model model, List<Profile> profiles, Map<Metric, Recent> recents) {
         cluster = model.cluster();
+        this.profiles = profiles;
         made = shape(model);
         paused = model.isPaused();
         for (Profile profile : profiles) {
@@ -54,12 +56,15 @@ final class Layout {
     }
 
     /** A hundred numbers: cheap enough to be asked for on every page. */
-    private static String shape(Model model) {
+    private String shape(Model model) {
         StringBuilder shape = new StringBuilder(model.cluster()).append('\n').append(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"))
                 .append('\n').append(model.isPaused());
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
             shape.append(' ').append(template.metricCount()).append('/').append((template.slots() + Metric.BLOCK - 1) / Metric.BLOCK);
+        }
+        for (Profile profile : profiles) {
+            shape.append('\n').append(profile.shape());
         }
         return shape.toString();
     }

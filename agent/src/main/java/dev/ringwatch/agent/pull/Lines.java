@@ -18,16 +18,26 @@ import java.util.Map;
 final class Lines {
     static final int BOUND_STEP = 8;
     private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
-    /** As each exporter writes them: the labels of dashboards. */
-    private static final String[] JMX_QUANTILES = {"0.50", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final byte[] END = "} ".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
+
+    /** MCAC's bounds of latencies, every third of Cassandra's. */
+    private static final int[] MCAC_MICROS = {35, 60, 103, 179, 310, 535, 924, 1597, 2759, 4768, 8239, 14237, 24601, 42510, 73457, 126934, 219342,
+        379022, 654949, 1131752, 1955666, 3379391, 5839588, 10090808, 17436917};
+    private static final byte[][] MCAC_BOUNDS = new byte[MCAC_MICROS.length][];
+
+    static {
+        for (int e = 0; e < MCAC_MICROS.length; e++) {
+            MCAC_BOUNDS[e] = ("le=\"" + MCAC_MICROS[e] + "\"} ").getBytes(StandardCharsets.US_ASCII);
+        }
+    }
 
     private final Text out;
     private final boolean open;
     /** {@code le="0.001"} } of the bounds that are shown, at their bucket. */
     private final Map<Bounds, byte[][]> bounds = new IdentityHashMap<>();
+    private final Map<Bounds, int[]> mcacEnds = new IdentityHashMap<>();
     private byte[] name;
     private boolean headed;
     private boolean recent;
@@ -66,17 +76,20 @@ final class Lines {
             if (!source.template.isLive(slot) || !metric.isPresent(slot)) {
                 continue;
             }
-            if (!source.without.isEmpty() && source.without.contains(source.template.labelValue(slot, 0))) {
+            if (source.leavesOut(slot)) {
                 continue;
             }
-            if (!family.type.isScalar() && family.type != Family.Type.SUMMARY && !counted(metric, slot)) {
+            boolean hasBounds = source.part == Family.Part.BUCKETS || !family.type.isScalar() && family.type != Family.Type.SUMMARY;
+            if (hasBounds && !counted(metric, slot)) {
                 continue;
             }
             if (!headed) {
                 head(family);
             }
             byte[] labels = source.series.at(slot);
-            if (family.type.isScalar()) {
+            if (source.part != null) {
+                part(source, slot, labels);
+            } else if (family.type.isScalar()) {
                 scalar(family, source, slot, labels);
             } else if (family.type == Family.Type.SUMMARY) {
                 summary(family, source, slot, labels, now);
@@ -188,17 +201,77 @@ final class Lines {
         out.add('\n');
     }
 
+    /** Of a histogram whose parts are families. */
+    private void part(Family.Source source, int slot, byte[] labels) {
+        Metric metric = source.metric;
+        long[] counts = metric.buckets(slot);
+        long total = 0;
+        if (source.part == Family.Part.SUM) {
+            out.add(name);
+            plain(labels);
+            out.decimal(metric.value(slot), metric.exponent + source.shift, false);
+            out.add('\n');
+            return;
+        }
+        if (source.part == Family.Part.COUNT) {
+            for (int b = 0; counts != null && b < counts.length; b++) {
+                total += counts[b];
+            }
+            out.add(name);
+            plain(labels);
+            out.decimal(total, 0, false);
+            out.add('\n');
+            return;
+        }
+        int[] ends = mcacEnds(metric.bounds, source.shift);
+        int next = 0;
+        for (int e = 0; e < ends.length; e++) {
+            for (; next < ends[e]; next++) {
+                total += counts[next];
+            }
+            mcacBucket(labels, MCAC_BOUNDS[e], total);
+        }
+        for (; next < counts.length; next++) {
+            total += counts[next];
+        }
+        mcacBucket(labels, INFINITE, total);
+    }
+
+    private void mcacBucket(byte[] labels, byte[] bound, long total) {
+        out.add(name);
+        out.add('{');
+        comma(labels);
+        out.add(bound);
+        out.decimal(total, 0, false);
+        out.add('\n');
+    }
+
+    /** How many buckets lie below each of MCAC's bounds. */
+    private int[] mcacEnds(Bounds of, int shift) {
+        int[] known = mcacEnds.get(of);
+        if (known == null) {
+            known = new int[MCAC_MICROS.length];
+            double unit = Math.pow(10, of.exponent + shift);
+            for (int e = 0; e < known.length; e++) {
+                while (known[e] < of.size() && of.bound(known[e]) * unit < MCAC_MICROS[e] + 0.5) {
+                    known[e]++;
+                }
+            }
+            mcacEnds.put(of, known);
+        }
+        return known;
+    }
+
     private void summary(Family family, Family.Source source, int slot, byte[] labels, long now) {
         Metric metric = source.metric;
         if (source.recent.look(slot, source.template.entity(slot), now)) {
             recent |= metric.kind == Kind.HISTOGRAM;
-            String[] names = family.profile == Profile.JMX_EXPORTER ? JMX_QUANTILES : QUANTILE_NAMES;
             for (int q = 0; q < QUANTILES.length; q++) {
                 out.add(name);
                 out.add('{');
                 comma(labels);
                 out.add("quantile=\"");
-                out.add(names[q]);
+                out.add(QUANTILE_NAMES[q]);
                 out.add("\"} ");
                 out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent + source.shift, false);
                 out.add('\n');

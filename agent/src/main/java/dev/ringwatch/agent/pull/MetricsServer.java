@@ -9,7 +9,9 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import java.util.zip.DataFormatException;
 
@@ -32,6 +34,10 @@ public final class MetricsServer implements Runnable {
 
     private final ServerSocketChannel listening;
     private final Pages pages;
+    /** Of one profile each, for those who ask for it alone; made when they first do. */
+    private final Map<String, Pages> apart = new HashMap<>();
+    private final Model model;
+    private final List<Profile> profiles;
     private final List<Connection> connections = new ArrayList<>();
     private volatile Selector selector;
     private volatile long served;
@@ -39,6 +45,8 @@ public final class MetricsServer implements Runnable {
     /** @param model locked by whoever writes it or reads it here */
     public MetricsServer(ServerSocketChannel listening, Model model, List<Profile> profiles) {
         this.listening = listening;
+        this.model = model;
+        this.profiles = profiles;
         this.pages = new Pages(model, profiles);
     }
 
@@ -90,6 +98,7 @@ public final class MetricsServer implements Runnable {
                 close(connections.get(0));
             }
             pages.end();
+            apart.values().forEach(Pages::end);
         }
     }
 
@@ -160,6 +169,16 @@ public final class MetricsServer implements Runnable {
         connection.close();
     }
 
+    /** The pages of the profile of that name, or null. */
+    private Pages apart(String name) {
+        for (Profile profile : profiles) {
+            if (profile.toString().equals(name)) {
+                return profiles.size() == 1 ? pages : apart.computeIfAbsent(name, n -> new Pages(model, List.of(profile)));
+            }
+        }
+        return null;
+    }
+
     private Connection.Answer answer(Request request) {
         if (request == null) {
             return says("400 Bad Request", "this is not HTTP/1.1\n", false);
@@ -171,7 +190,11 @@ public final class MetricsServer implements Runnable {
         if (!request.path.equals("/metrics")) {
             return says("404 Not Found", request.method.equals("HEAD") ? "" : "there is /metrics\n", keepAlive);
         }
-        Page page = pages.page(request.openMetrics);
+        Pages asked = request.profile == null ? pages : apart(request.profile);
+        if (asked == null) {
+            return says("404 Not Found", request.method.equals("HEAD") ? "" : "there is no profile of that name here, there are " + profiles + "\n", keepAlive);
+        }
+        Page page = asked.page(request.openMetrics);
         if (page == null) {
             return says("503 Service Unavailable\r\nRetry-After: 5", "there was no pass yet\n", keepAlive);
         }

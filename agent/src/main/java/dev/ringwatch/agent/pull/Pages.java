@@ -198,7 +198,7 @@ final class Pages {
             }
             small.families.add(family);
             for (Family.Source source : family.sources) {
-                lines += source.template.slots() * (family.type.isScalar() ? 1 : 20);
+                lines += source.template.slots() * (family.type.isScalar() && source.part != Family.Part.BUCKETS ? 1 : 20);
             }
         }
         if (openMetrics) {

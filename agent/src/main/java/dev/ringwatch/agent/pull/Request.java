@@ -6,6 +6,8 @@ import java.util.Locale;
 final class Request {
     final String method;
     final String path;
+    /** What is asked for by {@code ?profile=NAME}, or null. */
+    final String profile;
     final boolean keepAlive;
     /** OpenMetrics 1.0 rather than text 0.0.4. */
     final boolean openMetrics;
@@ -13,9 +15,10 @@ final class Request {
     /** What follows the head would have to be read first, and nothing that we answer has any. */
     final boolean hasBody;
 
-    private Request(String method, String path, boolean keepAlive, boolean openMetrics, boolean gzip, boolean hasBody) {
+    private Request(String method, String path, String profile, boolean keepAlive, boolean openMetrics, boolean gzip, boolean hasBody) {
         this.method = method;
         this.path = path;
+        this.profile = profile;
         this.keepAlive = keepAlive;
         this.openMetrics = openMetrics;
         this.gzip = gzip;
@@ -49,8 +52,17 @@ final class Request {
             }
         }
         int query = first[1].indexOf('?');
-        return new Request(first[0], query < 0 ? first[1] : first[1].substring(0, query), keep,
+        return new Request(first[0], query < 0 ? first[1] : first[1].substring(0, query), profile(query < 0 ? "" : first[1].substring(query + 1)), keep,
                 prefersOpenMetrics(accept.toString()), takesGzip(encoding.toString()), body);
+    }
+
+    private static String profile(String query) {
+        for (String parameter : query.split("&")) {
+            if (parameter.startsWith("profile=")) {
+                return parameter.substring("profile=".length());
+            }
+        }
+        return null;
     }
 
     /** Only who names OpenMetrics 1.0 gets it, and only if text is not liked better. */

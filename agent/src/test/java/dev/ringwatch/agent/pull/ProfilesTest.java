@@ -16,11 +16,15 @@ import org.junit.jupiter.api.Test;
 class ProfilesTest {
     private static final String NODE = "cassandra_cluster=prod, cassandra_datacenter=dc1, cassandra_node=10.0.0.7, cassandra_rack=r1";
 
+    private static final Profile INSTACLUSTR = Profile.named("instaclustr_exporter");
+
     private final Model model = new Model();
     private final long[] bounds = new long[20];
 
     private ProfilesTest() {
         model.place("dc1", "r1");
+        model.describe("endpoint_datacenter", entity -> entity[0].contains("2001:db8::5") ? "dc2" : "");
+        model.describe("table_type", entity -> "table");
         model.fact("address", "10.0.0.7:7000");
         for (int i = 0; i < bounds.length; i++) {
             bounds[i] = 1L << i;
@@ -63,10 +67,19 @@ class ProfilesTest {
         gc.add(Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));
         gc.addEntity(null, "G1");
         gc.metric(0).set(0, 1500);
+        Template node = model.add(new Template("node"));
+        node.add(Metric.scalar("cassandra_node_gossip_running", Kind.GAUGE, "", 0));
+        node.addEntity(null);
+        node.metric(0).set(0, 1);
         Template peer = model.add(new Template("peer", "peer"));
         peer.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
         peer.addEntity(null, "[2001:db8::5]:7000");
         peer.metric(0).set(0, 1);
+        Template odd = model.add(new Template("other_odd", "scope"));
+        odd.add(scalar("cassandra_other_odd_depth", Kind.GAUGE, 0, "Depth", false));
+        odd.addEntity(null, "A.bC");
+        odd.metric(0).set(0, 6);
+        read.originTimes = true;
         model.passed();
     }
 
@@ -93,58 +106,98 @@ class ProfilesTest {
     }
 
     @Test
-    void jmxExporter() throws Exception {
-        for (boolean open : new boolean[] {false, true}) {
-            Map<String, Object> s = page(open, Profile.JMX_EXPORTER).samples;
-            has(s, "cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.50, table=t}", "0.001024");
-            has(s, "cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.999, table=t}", "0.032768");
-            has(s, "cassandra_table_readlatency_seconds_sum{keyspace=ks, table=t}", "0.123456");
-            has(s, "cassandra_table_readlatency_seconds_count{keyspace=ks, table=t}", "100");
-            has(s, "cassandra_table_readlatency_seconds_count{keyspace=ks, table=quiet}", "0");
-            has(s, "cassandra_table_sstablesperreadhistogram{keyspace=ks, quantile=0.95, table=t}", "2");
-            has(s, "cassandra_table_livesstablecount{keyspace=ks, table=t}", "3");
-            has(s, "cassandra_columnfamily_livesstablecount{columnfamily=t, keyspace=ks}", "3");
-            has(s, "cassandra_table_livediskspaceused_count{keyspace=ks, table=t}", "4096");
-            has(s, "cassandra_table_percentrepaired{keyspace=ks, table=t}", "50");
-            has(s, "cassandra_threadpools_completedtasks{path=request, threadpools=ReadStage}", "7");
-            has(s, "cassandra_cache_entries{cache=KeyCache}", "8");
-            has(s, "cassandra_clientrequest_timeouts_count{clientrequest=Read}", "9");
-            has(s, "cassandra_clientrequest_timeouts_count{clientrequest=Read-ONE}", "9");
-            assertNull(s.get("cassandra_table_readlatency_seconds{keyspace=ks, quantile=0.50, table=quiet}"), "a quantile of nothing");
-        }
-    }
-
-    @Test
     void cassandraExporter() throws Exception {
         for (boolean open : new boolean[] {false, true}) {
-            Map<String, Object> s = page(open, Profile.CASSANDRA_EXPORTER).samples;
-            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t}", "0.001024");
-            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t}", "100");
-            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t}", "2");
-            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t}", "4096");
-            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t}", "0.5");
+            Map<String, Object> s = page(open, INSTACLUSTR).samples;
+            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t, table_type=table}", "0.001024");
+            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t, table_type=table}", "100");
+            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t, table_type=table}", "2");
+            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t, table_type=table}", "4096");
+            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t, table_type=table}", "0.5");
             has(s, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, pool=ReadStage}", "7");
             has(s, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", consistency=ONE, operation=read}", "9");
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", operation=casread}", "2");
             assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE + ", operation=read}"), "twice the same requests");
             has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
-            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, peer=[2001:db8::5]:7000}", "1");
+            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
+            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
         }
+    }
+
+    @Test
+    void mcac() throws Exception {
+        String of = ", dc=dc1, instance=10.0.0.7, ";
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, Profile.named("mcac")).samples;
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=924, rack=r1, table=t}", "0");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=1597, rack=r1, table=t}", "99");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=17436917, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=t}", "100");
+            assertFalse(s.containsKey("mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=quiet}"), "never counted");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=quiet}", "0");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_sum{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_read_total_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_ss_tables_per_read_histogram_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "5");
+            has(s, "mcac_table_live_ss_table_count{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "3");
+            has(s, "mcac_table_live_disk_space_used_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "4096");
+            has(s, "mcac_table_percent_repaired{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "50");
+            has(s, "mcac_thread_pools_completed_tasks{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.thread_pools.completed_tasks.request.read_stage, "
+                    + "pool_name=read_stage, pool_type=request, rack=r1}", "7");
+            has(s, "mcac_client_request_timeouts_total{cluster=prod" + of + "rack=r1, request_type=cas_read}", "2");
+            has(s, "mcac_client_request_timeouts_cl_total{cl=one, cluster=prod" + of + "rack=r1, request_type=read}", "9");
+            has(s, "mcac_cache_entries{cache_name=key_cache, cluster=prod" + of + "rack=r1}", "8");
+            has(s, "mcac_jvm_gc_time{cluster=prod, collector_type=g1" + of + "rack=r1}", "1500");
+            has(s, "collectd_mcac_gauge{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
+        }
+    }
+
+    @Test
+    void mcacsWords() {
+        for (String[] word : new String[][] {{"LiveSSTableCount", "live_ss_table_count"}, {"READ_REQ", "read_req"}, {"CASRead", "cas_read"},
+            {"Native-Transport-Requests", "native.transport.requests"}, {"Read.LOCAL_ONE", "read.local_one"}, {"Hints_created", "hints_created"},
+            {"SSTablesPerReadHistogram", "ss_tables_per_read_histogram"}, {"KeyCache", "key_cache"}, {"a__b", "a_b"}}) {
+            assertEquals(word[1], McacNames.clean(word[0]));
+        }
+    }
+
+    /** Whoever asks for one profile gets it whole, however many stand before it. */
+    @Test
+    void oneProfileApart() throws Exception {
+        try (java.nio.channels.ServerSocketChannel listening = MetricsServer.bind("127.0.0.1", 0)) {
+            model.cluster("prod");
+            MetricsServer server = new MetricsServer(listening, model, List.of(Profile.RINGWATCH, INSTACLUSTR));
+            Thread thread = new Thread(server);
+            thread.start();
+            String url = "http://127.0.0.1:" + ((java.net.InetSocketAddress) listening.getLocalAddress()).getPort() + "/metrics";
+            assertFalse(samples(url).containsKey("cassandra_cache_entries{cache=key, " + NODE + "}"));
+            has(samples(url + "?a=b&profile=instaclustr_exporter"), "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
+            has(samples(url + "?profile=ringwatch"), "cassandra_cache_entries{cache=KeyCache}", "8");
+            java.net.HttpURLConnection other = (java.net.HttpURLConnection) new java.net.URL(url + "?profile=mcac").openConnection();
+            assertEquals(404, other.getResponseCode());
+            assertTrue(new String(other.getErrorStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).contains("[ringwatch, instaclustr_exporter]"));
+            server.close();
+            thread.join(60_000);
+        }
+    }
+
+    private static Map<String, Object> samples(String url) throws Exception {
+        return StrictText.parse(new String(new java.net.URL(url).openStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8), false).samples;
     }
 
     @Test
     void oneNameInTwoProfiles() throws Exception {
         for (boolean open : new boolean[] {false, true}) {
-            StrictText ours = page(open, Profile.RINGWATCH, Profile.JMX_EXPORTER, Profile.CASSANDRA_EXPORTER);
+            StrictText ours = page(open, Profile.RINGWATCH, INSTACLUSTR);
             // the same values: one series with the labels of both
-            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t}", "3");
+            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t, table_type=table}", "3");
             assertFalse(ours.samples.containsKey("cassandra_table_live_sstables{keyspace=ks, table=t}"));
             has(ours.samples, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, path=request, pool=ReadStage}", "7");
             // not the same: the first one's
             has(ours.samples, "cassandra_cache_entries{cache=KeyCache}", "8");
             assertEquals("histogram", ours.families.get("cassandra_table_sstables_per_read").type);
-            StrictText theirs = page(open, Profile.CASSANDRA_EXPORTER, Profile.RINGWATCH);
+            StrictText theirs = page(open, INSTACLUSTR, Profile.RINGWATCH);
             has(theirs.samples, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
             assertEquals("summary", theirs.families.get("cassandra_table_sstables_per_read").type);
             assertTrue(theirs.samples.containsKey("cassandra_table_read_latency_seconds_count{keyspace=ks, table=t}"));
@@ -154,8 +207,8 @@ class ProfilesTest {
     @Test
     void everyOrderIsWellFormed() throws Exception {
         SyntheticNode node = new SyntheticNode(130);
-        Profile[] p = Profile.values();
-        int[][] orders = {{0}, {1}, {2}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}, {0, 1, 2}, {2, 1, 0}, {1, 2, 0}};
+        Profile[] p = {Profile.RINGWATCH, INSTACLUSTR, Profile.named("mcac")};
+        int[][] orders = {{0}, {1}, {2}, {0, 1}, {1, 0}, {2, 0, 1}, {0, 1, 2}};
         for (int[] order : orders) {
             Profile[] profiles = new Profile[order.length];
             for (int i = 0; i < order.length; i++) {

@@ -133,13 +133,16 @@ public final class StrictText {
         check(of != null && of.type != null, "no header");
         String suffix = name.startsWith(family) ? name.substring(family.length()) : "?";
         check(suffixes(of.type).contains(suffix), "not of family " + family + ", a " + of.type);
-        check(text.matches("-?[0-9]+(\\.[0-9]+)?([eE]-?[0-9]+)?|[+-]Inf"), "value");
-        Object value = text.endsWith("Inf") ? text : number(new BigDecimal(text));
+        check(text.matches("-?[0-9]+(\\.[0-9]+)?([eE]-?[0-9]+)?|[+-]Inf|NaN"), "value");
+        Object value = text.endsWith("Inf") || text.equals("NaN") ? text : number(new BigDecimal(text));
         check(!of.type.equals("counter") || ((BigDecimal) value).signum() >= 0, "negative counter");
-        check(labels.containsKey("le") == suffix.equals("_bucket"), "le");
-        check(!labels.containsKey("quantile") || of.type.equals("summary") && suffix.isEmpty(), "quantile");
+        // MCAC's histograms are parts of no type
+        boolean part = of.type.equals(open ? "unknown" : "untyped") && family.endsWith("_bucket");
+        check(part || labels.containsKey("le") == suffix.equals("_bucket"), "le");
+        // the JMX exporter shows the quantiles that beans have as gauges
+        check(!labels.containsKey("quantile") || (of.type.equals("summary") || of.type.equals("gauge")) && suffix.isEmpty(), "quantile");
         check(samples.put(key(name, labels), value) == null, "sample twice");
-        if (labels.containsKey("le") || suffix.equals("_count") || suffix.equals("_gcount")) {
+        if (labels.containsKey("le") && !part || suffix.equals("_count") || suffix.equals("_gcount")) {
             String bound = labels.remove("le");
             check(bound == null || bound.equals("+Inf") || bound.contains("."), "a bound without a point");
             BigDecimal le = bound == null ? null : bound.equals("+Inf") ? BigDecimal.TEN.pow(99) : new BigDecimal(bound);

@@ -1,0 +1,37 @@
+package dev.ringwatch.agent.beans;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Beans that are read together, as long as what they count moves: those of a table, of a keyspace,
+ * or all others.
+ */
+final class BeanGroup {
+    /** Null of what is no keyspace's. */
+    final String keyspace;
+    /** Empty of what is the keyspace's. */
+    final String table;
+    final List<MetricBean> beans = new ArrayList<>();
+    /** Some have not been read yet. */
+    boolean fresh = true;
+    boolean moved;
+    /** Something in it has quantiles or rates that go down. */
+    boolean fading;
+    /** Its slow gauges have not been read since it moved. */
+    boolean stale = true;
+
+    BeanGroup(String keyspace, String table) {
+        this.keyspace = keyspace;
+        this.table = table;
+    }
+
+    void add(MetricBean bean) {
+        beans.add(bean);
+        fresh = true;
+    }
+
+    void remove(MetricBean bean) {
+        beans.remove(bean);
+    }
+}

@@ -1,0 +1,244 @@
+package dev.ringwatch.agent.beans;
+
+import dev.ringwatch.agent.cassandra.Inventory;
+import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.function.Consumer;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/**
+ * The profiles that are made of beans, pass by pass: takes in what the reading thread has found,
+ * reads Cassandra's metrics that are shown, and puts what was read of other beans in its place.
+ */
+public final class Beans {
+    /** For tests: others wait that long for a bean to answer. */
+    long stuckNs = 10_000_000_000L;
+    private static final int MAX_STUCK = 3;
+    /** For taking in new beans: of each pass. */
+    private static final long INSTALL_NS = 20_000_000;
+    private static final int PASSES_BETWEEN_TIDYING = 60;
+    /** A frame's label has 255 bytes; names have three of them a character at most. */
+    private static final int MAX_BEAN_NAME = 85;
+
+    /** A bean's series that are shown now. */
+    private static final class Shown extends Template.Entity {
+        ForeignBean bean;
+        ForeignBean.Reading reading;
+        Map<ForeignBean.Leaf, Output.Series> series = new HashMap<>();
+    }
+
+    private final List<BeanProfile> profiles = new ArrayList<>();
+    private final MetricBeans metrics = new MetricBeans();
+    private final Map<ObjectName, Shown> shown = new LinkedHashMap<>();
+    private final Consumer<String> say;
+    private final BiFunction<Runnable, String, Thread> threads;
+    /** What reading each bean costs; null where nobody asks. */
+    private Template costs;
+    private Metric cpuSeconds;
+    private final List<JvmNames> jvm = new ArrayList<>();
+    private BeanReader reader;
+    private Thread thread;
+    private final Set<String> refused = new HashSet<>();
+    private int stuck;
+    private long lastNs;
+
+    /**
+     * Rules that cannot be read are said so, and that profile stays empty.
+     *
+     * @param all of which those without rules are left alone
+     * @param threads makes one that runs what it is given, under that name
+     */
+    public Beans(List<BeanProfile> all, MBeanServer server, Map<String, com.codahale.metrics.Metric> registry, Filters filters, Consumer<String> say,
+            BiFunction<Runnable, String, Thread> threads) {
+        this.say = say;
+        this.threads = threads;
+        for (BeanProfile profile : all) {
+            Consumer<String> says = line -> say.accept(profile.name + ": " + line);
+            try {
+                profile.namer = profile.load(says);
+                profiles.add(profile);
+                if (profile.kind == BeanProfile.Kind.JMX_EXPORTER) {
+                    jvm.add(new JvmNames(profile));
+                }
+            } catch (Exception | LinkageError e) { // SnakeYAML is Cassandra's, and may be another one day
+                says.accept((e instanceof IllegalArgumentException ? e.getMessage() : e.toString())
+                        + "; correct it, until then this profile is empty and all else is served");
+            }
+        }
+        if (profiles.isEmpty()) {
+            return;
+        }
+        try {
+            reader = new BeanReader(server, registry, profiles, filters, say);
+            start();
+        } catch (JMException | RuntimeException e) {
+            say.accept("no beans are read: " + e);
+        }
+    }
+
+    /** Adds a metric of what each bean that is read through the MBean server costs. */
+    public void showCosts(Model model) {
+        if (reader != null) {
+            costs = model.add(new Template("agent_bean", "bean"));
+            // in milliseconds, so that a frame need not repeat it for every bean
+            cpuSeconds = costs.add(Metric.scalar("ringwatch_agent_bean_cpu_seconds_total", Kind.COUNTER, "seconds", -3));
+        }
+    }
+
+    private void start() {
+        thread = threads.apply(reader, "ringwatch-agent-beans");
+        if (thread != null) {
+            thread.start();
+        }
+    }
+
+    /** The reading thread's id, −1 if there is none. */
+    public long threadId() {
+        return thread == null ? -1 : thread.getId();
+    }
+
+    /** For tests, which have no thread. */
+    BeanReader reader() {
+        return reader;
+    }
+
+    /** Whether all that is there has been named, taken in and read once. */
+    boolean isSettled() {
+        return reader == null || reader.isSettled() && reader.plans.isEmpty() && !metrics.isFresh();
+    }
+
+    public long errors() {
+        return metrics.errors();
+    }
+
+    /** Called on each pass, with the model locked, after the inventory has been read. */
+    public void pass(long pass, int passesPerMinute, Inventory inventory) {
+        if (reader == null) {
+            return;
+        }
+        long began = System.nanoTime();
+        watch();
+        for (Plan plan = reader.plans.poll(); plan != null; plan = reader.plans.poll()) {
+            take(plan);
+            if (System.nanoTime() - began > INSTALL_NS) {
+                break;
+            }
+        }
+        inventory.tellMovingTables(metrics::moving);
+        metrics.read(pass, Math.max(1, passesPerMinute));
+        for (Shown each : shown.values()) {
+            show(each);
+            if (costs != null) {
+                cpuSeconds.set(each.slot(), each.bean.totalNs / 1_000_000);
+            }
+        }
+        for (JvmNames names : jvm) {
+            names.read(pass % passesPerMinute == 0 || pass == 1, lastNs);
+        }
+        if (pass % PASSES_BETWEEN_TIDYING == 0) {
+            for (BeanProfile profile : profiles) {
+                profile.output.tidy();
+                sayIfRefused(profile);
+            }
+        }
+        lastNs = System.nanoTime() - began;
+        reader.go(Math.max(1, passesPerMinute));
+    }
+
+    private void sayIfRefused(BeanProfile profile) {
+        if (profile.output.refused() > 0 && refused.add(profile.name)) {
+            say.accept(profile.name + ": there are more than " + Output.MAX_SERIES + " series, the others are left out: name fewer beans under includeObjectNames");
+        }
+    }
+
+    /** The thread that waits for a bean that does not answer is left to it. */
+    private void watch() {
+        ForeignBean bean = stuck < MAX_STUCK ? reader.stuckFor(stuckNs) : null;
+        if (bean == null) {
+            return;
+        }
+        reader.leaveOut(bean, "has not answered for " + stuckNs / 1_000_000_000 + " seconds");
+        if (++stuck == MAX_STUCK) {
+            say.accept("three beans have not answered: no others than Cassandra's metrics are read any more");
+            return;
+        }
+        reader = new BeanReader(reader);
+        start();
+    }
+
+    private void take(Plan plan) {
+        metrics.replace(plan);
+        ForeignBean bean = reader.foreign.get(plan.name);
+        Shown before = shown.get(plan.name);
+        if (before != null && before.bean != bean) {
+            before.series.forEach((leaf, series) -> leaf.output.remove(series));
+            shown.remove(plan.name);
+            if (costs != null) {
+                costs.removeEntity(before.slot());
+            }
+        }
+        if (bean != null && (before == null || before.bean != bean)) {
+            Shown now = new Shown();
+            now.bean = bean;
+            shown.put(plan.name, now);
+            if (costs != null) {
+                String name = plan.name.toString();
+                costs.addEntity(now, name.substring(0, Math.min(MAX_BEAN_NAME, name.length())));
+            }
+        }
+    }
+
+    private static void show(Shown each) {
+        ForeignBean.Reading now = each.bean.reading;
+        if (now == null || now == each.reading) {
+            return;
+        }
+        each.reading = now;
+        Map<ForeignBean.Leaf, Output.Series> before = each.series;
+        boolean same = before.size() == now.leaves.size();
+        for (int i = 0; i < now.leaves.size() && same; i++) {
+            same = before.containsKey(now.leaves.get(i));
+        }
+        if (!same) {
+            each.series = new HashMap<>();
+            for (ForeignBean.Leaf leaf : now.leaves) {
+                each.series.put(leaf, before.remove(leaf));
+            }
+            before.forEach((leaf, series) -> {
+                if (series != null) {
+                    leaf.output.remove(series);
+                }
+            });
+        }
+        for (int i = 0; i < now.leaves.size(); i++) {
+            ForeignBean.Leaf leaf = now.leaves.get(i);
+            Output.Series series = each.series.get(leaf);
+            if (series == null) {
+                series = leaf.output.add(leaf.named);
+                each.series.put(leaf, series);
+            }
+            if (series != null) {
+                series.show(now.values.get(i));
+            }
+        }
+    }
+
+    public void close() {
+        if (reader != null) {
+            reader.close();
+        }
+    }
+}

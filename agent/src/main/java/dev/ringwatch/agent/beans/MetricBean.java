@@ -1,0 +1,226 @@
+package dev.ringwatch.agent.beans;
+
+import com.codahale.metrics.Counting;
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.Metered;
+import com.codahale.metrics.Metric;
+import com.codahale.metrics.Sampling;
+import com.codahale.metrics.Snapshot;
+import java.util.List;
+import javax.management.ObjectName;
+
+/**
+ * A bean of Cassandra's metrics, read from the metric itself. Its percentiles are Cassandra's own,
+ * which forget half of what they know every minute: a snapshot is taken when the count has moved
+ * and until nothing is left to forget.
+ */
+final class MetricBean {
+    /** What there is to read of Cassandra's beans of metrics, as their attributes are called. */
+    private static final String[] ATTRIBUTES = {"Value", "Count", "MeanRate", "OneMinuteRate", "FiveMinuteRate", "FifteenMinuteRate", "Min",
+        "Max", "Mean", "StdDev", "50thPercentile", "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "999thPercentile"};
+    private static final int RATES = 2;
+    private static final int SNAPSHOT = 6;
+    /** {@link Buckets#FIGURES} of a gauge that is bucket counts. */
+    private static final int BUCKETS = ATTRIBUTES.length;
+    /** Before their names, where they are not attributes of the bean. */
+    static final String OF_BUCKETS = "Buckets.";
+
+    final ObjectName name;
+    final Metric metric;
+    final BeanGroup group;
+    /** Read once a minute: it walks all SSTables, or the disk. */
+    final boolean slow;
+    /** Of durations: 4.0 keeps nanoseconds and shows microseconds. */
+    private final double scale;
+    private final int[] attributes;
+    private final Output.Series[] series;
+    private final Output[] outputs;
+    private final boolean hasSnapshot;
+    private final boolean hasRates;
+    private long lastCount = -1;
+    private boolean fading;
+    private boolean wasRead;
+
+    private MetricBean(ObjectName name, Metric metric, BeanGroup group, boolean slow, double scale, List<Plan.Shown> shown) {
+        this.name = name;
+        this.metric = metric;
+        this.group = group;
+        this.slow = slow;
+        this.scale = scale;
+        attributes = new int[shown.size()];
+        series = new Output.Series[shown.size()];
+        outputs = new Output[shown.size()];
+        boolean snapshot = false;
+        boolean rates = false;
+        for (int i = 0; i < attributes.length; i++) {
+            attributes[i] = attribute(shown.get(i).attribute);
+            outputs[i] = shown.get(i).output;
+            series[i] = outputs[i].add(shown.get(i).named);
+            snapshot |= attributes[i] >= SNAPSHOT && attributes[i] < BUCKETS;
+            rates |= attributes[i] >= RATES && attributes[i] < SNAPSHOT;
+        }
+        hasSnapshot = snapshot;
+        hasRates = rates;
+    }
+
+    /** Adds its series. */
+    static MetricBean install(Plan plan, BeanGroup group) {
+        MetricBean bean = new MetricBean(plan.name, plan.metric, group, plan.slow, plan.scale, plan.shown);
+        group.add(bean);
+        return bean;
+    }
+
+    void uninstall() {
+        group.remove(this);
+        for (int i = 0; i < series.length; i++) {
+            if (series[i] != null) {
+                outputs[i].remove(series[i]);
+            }
+        }
+    }
+
+    /** −1 if it is none of them. */
+    static int attribute(String name) {
+        for (int f = 0; name.startsWith(OF_BUCKETS) && f < Buckets.FIGURES.length; f++) {
+            if (name.endsWith("." + Buckets.FIGURES[f])) {
+                return BUCKETS + f;
+            }
+        }
+        for (int a = 0; a < ATTRIBUTES.length; a++) {
+            if (ATTRIBUTES[a].equals(name)) {
+                return a;
+            }
+        }
+        return -1;
+    }
+
+    /** Whether the metric has this attribute. */
+    static boolean has(Metric metric, int attribute) {
+        return attribute == 0 ? metric instanceof Gauge : attribute == 1 ? metric instanceof Counting
+                : attribute > 0 && (attribute < SNAPSHOT ? metric instanceof Metered : metric instanceof Sampling);
+    }
+
+    boolean wasRead() {
+        return wasRead;
+    }
+
+    /** Whether it must be read though nothing has moved. */
+    boolean isFading() {
+        return fading;
+    }
+
+    /**
+     * @param mayTakeSnapshot else what needs one is read another time
+     * @param mayFade whether it is looked at though its count stands still
+     * @return whether a snapshot was taken
+     */
+    boolean read(boolean mayTakeSnapshot, boolean mayFade) {
+        boolean first = !wasRead;
+        wasRead = true;
+        Snapshot snapshot = null;
+        long count = metric instanceof Counting ? ((Counting) metric).getCount() : 0;
+        boolean moved = count != lastCount;
+        boolean look = hasSnapshot && (moved || first || fading && mayFade);
+        if (look && !mayTakeSnapshot && !first) {
+            fading = true; // its turn comes
+            look = false;
+        }
+        if (look) {
+            snapshot = ((Sampling) metric).getSnapshot();
+        }
+        // what was counted may be in the reservoir a moment later
+        boolean left = moved || snapshot != null && holdsAny(snapshot);
+        for (int i = 0; i < attributes.length; i++) {
+            if (series[i] == null) {
+                continue;
+            }
+            int attribute = attributes[i];
+            if (attribute >= BUCKETS) {
+                buckets(series[i], ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
+            } else if (attribute >= SNAPSHOT) {
+                if (snapshot != null) {
+                    show(series[i], snapshot, attribute);
+                }
+            } else if (attribute >= RATES) {
+                double value = rate((Metered) metric, attribute);
+                left |= value != 0 && attribute > RATES;
+                series[i].show(value);
+            } else {
+                if (attribute == 1) {
+                    series[i].show((double) count);
+                } else {
+                    series[i].show(((Gauge<?>) metric).getValue());
+                }
+            }
+        }
+        if (look || !hasSnapshot) {
+            fading = (hasSnapshot || hasRates) && left;
+        }
+        lastCount = count;
+        return look;
+    }
+
+    private static void buckets(Output.Series of, Object counts, int figure) {
+        double value = counts instanceof long[] ? Buckets.figure((long[]) counts, figure) : Double.NaN;
+        if (value == value) {
+            of.show(value);
+        } else {
+            of.absent();
+        }
+    }
+
+    /**
+     * Whether there is anything left to forget. Figures of nothing but zeros are zero like those of
+     * nothing at all, but for the mean, which Cassandra has as NaN then.
+     */
+    private static boolean holdsAny(Snapshot snapshot) {
+        try {
+            return !Double.isNaN(snapshot.getMean());
+        } catch (RuntimeException overflowed) {
+            return true;
+        }
+    }
+
+    /** A mean of what is beyond all buckets throws, and is no value. */
+    private void show(Output.Series of, Snapshot snapshot, int attribute) {
+        try {
+            of.show(value(snapshot, attribute));
+        } catch (RuntimeException overflowed) {
+            of.absent();
+        }
+    }
+
+    /** Its cells have no value until it can be read again. */
+    void failed() {
+        wasRead = true;
+        for (Output.Series each : series) {
+            if (each != null) {
+                each.absent();
+            }
+        }
+    }
+
+    private static double rate(Metered metered, int attribute) {
+        switch (attribute) {
+            case 2: return metered.getMeanRate();
+            case 3: return metered.getOneMinuteRate();
+            case 4: return metered.getFiveMinuteRate();
+            default: return metered.getFifteenMinuteRate();
+        }
+    }
+
+    private double value(Snapshot snapshot, int attribute) {
+        switch (attribute) {
+            case 6: return snapshot.getMin() * scale;
+            case 7: return snapshot.getMax() * scale;
+            case 8: return snapshot.getMean() * scale;
+            case 9: return snapshot.getStdDev() * scale;
+            case 10: return snapshot.getMedian() * scale;
+            case 11: return snapshot.get75thPercentile() * scale;
+            case 12: return snapshot.get95thPercentile() * scale;
+            case 13: return snapshot.get98thPercentile() * scale;
+            case 14: return snapshot.get99thPercentile() * scale;
+            default: return snapshot.get999thPercentile() * scale;
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package dev.ringwatch.agent.beans;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import javax.management.ObjectName;
+
+/**
+ * All beans that are read from Cassandra's registry, by what moves together, and the reading of
+ * them within a budget: a table's beans are read while the inventory's gate lets that table
+ * through, and in turn with all others.
+ */
+final class MetricBeans {
+    /** For what has not been read yet: of each pass. */
+    private static final long FRESH_NS = 20_000_000;
+    /** Groups that stand still, a pass: as many as the inventory looks at. */
+    private static final int RECHECKED = 3;
+    /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
+    private static final int SNAPSHOTS = 500;
+    /** What only forgets is looked at so often in a minute. */
+    private static final int FADES_PER_MINUTE = 4;
+
+    private final Map<ObjectName, MetricBean> beans = new HashMap<>();
+    private final Map<String, Map<String, BeanGroup>> groups = new HashMap<>();
+    private final List<BeanGroup> order = new ArrayList<>();
+    private final BeanGroup others = new BeanGroup(null, null);
+    private final BeanGroup node = new BeanGroup(null, null);
+    private int recheck;
+    private int snapshots;
+    private int from;
+    private boolean mayFade;
+    private long errors;
+
+    MetricBeans() {
+        order.add(others);
+        order.add(node);
+    }
+
+    void replace(Plan plan) {
+        MetricBean before = beans.remove(plan.name);
+        if (before != null) {
+            before.uninstall();
+            if (before.group.beans.isEmpty() && before.group.keyspace != null) {
+                order.remove(before.group);
+                groups.get(before.group.keyspace).remove(before.group.table);
+            }
+        }
+        if (plan.metric != null && !plan.shown.isEmpty()) {
+            beans.put(plan.name, MetricBean.install(plan, group(plan)));
+        }
+    }
+
+    private BeanGroup group(Plan plan) {
+        if (plan.keyspace == null) {
+            return plan.table == null ? others : node;
+        }
+        Map<String, BeanGroup> tables = groups.computeIfAbsent(plan.keyspace, k -> new HashMap<>());
+        return tables.computeIfAbsent(plan.table == null ? "" : plan.table, table -> {
+            BeanGroup group = new BeanGroup(plan.keyspace, table);
+            order.add(group);
+            return group;
+        });
+    }
+
+    /** @param values keyspace and table */
+    void moving(String[] values) {
+        node.moved = true;
+        Map<String, BeanGroup> tables = groups.get(values[0]);
+        if (tables != null) {
+            moved(tables.get(""));
+            moved(tables.get(values[1]));
+        }
+    }
+
+    private static void moved(BeanGroup group) {
+        if (group != null) {
+            group.moved = true;
+        }
+    }
+
+    long errors() {
+        return errors;
+    }
+
+    /** Whether some have not been read yet. */
+    boolean isFresh() {
+        for (BeanGroup group : order) {
+            if (group.fresh && !group.beans.isEmpty()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void read(long pass, int passesPerMinute) {
+        others.moved = true;
+        snapshots = SNAPSHOTS;
+        long began = System.nanoTime();
+        int count = order.size();
+        int begin = from < count ? from : 0;
+        from = 0;
+        int spacing = Math.max(1, passesPerMinute / FADES_PER_MINUTE);
+        for (int n = 0; n < count; n++) {
+            int i = (begin + n) % count;
+            BeanGroup group = order.get(i);
+            boolean slowTurn = (pass + i) % passesPerMinute == 0;
+            mayFade = (pass + i) % spacing == 0;
+            if (snapshots <= 0 && from == 0) {
+                from = i; // the next pass begins with those that got none
+            }
+            if (group.fresh && System.nanoTime() - began < FRESH_NS) {
+                fresh(group);
+            } else if (group.moved || group.fading && mayFade) {
+                read(group, group.moved, slowTurn && group.stale);
+                group.stale = group.moved || group.stale && !slowTurn;
+            }
+            group.moved = false;
+        }
+        mayFade = true;
+        recheck();
+    }
+
+    private void fresh(BeanGroup group) {
+        for (int b = 0; b < group.beans.size(); b++) {
+            MetricBean bean = group.beans.get(b);
+            if (!bean.wasRead() || group.moved && !bean.slow || bean.isFading()) {
+                read(bean);
+            }
+        }
+        group.fresh = false;
+        group.fading = isFading(group);
+    }
+
+    private void read(BeanGroup group, boolean all, boolean slow) {
+        for (int b = 0; b < group.beans.size(); b++) {
+            MetricBean bean = group.beans.get(b);
+            if (bean.slow ? slow : all || bean.isFading()) {
+                read(bean);
+            }
+        }
+        group.fading = isFading(group);
+    }
+
+    private static boolean isFading(BeanGroup group) {
+        for (int b = 0; b < group.beans.size(); b++) {
+            if (group.beans.get(b).isFading()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void read(MetricBean bean) {
+        try {
+            snapshots -= bean.read(snapshots > 0, mayFade) ? 1 : 0;
+        } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cells' problem only
+            bean.failed();
+            errors++;
+        }
+    }
+
+    /** What stands still for all we know is looked at, a few groups a pass. */
+    private void recheck() {
+        for (int n = 0; n < Math.min(RECHECKED, order.size()); n++) {
+            recheck = recheck + 1 < order.size() ? recheck + 1 : 0;
+            BeanGroup group = order.get(recheck);
+            if (group != others) {
+                read(group, true, true);
+            }
+        }
+    }
+}

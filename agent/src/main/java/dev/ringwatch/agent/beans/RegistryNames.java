@@ -1,0 +1,55 @@
+package dev.ringwatch.agent.beans;
+
+import com.codahale.metrics.Metric;
+import java.util.Map;
+import javax.management.ObjectName;
+
+/**
+ * Which entry of Cassandra's registry a bean shows. Registry names are {@code
+ * …metrics.TYPE.NAME[.SCOPE]}, where the scope is the bean's other properties in their order; a
+ * bean for which no such entry is found is read as any other bean.
+ */
+final class RegistryNames {
+    static final String DOMAIN = "org.apache.cassandra.metrics";
+
+    /** Second names of the same metrics, which only beans have. */
+    private static final Map<String, String> ALIASES = Map.of(
+            "EstimatedRowSizeHistogram", "EstimatedPartitionSizeHistogram", "EstimatedRowCount", "EstimatedPartitionCount",
+            "MinRowSize", "MinPartitionSize", "MaxRowSize", "MaxPartitionSize", "MeanRowSize", "MeanPartitionSize",
+            "MemtableOnHeapSize", "MemtableOnHeapDataSize", "MemtableOffHeapSize", "MemtableOffHeapDataSize",
+            "AllMemtablesHeapSize", "AllMemtablesOnHeapDataSize", "AllMemtablesOffHeapSize", "AllMemtablesOffHeapDataSize");
+
+    private RegistryNames() {}
+
+    /** Null if there is none. */
+    static Metric metric(ObjectName bean, Map<String, Metric> registry) {
+        if (!bean.getDomain().equals(DOMAIN)) {
+            return null;
+        }
+        Map<String, String> properties = Attribute.properties(bean);
+        String type = properties.remove("type");
+        String name = properties.remove("name");
+        if (type == null || name == null) {
+            return null;
+        }
+        String scope = properties.isEmpty() ? "" : "." + String.join(".", properties.values());
+        Metric found = registry.get(DOMAIN + '.' + type + '.' + name + scope);
+        if (found != null) {
+            return found;
+        }
+        String ofAll = scope.isEmpty() ? ".all" : scope;
+        switch (type) {
+            case "Table":
+            case "ColumnFamily":
+            case "IndexTable":
+            case "IndexColumnFamily":
+                String table = type.replace("ColumnFamily", "Table");
+                found = registry.get(DOMAIN + '.' + table + '.' + name + ofAll);
+                return found != null ? found : registry.get(DOMAIN + '.' + table + '.' + ALIASES.getOrDefault(name, name) + ofAll);
+            case "Keyspace":
+                return registry.get(DOMAIN + ".keyspace." + name + scope);
+            default:
+                return null;
+        }
+    }
+}

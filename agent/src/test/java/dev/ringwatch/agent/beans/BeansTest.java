@@ -1,0 +1,291 @@
+package dev.ringwatch.agent.beans;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.codahale.metrics.Counter;
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.Histogram;
+import com.codahale.metrics.Metric;
+import com.codahale.metrics.MetricRegistry;
+import com.codahale.metrics.Reservoir;
+import com.codahale.metrics.Snapshot;
+import com.codahale.metrics.UniformSnapshot;
+import dev.ringwatch.agent.cassandra.Inventory;
+import dev.ringwatch.agent.filter.Filters;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.management.MBeanServer;
+import javax.management.MBeanServerFactory;
+import javax.management.ObjectName;
+import org.junit.jupiter.api.Test;
+
+/** Rules and beans that mean harm, or know no better. */
+class BeansTest {
+    private static final long PATIENCE_NS = 240_000_000_000L;
+    private static final String ALL = "rules: [{pattern: 'x<type=(\\w+)><>(\\w+)', name: 'x_$1_$2'}]";
+
+    private final MBeanServer server = MBeanServerFactory.newMBeanServer();
+
+    private void register(String name, Object bean) throws Exception {
+        server.registerMBean(bean, new ObjectName(name));
+    }
+
+    @Test
+    void whatThrowsIsLeftOutAndTheRestIsThere() throws Exception {
+        register("x:type=Odd", new TestBean().with("Fine", "long", () -> 1L)
+                .with("Throws", "long", () -> { throw new IllegalStateException("no"); })
+                .with("Links", "long", () -> { throw new NoClassDefFoundError("no"); })
+                .with("Recurses", "long", () -> { throw new StackOverflowError(); }));
+        register("x:type=Good", new TestBean().with("Value", "long", () -> 2L));
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), ALL)) {
+            beans.settle();
+            assertEquals("{x_Good_Value{}=2.0, x_Odd_Fine{}=1.0}", beans.samples().toString());
+            server.unregisterMBean(new ObjectName("x:type=Odd"));
+            register("x:type=New", new TestBean().with("Value", "java.lang.Object", () -> 3));
+            beans.settle();
+            assertEquals("{x_Good_Value{}=2.0, x_New_Value{}=3.0}", beans.samples().toString());
+        }
+    }
+
+    @Test
+    void aPatternWithoutEndEnds() throws Exception {
+        for (int i = 0; i < 5; i++) {
+            register("x:type=" + "a".repeat(40) + i, new TestBean().with("Value", "long", () -> 1L));
+        }
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), "rules: [{pattern: '(a*)*\\1!', name: never}, {pattern: 'x<type=(\\w+)><>Value', name: 'y_$1'}]")) {
+            beans.settle();
+            assertEquals(5, beans.samples().size());
+            assertEquals(1, beans.said.stream().filter(line -> line.contains("(a*)*\\1!") && line.contains("is ended")).count(), beans.said.toString());
+        }
+    }
+
+    @Test
+    void badRulesAreOneLineAndAnEmptyProfile() throws Exception {
+        register("x:type=Good", new TestBean().with("Value", "long", () -> 2L));
+        String[][] bad = {{"rules: [", "not YAML"}, {"[]", "a map"}, {"rules: [{name: x}]", "pattern"}, {"rules: [{pattern: '(', name: x}]", "rule 1"},
+            {"rules: [{pattern: a, name: 7}]", "quote"}, {"rules: [{pattern: a, name: $1}]", "group 1"}, {"rules: [{pattern: a, labels: {b: c}}]", "a name"},
+            {"rules: [{pattern: a, name: b, labels: [c]}]", "labels"}, {"hostPort: 'a:1'", "hostPort"}, {"includeObjectNames: ['x']", "object name"},
+            {"includeObjectNames: 7", "a list"}, {"lowercaseOutputName: maybe", "true or false"}, {"a: &a [*a]", "nested"},
+            {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
+                + "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]", "values"},
+            {"!!javax.script.ScriptEngineManager [x]", ""}, {"[".repeat(5_000), ""}, {"\u0000", ""}};
+        for (String[] each : bad) {
+            try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), each[0])) {
+                beans.pass();
+                assertEquals(1, beans.said.size(), each[0] + beans.said);
+                assertTrue(beans.said.get(0).contains(each[1]) && beans.said.get(0).contains("until then this profile is empty"), beans.said.get(0));
+                assertTrue(beans.samples().isEmpty());
+            }
+        }
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), "what: 1\nrules: [{pattern: 'x<', nam: x}]")) {
+            beans.settle();
+            assertEquals(1, beans.samples().size());
+            assertEquals(2, beans.said.stream().filter(line -> line.contains("unknown key")).count(), beans.said.toString());
+        }
+    }
+
+    @Test
+    void aDearBeanIsLeftOutAndNamed() throws Exception {
+        TestBean dear = new TestBean().with("Value", "long", () -> {
+            java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+            for (long end = threads.getCurrentThreadCpuTime() + 150_000_000; threads.getCurrentThreadCpuTime() < end;) {
+                Thread.onSpinWait();
+            }
+            return 1L;
+        });
+        register("x:type=Dear", dear);
+        register("x:type=Good", new TestBean().with("Value", "long", () -> 2L));
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), ALL)) {
+            for (int i = 0; i < 20; i++) {
+                beans.pass();
+            }
+            assertEquals("{x_Good_Value{}=2.0}", beans.samples().toString());
+            assertTrue(beans.said.size() == 1 && beans.said.get(0).contains("x:type=Dear") && beans.said.get(0).contains("ms to read"), beans.said.toString());
+            assertEquals(3, dear.reads);
+            Template costs = beans.model.template(0);
+            long spent = 0;
+            for (int slot = 0; slot < costs.slots(); slot++) {
+                spent += costs.labelValue(slot, 0).equals("x:type=Dear") ? costs.metric(0).value(slot) : 0;
+            }
+            assertTrue(costs.metric(0).name.equals("ringwatch_agent_bean_cpu_seconds_total") && spent >= 450, spent + " ms");
+        }
+    }
+
+    @Test
+    void aBeanThatNeverAnswersHoldsNobodyUp() throws Exception {
+        CountDownLatch never = new CountDownLatch(1);
+        AtomicInteger good = new AtomicInteger();
+        register("x:type=Blocks", new TestBean().with("Value", "long", () -> {
+            try {
+                never.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return 1L;
+        }));
+        register("x:type=Good", new TestBean().with("Value", "java.lang.Object", good::incrementAndGet));
+        List<String> said = Collections.synchronizedList(new ArrayList<>());
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> ALL);
+        Beans beans = new Beans(List.of(profile), server, Map.of(), Filters.NONE, said::add, (work, name) -> {
+            Thread thread = new Thread(work, name);
+            thread.setDaemon(true);
+            return thread;
+        });
+        beans.stuckNs = 50_000_000;
+        Inventory inventory = new Inventory(new MetricRegistry(), new Model(), Filters.NONE, 1000, line -> { });
+        long began = System.nanoTime();
+        for (long pass = 1; good.get() < 5 || said.isEmpty(); pass++) {
+            beans.pass(pass, 12, inventory);
+            assertTrue(System.nanoTime() - began < PATIENCE_NS, said.toString());
+            Thread.onSpinWait();
+        }
+        assertTrue(said.size() == 1 && said.get(0).contains("x:type=Blocks") && said.get(0).contains("not answered"), said.toString());
+        never.countDown();
+        beans.close();
+    }
+
+    @Test
+    void criteosNames() throws Exception {
+        register("org.apache.cassandra.metrics:type=Table,keyspace=Ks,scope=T,name=ReadLatency", new TestBean().with("Count", "long", () -> 5L)
+                .with("Mean", "double", () -> 1.5).with("99thPercentile", "double", () -> 2.5));
+        register("org.apache.cassandra.db:type=StorageService", new TestBean().with("Count", "long", () -> 5L));
+        register("java.lang:type=Some Thing", new TestBean().with("Verbose", "boolean", () -> true));
+        List<String> said = new ArrayList<>();
+        CriteoNames names = new CriteoNames("host: a:1\nblacklist: ['.*:mean', 'org:apache:cassandra:db:.*']\nmaxScrapFrequencyInSec: {50: ['.*'], 3600: [x]}\n"
+                + "additionalLabelsFromEnvvars: '^ADDL_(.*)$'\nnew: 1", Map.of("ADDL_rack", "r1", "HOME", "/"), said::add);
+        BeanProfile profile = new BeanProfile("criteo_exporter", BeanProfile.Kind.CRITEO,
+                say -> "blacklist: ['.*:mean', 'org:apache:cassandra:db:.*']\nmaxScrapFrequencyInSec: {50: ['.*'], 3600: [x]}");
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), profile)) {
+            beans.settle();
+            assertEquals("{cassandra_stats{keyspace=, name=java:lang:some_thing:verbose, table=}=1.0, "
+                    + "cassandra_stats{keyspace=Ks, name=org:apache:cassandra:metrics:table:ks:t:readlatency:99thpercentile, table=T}=2.5, "
+                    + "cassandra_stats{keyspace=Ks, name=org:apache:cassandra:metrics:table:ks:t:readlatency:count, table=T}=5.0}",
+                    beans.samples().entrySet().stream().filter(e -> !e.getKey().contains("mbeanserverdelegate")).collect(
+                            java.util.stream.Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue, (a, b) -> a, java.util.TreeMap::new)).toString());
+        }
+        Attribute attribute = new Attribute(new ObjectName("a:type=B"), Map.of("type", "B"), "C", "");
+        assertEquals("[keyspace, table, name, rack]", java.util.Arrays.toString(names.name(attribute, 1).labels));
+        assertEquals("[unknown key \"new\" is ignored]", said.toString());
+        for (String bad : new String[] {"blacklist: x", "maxScrapFrequencyInSec: {50: ['(']}", "blacklist: []", "[]"}) {
+            org.junit.jupiter.api.Assertions.assertThrows(IllegalArgumentException.class, () -> new CriteoNames(bad, Map.of(), line -> { }), bad);
+        }
+    }
+
+    @Test
+    void figuresOfBuckets() {
+        long[] counts = new long[10]; // bounds 1, 2, 3, 4, 5, 6, 7, 8, 10
+        counts[2] = 50;
+        counts[8] = 50;
+        assertEquals(3, Buckets.figure(counts, 0));
+        assertEquals(10, Buckets.figure(counts, 4));
+        assertEquals(3, Buckets.figure(counts, 5));
+        assertEquals(10, Buckets.figure(counts, 6));
+        assertEquals(0, Buckets.figure(new long[10], 6));
+        counts[9] = 1;
+        assertTrue(Double.isNaN(Buckets.figure(counts, 0)), "overflowed");
+    }
+
+    /** Of Cassandra's metrics what stands still is hardly read, and what moves is read at once. */
+    @Test
+    void anIdleTablesGaugesAreReadInTurnOnly() throws Exception {
+        AtomicInteger reads = new AtomicInteger();
+        Map<String, Metric> registry = new HashMap<>();
+        MetricRegistry ofInventory = new MetricRegistry();
+        for (int t = 0; t < 50; t++) {
+            Gauge<Integer> gauge = reads::incrementAndGet;
+            Counter counter = new Counter();
+            for (String name : new String[] {"PendingThings", "BytesFlushed"}) {
+                Metric metric = name.startsWith("P") ? gauge : counter;
+                registry.put("org.apache.cassandra.metrics.Table." + name + ".ks.t" + t, metric);
+                ofInventory.register("org.apache.cassandra.metrics.Table." + name + ".ks.t" + t, metric);
+                register("org.apache.cassandra.metrics:type=Table,keyspace=ks,scope=t" + t + ",name=" + name,
+                        new TestBean().with(name.startsWith("P") ? "Value" : "Count", name.startsWith("P") ? "java.lang.Object" : "long", () -> -1L));
+            }
+        }
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> "rules: [{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
+        Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { }, (work, name) -> null);
+        Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000, line -> { });
+        for (long pass = 1; pass < 5 || !beans.isSettled(); pass++) {
+            inventory.sample(12);
+            beans.pass(pass, 12, inventory);
+            beans.reader().turn();
+        }
+        assertEquals(100, profile.output().size() - jvmSeries(profile));
+        reads.set(0);
+        for (long pass = 100; pass < 110; pass++) {
+            beans.pass(pass, 12, new Inventory(new MetricRegistry(), new Model(), Filters.NONE, 1000, line -> { }));
+        }
+        assertTrue(reads.get() <= 10 * 3, reads.get() + " gauges of 50 idle tables in ten passes");
+        ((Counter) registry.get("org.apache.cassandra.metrics.Table.BytesFlushed.ks.t7")).inc();
+        inventory.sample(12);
+        reads.set(0);
+        beans.pass(111, 12, inventory);
+        assertTrue(reads.get() >= 1 && reads.get() <= 1 + 3, reads.get() + " gauges: the table that moved, and those whose turn it is");
+        beans.close();
+    }
+
+    /**
+     * Zeros fade as all else does, and then there is no mean. What was counted a moment before it
+     * was in the reservoir is seen, too.
+     */
+    @Test
+    void aHistogramOfZerosFades() throws Exception {
+        AtomicInteger held = new AtomicInteger();
+        Histogram zeros = new Histogram(new Reservoir() {
+            @Override
+            public int size() {
+                return held.get();
+            }
+
+            @Override
+            public void update(long value) {
+                // comes into the reservoir when the test says so
+            }
+
+            @Override
+            public Snapshot getSnapshot() {
+                return new UniformSnapshot(new long[held.get()]) {
+                    @Override
+                    public double getMean() { // as Cassandra's
+                        return held.get() == 0 ? Double.NaN : 0;
+                    }
+                };
+            }
+        });
+        register("org.apache.cassandra.metrics:type=Things,name=Zeros", new TestBean().with("Count", "long", () -> -1L).with("Mean", "double", () -> -1.0));
+        Map<String, Metric> registry = Map.of("org.apache.cassandra.metrics.Things.Zeros", zeros);
+        try (BeansUnderTest beans = new BeansUnderTest(server, registry, "rules: [{pattern: 'name=Zeros><>Mean', name: mean}]")) {
+            beans.settle();
+            assertEquals("{mean{}=NaN}", beans.samples().toString());
+            zeros.update(0);
+            beans.pass(); // between the count and the reservoir
+            held.set(1);
+            beans.pass();
+            assertEquals("{mean{}=0.0}", beans.samples().toString());
+            for (int i = 0; i < 5; i++) {
+                beans.pass();
+            }
+            held.set(0);
+            beans.pass();
+            assertEquals("{mean{}=NaN}", beans.samples().toString());
+        }
+    }
+
+    private static int jvmSeries(BeanProfile profile) {
+        int[] count = new int[1];
+        profile.output().families((name, type, help, template, metric) -> {
+            for (int slot = 0; slot < template.slots(); slot++) {
+                count[0] += name.matches("(jvm|process|jmx)_.*") && template.isLive(slot) && metric.isPresent(slot) ? 1 : 0;
+            }
+        });
+        return count[0];
+    }
+}

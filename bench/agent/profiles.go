@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
+)
+
+// profiles are sides of the agent serving one profile of names other than its own. The last one is a rule file of a hundred patterns that match
+// nothing.
+var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter", "instaclustr_exporter", "mcac", "rules100"}
+
+func isProfile(name string) bool { return name == "ringwatch" || slices.Contains(profiles, name) }
+
+// profileWarm is how long a profile runs before it is measured at least: all beans of a thousand tables have their names by then.
+const profileWarm = 3 * time.Minute
+
+// maxRatio is what a scrape of a profile may cost, by sample, of what one of our own names does.
+const maxRatio = 2.0
+
+// profileSide is node.Pull with one profile alone.
+func profileSide(dir, jar, name string, interval time.Duration) (node.Side, error) {
+	side, err := node.Pull(dir, jar, interval)
+	if err != nil {
+		return side, err
+	}
+	line := "profiles: [" + name + "]\n"
+	if name == "rules100" {
+		file := filepath.Join(dir, "rules100.yaml")
+		if err := os.WriteFile(file, []byte(hundredRules()), 0o600); err != nil {
+			return side, err
+		}
+		line = fmt.Sprintf("profiles: [ringwatch, {jmx_exporter: %q}]\n", file)
+	}
+	config, err := os.OpenFile(side.Config, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return side, err
+	}
+	_, err = config.WriteString(line)
+	if closing := config.Close(); err == nil {
+		err = closing
+	}
+	return side, err
+}
+
+// hundredRules look at each of Cassandra's metrics and name none of them.
+func hundredRules() string {
+	var rules strings.Builder
+	rules.WriteString("excludeJvmMetrics: true\nincludeObjectNames: ['org.apache.cassandra.metrics:*']\nrules:\n")
+	for i := range 100 {
+		fmt.Fprintf(&rules, "- {pattern: 'metrics<type=(\\S*)(?:, scope=(\\S*))?, name=(\\S*)><>NoSuch%d', name: never_$1_$3}\n", i)
+	}
+	return rules.String()
+}
+
+// profile measures a node that nobody scrapes, and then one that is scraped at each interval.
+func (m *measurement) profile(ctx context.Context) (*figures, error) {
+	scrape := m.node.Side.Scrape
+	m.node.Side.Scrape = ""
+	idle, err := m.phase(ctx, m.length, 0)
+	m.node.Side.Scrape = scrape
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.phase(ctx, 4*m.interval, 2); err != nil { // the first scrape makes what later ones reuse
+		return nil, err
+	}
+	f, err := m.phase(ctx, m.length, 2)
+	if err == nil {
+		f.idlePct = idle.threadsPct
+		f.idleKB = idle.allocatedKB / (idle.gcSpan.Seconds() / m.interval.Seconds())
+	}
+	return f, err
+}
+
+// perSample returns what a scrape costs beyond the pass that there is without one, for a thousand samples: microseconds of CPU, KB allocated.
+func (f *figures) perSample(interval time.Duration) (micros, kb float64) {
+	pass := f.idlePct / 100 * interval.Seconds() * 1000
+	thousands := float64(max(f.samples, 1)) / 1000
+	return max(0, f.passMs-pass) * 1000 / thousands, max(0, f.passKB-f.idleKB) / thousands
+}
+
+// keepProfiles keeps a result of its own, in which all costs are beside those of our own names.
+func keepProfiles(o options, found map[string]*figures) error {
+	own := found["ringwatch"]
+	micros, kb := own.perSample(o.interval)
+	r := bench.Result{Name: fmt.Sprintf("profiles-%d", o.tables), Command: fmt.Sprintf("make bench-agent TABLES=%d", o.tables)}
+	r.Add("tables", o.tables)
+	var over []string
+	for _, name := range slices.Concat([]string{"ringwatch"}, profiles) {
+		f := found[name]
+		cpu, allocated := f.perSample(o.interval)
+		r.Add(name+"_idle_core_pct", f.idlePct)
+		r.Add(name+"_idle_pass_alloc_kb", f.idleKB)
+		r.Add(name+"_scraped_core_pct", f.threadsPct)
+		r.Add(name+"_scrape_ms", f.scrapeMs)
+		r.Add(name+"_samples", f.samples)
+		r.Add(name+"_scrape_cpu_us_per_1000", cpu)
+		r.Add(name+"_scrape_alloc_kb_per_1000", allocated)
+		fmt.Printf("%-20s idle %6.3f %% of a core, %8.1f KB a pass; scrape %8.1f ms, %7d samples, %8.2f µs CPU and %7.3f KB for a thousand\n",
+			name, f.idlePct, f.idleKB, f.scrapeMs, f.samples, cpu, allocated)
+		if cpu > maxRatio*micros || allocated > maxRatio*kb {
+			over = append(over, name)
+		}
+	}
+	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; %s warm-up, %s without a scrape and %s with one at each %s. A scrape's cost is what the agent's threads "+
+		"take beyond their passes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
+		max(o.warm, profileWarm), o.length, o.length, o.interval, over)
+	return r.Keep(os.Stdout, o.results)
+}
