@@ -126,7 +126,11 @@ class Test {
 
 /** A page that is signed in, whose faults are written down. */
 async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme,
+    reducedMotion: "reduce", // what moves while it waits takes processor time
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(patience);
   const faults = [];
