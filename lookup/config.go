@@ -73,23 +73,23 @@ func (c *Config) Validate() error {
 		case err != nil:
 			bad("hosts: %q is neither host nor host:port", h)
 		case port != 0 && p != port:
-			bad("hosts: ports %d and %d; all nodes of a cluster must have one", port, p)
+			bad("hosts: ports %d and %d differ; all nodes of a cluster must use one port", port, p)
 		default:
 			port = p
 		}
 	}
 	if len(c.Hosts) == 0 && (c.Username != "" || c.Password != "" || c.Datacenter != "") {
-		bad("hosts: datacenter, username and password are for hosts of its own; without hosts the store's are taken")
+		bad("hosts: datacenter, username and password need hosts; without hosts the store's settings are used")
 	}
 	if c.Username == "" && c.Password != "" {
-		bad("username: it is empty and a password is set")
+		bad("username: it is empty, and a password is set: set both or neither")
 	}
 	if c.Timeout < 100*time.Millisecond {
-		bad("timeout: %s, at least 100ms is needed", c.Timeout)
+		bad("timeout: %s: use at least 100ms", c.Timeout)
 	}
 	bound := func(where string, value, least, most int) {
 		if value < least || value > most {
-			bad("%s: %d, %d to %d are allowed", where, value, least, most)
+			bad("%s: %d: use %d to %d", where, value, least, most)
 		}
 	}
 	bound("max_keys", c.MaxKeys, 1, mostKeys)
@@ -99,26 +99,26 @@ func (c *Config) Validate() error {
 		t := &c.Tables[i]
 		where := fmt.Sprintf("tables[%d]", i)
 		if !tableName.MatchString(t.Table) {
-			bad("%s.table: %q is not like shop.items", where, t.Table)
+			bad("%s.table: %q must have the form keyspace.table", where, t.Table)
 		} else if where += " " + t.Table; seen[t.Table] {
-			bad("%s: the table is there twice; put all its accounts and columns into one", where)
+			bad("%s: the table is listed twice: put all its accounts and columns into one entry", where)
 		}
 		seen[t.Table] = true
 		for j, column := range t.Columns {
 			if column == "" || slices.Contains(t.Columns[:j], column) {
-				bad("%s.columns: %q is empty or there twice", where, column)
+				bad("%s.columns: %q is empty or listed twice", where, column)
 			}
 		}
 		switch {
 		case len(t.Accounts) == 0:
-			bad(`%s.accounts: name who may read it; "*" is every account`, where)
+			bad(`%s.accounts: name the accounts that may read it; "*" is every account`, where)
 		case len(t.Accounts) > 1 && slices.Contains(t.Accounts, Everybody):
-			bad(`%s.accounts: "*" stands alone`, where)
+			bad(`%s.accounts: "*" must stand alone`, where)
 		case slices.Contains(t.Accounts, ""):
 			bad("%s.accounts: a name is empty", where)
 		}
 		if t.CacheTTL < 0 {
-			bad("%s.cache_ttl: %s is less than nothing", where, t.CacheTTL)
+			bad("%s.cache_ttl: %s: use 0 or more", where, t.CacheTTL)
 		}
 		bound(where+".max_keys", t.MaxKeys, 0, mostKeys)
 		bound(where+".max_rows", t.MaxRows, 0, mostRows)
@@ -142,7 +142,7 @@ func splitHost(s string) (string, int, error) {
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, " /") {
-		return "", 0, fmt.Errorf("%q is no address", s)
+		return "", 0, fmt.Errorf("%q is not an address", s)
 	}
 	return host, n, nil
 }

@@ -55,14 +55,14 @@ func failed(err error) *Error {
 		return known
 	}
 	if held, ok := errors.AsType[*throttle.Error](err); ok && held.RetryAfter == 0 {
-		return &Error{Kind: Wrong, Reason: "too_many_keys", Field: "keys", Message: "these are more keys at once than class " + held.Class + " may ever read: ask in several requests", cause: err}
+		return &Error{Kind: Wrong, Reason: "too_many_keys", Field: "keys", Message: "these are more keys than class " + held.Class + " may ever read at once: ask in several requests", cause: err}
 	} else if ok {
-		return &Error{Kind: Busy, Reason: "throttled", Message: "there is no room for more reads of class " + held.Class + " just now: ask again in a moment, or for fewer keys", After: max(held.RetryAfter, time.Second), cause: err}
+		return &Error{Kind: Busy, Reason: "throttled", Message: "too many reads of class " + held.Class + " are under way: ask again in a moment, or for fewer keys", After: max(held.RetryAfter, time.Second), cause: err}
 	}
 	if errors.As(err, new(*ring.KeyError)) {
-		return &Error{Kind: Wrong, Reason: "bad_key", Message: "it is no key that the table can have", cause: err}
+		return &Error{Kind: Wrong, Reason: "bad_key", Message: "the table can have no such key", cause: err}
 	}
-	e := &Error{Kind: Away, Reason: "unavailable", Message: "no replica that has it answers just now: ask again in a moment", cause: err}
+	e := &Error{Kind: Away, Reason: "unavailable", Message: "no replica of it answers now: ask again in a moment", cause: err}
 	var request gocql.RequestError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, gocql.ErrTimeoutNoResponse), errors.Is(err, ring.ErrLate):
@@ -72,11 +72,11 @@ func failed(err error) *Error {
 		case gocql.ErrCodeReadTimeout:
 			e.Kind = Late
 		case gocql.ErrCodeReadFailure:
-			e.Reason, e.Message = "read_failure", "its replicas fail to read it: too many tombstones, or damage; their logs say which"
+			e.Reason, e.Message = "read_failure", "its replicas fail to read it, because of tombstones or damage: look into their logs"
 		case gocql.ErrCodeInvalid, gocql.ErrCodeSyntax:
-			e.Kind, e.Reason, e.Message = Wrong, "invalid", "Cassandra refuses to read this: no such key can be"
+			e.Kind, e.Reason, e.Message = Wrong, "invalid", "Cassandra refuses to read this: there can be no such key"
 		case gocql.ErrCodeUnauthorized, gocql.ErrCodeCredentials:
-			e.Reason, e.Message = "unauthorized", "this server may not read the table in Cassandra: its operator has to grant it"
+			e.Reason, e.Message = "unauthorized", "this server may not read the table in Cassandra: ask its operator to grant that"
 		}
 	}
 	if e.Kind == Late {

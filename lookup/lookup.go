@@ -88,7 +88,7 @@ func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 		if err == nil {
 			return session
 		}
-		l.log.Warn("lookup: cannot connect to Cassandra, trying again", "hosts", l.config.Hosts, "error", err)
+		l.log.Warn("lookup: cannot connect to Cassandra; trying again", "hosts", l.config.Hosts, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -148,17 +148,17 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	limit := t.MaxRows
 	switch {
 	case len(q.Keys) == 0:
-		return wrong("no_keys", "keys", "there are no keys: keys is a list of partition keys")
+		return wrong("no_keys", "keys", "the request has no keys: keys is a list of partition keys")
 	case len(q.Keys) > t.MaxKeys:
-		return wrong("too_many_keys", "keys", "there are %d keys where %d are allowed: ask in several requests", len(q.Keys), t.MaxKeys)
+		return wrong("too_many_keys", "keys", "the request has %d keys, and %d are allowed: ask in several requests", len(q.Keys), t.MaxKeys)
 	case q.Rows < 0 || q.Rows > limit:
-		return wrong("bad_rows", "rows", "rows is 1 to %d for this table, not %d", limit, q.Rows)
+		return wrong("bad_rows", "rows", "rows must be 1 to %d for this table, not %d", limit, q.Rows)
 	case q.Class != "" && q.Class != Bulk && q.Class != t.Class:
-		return wrong("bad_class", "class", "class is %q, or left out for this table's own", Bulk)
+		return wrong("bad_class", "class", "class must be %q, or left out to use the table's own", Bulk)
 	}
 	reader := l.reader.Load()
 	if reader == nil {
-		return &Error{Kind: Away, Reason: "unavailable", Message: "the Cassandra that has the tables does not answer just now: ask again in a moment"}
+		return &Error{Kind: Away, Reason: "unavailable", Message: "the Cassandra that has the tables does not answer now: ask again in a moment"}
 	}
 	table, err := reader.Table(ctx, q.Keyspace, q.Table)
 	if errors.Is(err, ring.ErrNoTable) {
@@ -219,9 +219,9 @@ func (l *Lookup) columns(t *Table, table *ring.Table, asked []string) ([]string,
 	for i, c := range asked {
 		switch {
 		case !slices.Contains(readable, c):
-			return nil, wrong("unknown_column", "columns", "there is no column %q: there are %s", c, strings.Join(readable, ", "))
+			return nil, wrong("unknown_column", "columns", "the table has no column %q: it has %s", c, strings.Join(readable, ", "))
 		case slices.Contains(asked[:i], c):
-			return nil, wrong("repeated_column", "columns", "%s is there more than once", c)
+			return nil, wrong("repeated_column", "columns", "%s is named more than once", c)
 		}
 	}
 	if len(asked) > 0 {
@@ -256,7 +256,7 @@ func answerOf(result ring.Result, limit int) Answer {
 		}
 		var err error
 		if b, err = appendRow(b, row); err != nil {
-			return Answer{Err: &Error{Kind: Away, Reason: "unreadable", Message: "what is stored of it is not what its types say: " + err.Error(), cause: err}}
+			return Answer{Err: &Error{Kind: Away, Reason: "unreadable", Message: "its stored bytes do not match its types: " + err.Error(), cause: err}}
 		}
 	}
 	a.Rows = append(b, ']')

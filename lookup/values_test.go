@@ -239,7 +239,7 @@ func TestValidate(t *testing.T) {
 		{Table: "items"}, {Table: "a.b", Accounts: []string{"*", "acme"}, CacheTTL: -1, MaxRows: -1, Columns: []string{"x", "x"}}, {Table: "a.b", Accounts: []string{""}, MaxKeys: 1e6},
 	}}
 	err := c.Validate()
-	for _, want := range []string{`"nowhere:x"`, "ports 1 and 2", "username", "timeout", "max_keys: 0", "max_rows: 0", `tables[0].table: "items"`, "tables[0].accounts", `tables[1] a.b.accounts: "*"`, "cache_ttl", "tables[1] a.b.max_rows", "tables[1] a.b.columns", "there twice", "a name is empty", "tables[2] a.b.max_keys"} {
+	for _, want := range []string{`"nowhere:x"`, "ports 1 and 2", "username", "timeout", "max_keys: 0", "max_rows: 0", `tables[0].table: "items"`, "tables[0].accounts", `tables[1] a.b.accounts: "*"`, "cache_ttl", "tables[1] a.b.max_rows", "tables[1] a.b.columns", "listed twice", "a name is empty", "tables[2] a.b.max_keys"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

@@ -125,7 +125,7 @@ func (a *alertmanagers) run(ctx context.Context, stopping <-chan struct{}) error
 		lost += r.book.abandon("stopped")
 	}
 	if lost += a.waiting.abandon("stopped"); lost > 0 {
-		a.log.Warn("ended before all Alertmanagers took all alerts", "outlet", a.name, "lost", lost)
+		a.log.Warn("stopped before all Alertmanagers took all alerts", "outlet", a.name, "lost", lost)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (a *alertmanagers) sync(
 	for _, g := range groups {
 		found, err := addresses(g, a.config)
 		if err != nil {
-			a.log.Error("discovery found what is no Alertmanager", "outlet", a.name, "error", err)
+			a.log.Error("discovery found a target that is not an Alertmanager", "outlet", a.name, "error", err)
 			continue
 		}
 		for _, u := range found {
@@ -157,7 +157,7 @@ func (a *alertmanagers) sync(
 			if len(a.books) == 0 && len(urls) == 0 { // all are gone: what waits is for who comes
 				a.waiting = r.book
 			} else if lost := r.book.abandon("removed"); lost > 0 {
-				a.log.Warn("an Alertmanager is discovered no more; what waited for it is dropped",
+				a.log.Warn("an Alertmanager is no longer discovered; the alerts that waited for it are dropped",
 					"outlet", a.name, "alertmanager", u, "lost", lost)
 			}
 		}
@@ -179,7 +179,7 @@ func (a *alertmanagers) sync(
 			defer close(r.done)
 			w.run(life, stopping)
 		}()
-		a.log.Info("sends alerts to an Alertmanager", "outlet", a.name, "alertmanager", u)
+		a.log.Info("sending alerts to an Alertmanager", "outlet", a.name, "alertmanager", u)
 	}
 	if had == 0 && len(a.books) > 0 {
 		a.waiting.abandon("handed_on") // each receiver has its own

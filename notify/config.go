@@ -71,15 +71,15 @@ func (c Config) Validate() error {
 	}
 	for i := range c.Alertmanagers {
 		a := &c.Alertmanagers[i]
-		check(len(a.Prometheus.ServiceDiscoveryConfigs) > 0, "alertmanagers[%d] names none: "+
+		check(len(a.Prometheus.ServiceDiscoveryConfigs) > 0, "alertmanagers[%d] names no Alertmanager: "+
 			"give it static_configs, file_sd_configs or dns_sd_configs", i)
-		check(!strings.Contains(a.Account, "/"), "alertmanagers[%d]: account %q has a slash", i,
+		check(!strings.Contains(a.Account, "/"), "alertmanagers[%d]: account %q must not have a slash", i,
 			a.Account)
 	}
 	for i, w := range c.Webhooks {
 		u, err := url.Parse(string(w.URL))
 		check(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
-			"webhooks[%d]: url is not like https://host/path", i)
+			"webhooks[%d]: url must have the form https://host/path", i)
 		check(w.Timeout >= model.Duration(100*time.Millisecond),
 			"webhooks[%d]: timeout is %s: use at least 100ms", i, w.Timeout)
 		if err := w.HTTPConfig.Validate(); err != nil {
@@ -92,7 +92,7 @@ func (c Config) Validate() error {
 		}
 	}
 	for name := range c.ExternalLabels {
-		check(model.LabelName(name).IsValid(), "external_labels: %q is no label's name", name)
+		check(model.LabelName(name).IsValid(), "external_labels: %q is not a label name", name)
 	}
 	check(c.MaxBytes >= 1<<20, "max_bytes is %d: use at least 1MiB", c.MaxBytes)
 	check(c.FiringLasts >= time.Second, "firing_lasts is %s: use at least 1s, best four times the "+

@@ -59,7 +59,7 @@ func (d *discovered) run(ctx context.Context) <-chan struct{} {
 		err = m.ApplyConfig(map[string]promdiscovery.Configs{d.name: d.of.configs[d.name]})
 	}
 	if err != nil {
-		d.of.log.Error("discovery of Alertmanagers cannot begin", "outlet", d.name, "error", err)
+		d.of.log.Error("discovery of Alertmanagers cannot start", "outlet", d.name, "error", err)
 		close(ended)
 		return ended
 	}

@@ -23,11 +23,11 @@ func EntryOf(a *Alert) (stream.Entry, error) {
 func AlertOf(e stream.Entry) (Alert, error) {
 	var a Alert
 	if err := json.Unmarshal(e.Value, &a); err != nil {
-		return Alert{}, fmt.Errorf("notify: an entry of the topic is no alert: %w", err)
+		return Alert{}, fmt.Errorf("notify: an entry of the topic is not an alert: %w", err)
 	}
 	a.Account, a.Cluster = e.Account, e.Cluster
 	if a.State != Firing && a.State != Resolved {
-		return Alert{}, fmt.Errorf("notify: an entry of the topic is no alert: state %q", a.State)
+		return Alert{}, fmt.Errorf("notify: an entry of the topic is not an alert: state %q", a.State)
 	}
 	return a, nil
 }

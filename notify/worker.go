@@ -59,13 +59,13 @@ func (w *worker) run(ctx context.Context, stopping <-chan struct{}) {
 			singles = len(batch)
 		case errors.Is(err, errRefused):
 			w.book.landed(batch, "refused", w.now())
-			w.log.Error("a receiver refuses an alert for good: it is dropped", "receiver", w.name,
+			w.log.Error("a receiver refuses an alert for good; the alert is dropped", "receiver", w.name,
 				"alert", batch[0].alert.Labels.String(), "error", err)
 		default:
 			w.book.back(batch)
 			w.book.ledger.failures.Inc()
 			if backoff == 0 {
-				w.log.Warn("a receiver of alerts does not take them; they wait", "receiver", w.name,
+				w.log.Warn("a receiver does not take alerts; they wait", "receiver", w.name,
 					"error", err)
 			}
 			backoff = min(max(2*backoff, w.retryMin), w.retryMax)

@@ -144,7 +144,7 @@ func parse(r *http.Request) error {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			return &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
-				Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
+				Message: fmt.Sprintf("the body has more than %d bytes: send less", large.Limit)}
 		}
 		return bad("the parameters cannot be read: encode special characters as %%XX, and send a body as a form")
 	}
@@ -239,10 +239,10 @@ func asError(ctx context.Context, err error) error {
 			"the query needs more memory than an account may have at once: ask for fewer series, less time or a wider step", 0)
 	case errors.Is(err, memory.ErrBusy):
 		return of(http.StatusServiceUnavailable, "unavailable",
-			"the account's other queries take as much memory as they may: ask again when they are done", 2)
+			"the account's other queries use all memory that it may have: ask again when they are done", 2)
 	case errors.Is(err, series.ErrLoading):
 		return of(http.StatusServiceUnavailable, "unavailable",
-			"the series are being loaded: try again in a moment; /-/ready says how far it is", 5)
+			"the list of series is being loaded: try again in a moment; /-/ready shows the progress", 5)
 	case errors.Is(err, series.ErrTooLarge):
 		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
@@ -260,7 +260,7 @@ func asError(ctx context.Context, err error) error {
 
 // instant reads a time: seconds since 1970, or RFC 3339.
 func instant(text string) (time.Time, error) {
-	outside := fmt.Errorf("cannot parse %q to a valid timestamp: it lies outside of the times there are", text)
+	outside := fmt.Errorf("cannot parse %q to a valid timestamp: it is out of range", text)
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
 		if math.IsNaN(s) || math.Abs(s) > maxSeconds {
 			return time.Time{}, outside
@@ -330,7 +330,7 @@ func options(values url.Values) (o query.Options, limit int, err error) {
 				return o, 0, invalid(d.name, err)
 			}
 			if *d.into <= 0 {
-				return o, 0, bad("invalid parameter %q: it must be more than nothing", d.name)
+				return o, 0, bad("invalid parameter %q: it must be greater than 0", d.name)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 			"bytes of an expression"},
 		{"query", "query=up time=NaN", 400, "bad_data", `invalid parameter "time"`},
 		{"query", "query=up time=9999-12-31T23:59:59Z", 400, "bad_data",
-			"outside of the times there are"},
+			"it is out of range"},
 		{"query", "query=up time=Inf", 400, "bad_data", `invalid parameter "time"`},
 		{"query", "query=up time=yesterday", 400, "bad_data",
 			`cannot parse "yesterday" to a valid timestamp`},

@@ -64,7 +64,7 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
-			Message: fmt.Sprintf("the body has more than the %d bytes that are allowed", large.Limit)}
+			Message: fmt.Sprintf("the body has more than %d bytes: send less", large.Limit)}
 	case err != nil:
 		return nil, bad("the body cannot be read: %v", err)
 	}
@@ -74,7 +74,7 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 	}
 	if int64(size) > a.MaxRequestBytes {
 		return nil, &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
-			Message: fmt.Sprintf("the body has %d bytes unpacked where %d are allowed", size,
+			Message: fmt.Sprintf("the body unpacks to %d bytes, and %d are allowed", size,
 				a.MaxRequestBytes)}
 	}
 	message, err := snappy.Decode(nil, packed)
@@ -83,10 +83,10 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 	}
 	var asked prompb.ReadRequest
 	if err := asked.Unmarshal(message); err != nil {
-		return nil, bad("the body is no remote read request")
+		return nil, bad("the body is not a remote read request")
 	}
 	if len(asked.Queries) > maxReadQueries {
-		return nil, bad("the request has %d queries where %d are allowed: ask for fewer at a time",
+		return nil, bad("the request has %d queries, and %d are allowed: ask for fewer at a time",
 			len(asked.Queries), maxReadQueries)
 	}
 	return &asked, nil
@@ -154,7 +154,7 @@ func readSamples(
 				}
 				if size > maxReadBytes {
 					return &front.Error{Status: http.StatusUnprocessableEntity, Reason: "execution",
-						Message: fmt.Sprintf("the answer has more than the %d bytes that are allowed in one message: take it as chunks, or ask for less", maxReadBytes)}
+						Message: fmt.Sprintf("the answer has more than the %d bytes that one message may have: accept chunks, or ask for less", maxReadBytes)}
 				}
 			}
 			result.Timeseries = append(result.Timeseries, s)

@@ -36,7 +36,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	case "dropped":
 		return answer{data: empty}, nil
 	default:
-		return answer{}, bad("invalid parameter \"state\": %q is none of active, dropped and any", state)
+		return answer{}, bad("invalid parameter \"state\": %q must be active, dropped or any", state)
 	}
 	if pool := r.FormValue("scrapePool"); pool != "" && pool != scrapePool {
 		return answer{data: empty}, nil
@@ -64,7 +64,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 		if at := seen[n.ID]; at > 0 {
 			t.LastScrape, t.Health = time.UnixMilli(at).UTC().Format(time.RFC3339Nano), "up"
 			if query.StateOf(now-at, n.Interval) == query.StateDown {
-				t.Health, t.LastError = "down", "no frame came since then: look at the agent there"
+				t.Health, t.LastError = "down", "no frame has come since then: look at the agent there"
 			}
 		}
 		list = append(list, t)

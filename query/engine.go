@@ -75,11 +75,11 @@ func (c *Config) Validate() error {
 		{"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)},
 	} {
 		if n.value < 1 {
-			wrong = append(wrong, fmt.Errorf("%s must be more than nothing", n.name))
+			wrong = append(wrong, fmt.Errorf("%s must be greater than 0", n.name))
 		}
 	}
 	if c.MaxPerAccount > c.MaxConcurrent {
-		wrong = append(wrong, fmt.Errorf("max_per_account is %d, more than the %d of max_concurrent",
+		wrong = append(wrong, fmt.Errorf("max_per_account is %d, which is more than max_concurrent, %d",
 			c.MaxPerAccount, c.MaxConcurrent))
 	}
 	return errors.Join(wrong...)

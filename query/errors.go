@@ -21,7 +21,7 @@ func (e *LimitError) Error() string {
 		unit = " " + unit
 	}
 	if e.Needed > 0 {
-		return fmt.Sprintf("the query needs %d%s where %s allows %d: %s", e.Needed, unit, e.Limit,
+		return fmt.Sprintf("the query needs %d%s, and %s allows %d: %s", e.Needed, unit, e.Limit,
 			e.Value, e.Remedy)
 	}
 	return fmt.Sprintf("the query needs more than the %d%s that %s allows: %s", e.Value, unit,
@@ -55,5 +55,5 @@ type BusyError struct {
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d queries of account %s wait already, as many as max_waiting allows: ask again when they are done, or less often", e.Waiting, e.Account)
+	return fmt.Sprintf("%d queries of account %s are waiting, as many as max_waiting allows: ask again when they are done, or less often", e.Waiting, e.Account)
 }

@@ -78,7 +78,7 @@ func (e *Engine) find(
 	}
 	var warnings annotations.Annotations
 	if found.Missing > 0 {
-		warnings.Add(errors.New(NotWhole + "some nodes' series are still being loaded; /-/ready says how far it is"))
+		warnings.Add(errors.New(NotWhole + "the series of some nodes are still being loaded; /-/ready shows the progress"))
 	}
 	return found, plans, warnings, nil
 }

@@ -68,7 +68,7 @@ func (r *Reader) readLatest(
 	if err != nil {
 		if recent != nil {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			missing := fmt.Sprintf("whatever is newer than %s: the store does not answer just now",
+			missing := fmt.Sprintf("everything newer than %s: the store does not answer now",
 				inWords(seen))
 			return State{Window: recent, Seen: seen, Missing: []string{missing}}, nil
 		}

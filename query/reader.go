@@ -103,7 +103,7 @@ func (c *ReaderConfig) validate() error {
 		value time.Duration
 	}{{"recent span", c.RecentSpan}, {"time to hold nodes", c.NodesTTL}, {"timeout", c.Timeout}} {
 		if d.value <= 0 {
-			err := fmt.Errorf("the %s is %v, it must be more than nothing", d.name, d.value)
+			err := fmt.Errorf("the %s is %v: use more than 0", d.name, d.value)
 			wrong = append(wrong, err)
 		}
 	}

@@ -101,7 +101,7 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 	seen, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
 	s.lacks(missing)
 	if err != nil {
-		s.lacks([]string{"when nodes were last heard of: the store does not answer just now"})
+		s.lacks([]string{"when nodes were last heard of: the store does not answer now"})
 		return nil
 	}
 	times := s.beats()

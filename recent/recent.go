@@ -102,14 +102,14 @@ func (c *Config) Validate() error {
 		value time.Duration
 	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}, {"refresh", c.Refresh}} {
 		if d.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
+			wrong = append(wrong, fmt.Errorf("%s is %v: use more than 0", d.name, d.value))
 		}
 	}
 	if c.Keep < time.Second {
-		wrong = append(wrong, fmt.Errorf("keep is %v, Redis can keep a key a second or more", c.Keep))
+		wrong = append(wrong, fmt.Errorf("keep is %v: use at least 1s", c.Keep))
 	}
 	if c.ActiveFor != 0 && c.ActiveFor < time.Minute {
-		wrong = append(wrong, fmt.Errorf("active_for is %v, use at least 1m, or 0 to keep all clusters", c.ActiveFor))
+		wrong = append(wrong, fmt.Errorf("active_for is %v: use at least 1m, or 0 to keep all clusters", c.ActiveFor))
 	}
 	return errors.Join(wrong...)
 }

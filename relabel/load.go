@@ -36,7 +36,7 @@ func Mounts() (*Mapping, error) { return Load("mounts.yaml", mounts, selector.De
 func Load(name string, text []byte, limits selector.Config) (*Mapping, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf(
-			"%s has more than the %d bytes that are allowed: leave rules out",
+			"%s has more than %d bytes: leave rules out",
 			name,
 			maxFileBytes,
 		)
@@ -97,7 +97,7 @@ func measure(text []byte, limits selector.Config) error {
 // check finds everything that is wrong with rules.
 func check(rules []*relabel.Config) error {
 	if len(rules) > maxRules {
-		return fmt.Errorf("there are %d rules where %d are allowed", len(rules), maxRules)
+		return fmt.Errorf("the file has %d rules, and %d are allowed: leave some out", len(rules), maxRules)
 	}
 	var wrong []error
 	for i, r := range rules {
@@ -110,14 +110,14 @@ func check(rules []*relabel.Config) error {
 
 func checkRule(r *relabel.Config) error {
 	if r == nil {
-		return errors.New("it is empty")
+		return errors.New("it is empty: leave it out")
 	}
 	if err := r.Validate(model.LegacyValidation); err != nil {
 		return err
 	}
 	if len(r.Replacement) > maxReplacementBytes {
 		return fmt.Errorf(
-			"replacement has %d bytes where %d are allowed",
+			"replacement has %d bytes, and %d are allowed",
 			len(r.Replacement),
 			maxReplacementBytes,
 		)
@@ -126,7 +126,7 @@ func checkRule(r *relabel.Config) error {
 	case relabel.Replace, relabel.Lowercase, relabel.Uppercase, relabel.HashMod:
 		if slices.Contains(Fixed, r.TargetLabel) {
 			return fmt.Errorf(
-				"target_label %s cannot be changed, since it says whose a series is: choose another",
+				"target_label %s may not be changed, since it says to whom a series belongs: choose another",
 				r.TargetLabel,
 			)
 		}
@@ -134,8 +134,8 @@ func checkRule(r *relabel.Config) error {
 		for _, name := range Fixed {
 			if r.Regex.MatchString(name) == (r.Action == relabel.LabelDrop) {
 				return fmt.Errorf(
-					"%s would take the label %s away, which says whose a series is: except it in "+
-						"the regex",
+					"%s would remove the label %s, which says to whom a series belongs: exclude it "+
+						"in the regex",
 					r.Action,
 					name,
 				)

@@ -125,17 +125,17 @@ func TestWrongRules(t *testing.T) {
 			"'((a{0,100}){0,10}b{0,900}){1}(c{0,1000}){1}((d{0,999}))(e{0,999})(f{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})', target_label: b}", "instructions"},
 		"a long one": {"- {regex: '" + strings.Repeat("a", 9000) + "', target_label: b}", "bytes of one regular expression"},
 		"the node": {"- {target_label: node, replacement: other}", "rule 1: " +
-			"target_label node cannot be changed"},
-		"the name": {"- {target_label: __name__, replacement: other}", "target_label __name__ cannot be changed"},
-		"dropping the cluster": {"- {action: labeldrop, regex: c.*}", "labeldrop would take " +
-			"the label cluster away"},
+			"target_label node may not be changed"},
+		"the name": {"- {target_label: __name__, replacement: other}", "target_label __name__ may not be changed"},
+		"dropping the cluster": {"- {action: labeldrop, regex: c.*}", "labeldrop would " +
+			"remove the label cluster"},
 		"keeping too little": {"- {action: labelkeep, regex: mount}", "labelkeep would " +
-			"take the label __name__ away"},
-		"too many": {strings.Repeat("- {target_label: a}\n", 201), "there are " +
-			"201 rules where 200 are allowed"},
+			"remove the label __name__"},
+		"too many": {strings.Repeat("- {target_label: a}\n", 201), "the file has " +
+			"201 rules, and 200 are allowed"},
 		"a long replacement":       {"- {target_label: a, replacement: '" + strings.Repeat("x", 2000) + "'}", "replacement has 2000 bytes"},
 		"an empty rule":            {"- ", "rule 1: it is empty"},
-		"more than fits a file":    {"#" + strings.Repeat("x", 64<<10), "more than the 65536 bytes"},
+		"more than fits a file":    {"#" + strings.Repeat("x", 64<<10), "more than 65536 bytes"},
 		"a bomb of YAML's anchors": {"- &a {regex: x, target_label: y}\n- {regex: *a}", "own.yaml: "},
 	} {
 		if _, err := load(c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -96,7 +96,7 @@ func (m *maker) findNodes(ctx context.Context) error {
 	m.count()
 	up, err := m.src.QueryRange(ctx, "up"+where, m.From.Add(Step), m.To, Step)
 	if err != nil {
-		return fmt.Errorf("the nodes cannot be asked for: %w", err)
+		return fmt.Errorf("the list of nodes cannot be read: %w", err)
 	}
 	for _, s := range up {
 		if id := s.Labels["node"]; id != "" && len(s.Points) > 0 {

@@ -93,18 +93,18 @@ func (m *maker) presence(list []Series) {
 	for _, s := range list {
 		name := m.address(s.Labels["node"])
 		if first := s.Points[0].At; first > m.From.Add(2*Step).UnixMilli() {
-			m.change(first, "joined", name, "%s is heard of for the first time.", name)
+			m.change(first, "joined", name, "%s was heard of for the first time.", name)
 		}
 		for i := 1; i < len(s.Points); i++ {
 			switch before, now := s.Points[i-1].Value, s.Points[i].Value; {
 			case before == 1 && now == 0:
-				m.change(s.Points[i].At, "down", name, "Nothing comes from %s any more.", name)
+				m.change(s.Points[i].At, "down", name, "%s fell silent.", name)
 			case before == 0 && now == 1:
-				m.change(s.Points[i].At, "up", name, "%s is heard of again.", name)
+				m.change(s.Points[i].At, "up", name, "%s was heard of again.", name)
 			}
 		}
 		if last := s.Points[len(s.Points)-1].At; last < m.To.Add(-2*Step).UnixMilli() {
-			m.change(last, "left", name, "%s is in no list of nodes any more.", name)
+			m.change(last, "left", name, "%s left the list of nodes.", name)
 		}
 	}
 }

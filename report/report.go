@@ -162,7 +162,7 @@ type maker struct {
 func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 	if span := c.To.Sub(c.From); span < Step || span > 31*24*time.Hour {
 		return nil, fmt.Errorf(
-			"a report is of %s to 31 days, not of %s: choose other times",
+			"a report covers %s to 31 days, not %s: choose other times",
 			Step,
 			span,
 		)

@@ -47,7 +47,7 @@ const (
 func (s *Schedule) Run(ctx context.Context) error {
 	if s.At < 0 || s.At >= wholeDay || s.Make == nil || s.Clusters == nil || len(s.Sinks) == 0 {
 		return errors.New(
-			"report: a schedule needs a time of day, clusters and somewhere for reports to go",
+			"report: a schedule needs a time of day, clusters, and a directory, webhook or topic",
 		)
 	}
 	now, sleep := s.Now, s.Sleep
@@ -170,7 +170,7 @@ func Webhook(address string) (Sink, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New(
-			"the webhook's address is none: write one such as https://example.org/reports",
+			"the webhook's address is not a URL: write one such as https://example.org/reports",
 		)
 	}
 	client := &http.Client{

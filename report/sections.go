@@ -222,7 +222,7 @@ func (r *Report) unevenness() section {
 			text(b.Least)})
 	}
 	if len(s.Rows) == 0 {
-		s.Note = "A single node has nobody to be compared with."
+		s.Note = "A single node cannot be compared with others."
 	}
 	return s
 }
@@ -233,7 +233,7 @@ func (r *Report) alerts() section {
 		Note: more(shownAlerts, len(r.Alerts))}
 	switch {
 	case !r.AlertsRecorded:
-		s.Note = "No alerts are recorded: rules that alert would record them as the series ALERTS."
+		s.Note = "No alerts are recorded: alerting rules would record them as the series ALERTS."
 	case len(r.Alerts) == 0:
 		s.Note = "No alert fired."
 	}

@@ -50,7 +50,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if level, err := gocql.ParseConsistencyWrapper(c.Consistency); err != nil {
-		wrong("consistency %q is none that Cassandra has: LOCAL_ONE, ONE, LOCAL_QUORUM and so on", c.Consistency)
+		wrong("consistency %q is unknown: use one of Cassandra's, such as LOCAL_ONE, ONE or LOCAL_QUORUM", c.Consistency)
 	} else if err := readable(level); err != nil {
 		wrong("consistency %s: %w", c.Consistency, err)
 	}
@@ -58,22 +58,22 @@ func (c *Config) Validate() error {
 		wrong("class is empty: name the workload class of reads that name none, such as serving")
 	}
 	if c.GroupKeys < 1 || c.GroupKeys > maxGroupKeys {
-		wrong("group_keys is %d: 1 to %d keys can be asked for in one request", c.GroupKeys, maxGroupKeys)
+		wrong("group_keys is %d: use 1 to %d", c.GroupKeys, maxGroupKeys)
 	}
 	if _, err := parseSpeculation(c.Speculation, c.SpeculationFloor); err != nil {
 		errs = append(errs, err)
 	}
 	if c.SpeculationFloor < 0 {
-		wrong("speculation_floor is %s: a delay is not negative", c.SpeculationFloor)
+		wrong("speculation_floor is %s: use 0 or more", c.SpeculationFloor)
 	}
 	if !(c.SpeculationShare >= 0 && c.SpeculationShare <= 1) {
-		wrong("speculation_share is %v: a share of all requests lies between 0 and 1", c.SpeculationShare)
+		wrong("speculation_share is %v: use 0 to 1, a share of all requests", c.SpeculationShare)
 	}
 	if c.Timeout <= 0 {
 		wrong("timeout is %s: a read without a deadline needs one, such as 10s", c.Timeout)
 	}
 	if c.CacheBytes < 0 {
-		wrong("cache_bytes is %d: 0 keeps no rows, more bounds what they take", c.CacheBytes)
+		wrong("cache_bytes is %d: use 0 to keep no rows, or more", c.CacheBytes)
 	}
 	names := make([]string, 0, len(c.CacheTTL))
 	for name := range c.CacheTTL {
@@ -85,7 +85,7 @@ func (c *Config) Validate() error {
 			wrong(`cache_ttl has %q: name a table as keyspace.table, or "*" for all others`, name)
 		}
 		if ttl := c.CacheTTL[name]; ttl < 0 {
-			wrong("cache_ttl of %s is %s: 0 keeps nothing, more is for how long", name, ttl)
+			wrong("cache_ttl of %s is %s: use 0 to keep nothing, or more", name, ttl)
 		} else if ttl > 0 && c.CacheBytes == 0 {
 			wrong("cache_ttl of %s is %s, and cache_bytes is 0: say how much memory rows may take", name, ttl)
 		}
@@ -110,7 +110,7 @@ func readable(level gocql.Consistency) error {
 	case gocql.One, gocql.Two, gocql.Three, gocql.Quorum, gocql.All, gocql.LocalQuorum, gocql.EachQuorum, gocql.LocalOne:
 		return nil
 	case gocql.Serial, gocql.LocalSerial:
-		return errors.New("serial reads are not grouped, since each is a transaction of its own: ask the driver for them")
+		return errors.New("serial reads cannot be grouped, since each is a transaction of its own: use the driver for them")
 	default:
 		return fmt.Errorf("%s is not for reads", level)
 	}
@@ -139,5 +139,5 @@ func parseSpeculation(text string, floor time.Duration) (speculation, error) {
 			return speculation{delay: d}, nil
 		}
 	}
-	return speculation{}, fmt.Errorf("speculation %q is none of a delay such as 15ms, a percentile such as p95 (1 to below 100), always and never", text)
+	return speculation{}, fmt.Errorf("speculation %q: use a delay such as 15ms, a percentile such as p95 (p1 to below p100), always or never", text)
 }

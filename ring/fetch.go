@@ -435,7 +435,7 @@ func (f *fetch) finish(i int32, by *attempt, result Result) {
 func (f *fetch) fail(i int32, err error) {
 	t := f.plan.table
 	if err == nil {
-		err = errors.New("no node that has it is up")
+		err = errors.New("no node that owns it is up")
 	}
 	f.finish(i, nil, Result{Err: fmt.Errorf("%s.%s could not be read: %w", t.Keyspace, t.Name, err)})
 }

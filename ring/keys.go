@@ -60,20 +60,20 @@ func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 // appendKey appends a key's routing form: never nothing.
 func (t *table) appendKey(dst []byte, index int, key Key) ([]byte, error) {
 	if len(key) != len(t.Key) {
-		return dst, &KeyError{Index: index, Err: fmt.Errorf("it has %d values, and the partition key of %s.%s has %d columns", len(key), t.Keyspace, t.Name, len(t.Key))}
+		return dst, &KeyError{Index: index, Err: fmt.Errorf("it has %d values, but the partition key of %s.%s has %d columns", len(key), t.Keyspace, t.Name, len(t.Key))}
 	}
 	for i, c := range t.Key {
 		data, err := marshal(c.Type, key[i])
 		if err == nil {
 			switch typ := c.Type.Type(); {
 			case data == nil:
-				err = errors.New("it is null, and no part of a partition key is")
+				err = errors.New("it is null, and no part of a partition key may be null")
 			case len(data) > maxKeyBytes:
-				err = fmt.Errorf("it has %d bytes, and %d is the most", len(data), maxKeyBytes)
+				err = fmt.Errorf("it has %d bytes, and at most %d are allowed", len(data), maxKeyBytes)
 			case len(data) == 0 && len(t.Key) == 1:
-				err = errors.New("it is empty, and a partition key of one column is not")
+				err = errors.New("it is empty, and a partition key of one column may not be empty")
 			case (typ == gocql.TypeText || typ == gocql.TypeVarchar) && !utf8.Valid(data):
-				err = errors.New("it is no UTF-8")
+				err = errors.New("it is not UTF-8")
 			case typ == gocql.TypeAscii && !ascii(data):
 				err = errors.New("it is not ASCII")
 			}
@@ -99,7 +99,7 @@ func marshal(typ gocql.TypeInfo, value any) (data []byte, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			data, err = nil, fmt.Errorf("a %T is no value for it: %v", value, p)
+			data, err = nil, fmt.Errorf("a %T cannot be its value: %v", value, p)
 		}
 	}()
 	if data, err = gocql.Marshal(typ, value); err != nil || data == nil {

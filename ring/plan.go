@@ -216,7 +216,7 @@ func (p *plan) bind(q *Query) ([]any, error) {
 			return nil, fmt.Errorf("value %d of the restriction: %w", i, err)
 		}
 		if data == nil {
-			return nil, fmt.Errorf("value %d of the restriction is null, which nothing is equal to", i)
+			return nil, fmt.Errorf("value %d of the restriction is null, and nothing equals null", i)
 		}
 		values = append(values, encoded(data))
 	}

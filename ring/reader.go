@@ -245,7 +245,7 @@ func (r *Reader) Table(ctx context.Context, keyspace, table string) (*Table, err
 		return nil, ErrClosed
 	}
 	if keyspace == "" || table == "" {
-		return nil, errors.New("a table has a keyspace and a name: give both")
+		return nil, errors.New("a query needs a keyspace and a table: give both")
 	}
 	t, err := r.table(ctx, keyspace, table)
 	if err != nil {

@@ -56,7 +56,7 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return fmt.Errorf("rules: %q is no number", text)
+		return fmt.Errorf("rules: %q is not a number", text)
 	}
 	*f = Float(v)
 	return nil

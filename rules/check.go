@@ -122,7 +122,7 @@ func (c *Checked) look(
 			maps.Copy(set, r.Labels)
 			same := key{k.Name, labels.FromMap(set).String()}
 			if seen[same]++; seen[same] == 2 {
-				c.Lint = append(c.Lint, fmt.Errorf("%w: %s: %s stands there twice with the labels %s; "+
+				c.Lint = append(c.Lint, fmt.Errorf("%w: %s: %s is defined twice with the labels %s; "+
 					"one may overwrite the other", ErrLint, c.File, strings.TrimSpace(k.Name), same.labels))
 			}
 		}

@@ -331,7 +331,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 func (c *cluster) finish(g *group) {
 	b, stored, err := g.recorder.finish(c, g)
 	if err != nil {
-		c.log.Error("what a group recorded makes no frame", "group", g.Name(), "error", err)
+		c.log.Error("the series that a group recorded do not fit into a frame", "group", g.Name(), "error", err)
 	} else if b != nil {
 		c.out = append(c.out, outgoing{b, stored, g.feeds})
 	}

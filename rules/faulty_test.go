@@ -164,7 +164,7 @@ groups:
 	w.add("zeta", "south", 100).load = 5
 	w.nodes[0].load = 5
 	w.pass(5*time.Minute, nil)
-	w.wantHealth("acme", 3, map[string]string{"a:tables": "did not find memory"})
+	w.wantHealth("acme", 3, map[string]string{"a:tables": "no memory for"})
 	w.wantTold(0, "Load 0 firing", "Load 4 firing")
 	if _, newest := w.recordedOf("zeta", "a:tables"); newest < w.at-20_000 {
 		t.Errorf("zeta's was recorded until %d, and it is %d", newest, w.at)

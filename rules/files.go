@@ -63,10 +63,10 @@ func (f *files) read() (map[string]map[string][]byte, error) {
 		for _, pattern := range patterns {
 			names, err := filepath.Glob(pattern)
 			if err != nil {
-				wrong = append(wrong, fmt.Errorf("rules: %q is no pattern of files: %w", pattern, err))
+				wrong = append(wrong, fmt.Errorf("rules: %q is not a file pattern: %w", pattern, err))
 			}
 			if len(names) == 0 && !hasMeta(pattern) {
-				wrong = append(wrong, fmt.Errorf("rules: there is no file %s", pattern))
+				wrong = append(wrong, fmt.Errorf("rules: the file %s does not exist", pattern))
 			}
 			for _, name := range names {
 				text, err := os.ReadFile(name)
@@ -132,7 +132,7 @@ func (f *files) load() error {
 		}
 		if err != nil && account != "" && len(f.appliedOf(account)) > 0 {
 			// What an account has applied is its own affair: others' rules do not wait for it.
-			f.log.Error("an account's rule files are wrong; those of before stay in force, or none",
+			f.log.Error("an account's rule files are wrong; the earlier ones, if any, stay in force",
 				"account", account, "error", err)
 			f.mu.Lock()
 			s = f.sets[account]
@@ -189,7 +189,7 @@ func (f *files) failed(err error) error {
 	if f.broken != err.Error() {
 		f.broken = err.Error()
 		if f.version > 0 {
-			f.log.Error("the rule files are wrong; those of before stay in force", "error", err)
+			f.log.Error("the rule files are wrong; the earlier ones stay in force", "error", err)
 		}
 	}
 	return err

@@ -20,7 +20,7 @@ import (
 func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	if c.unread > 0 { // what they say is not known
 		return nil, fmt.Errorf("there is no memory to read the frames of %d nodes: let rules select "+
-			"less, or give the role more (memory)", c.unread)
+			"less, or give the role more memory (memory.limit_bytes)", c.unread)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
 	if c.part.selectsNothing(expr, c.seen) {
@@ -61,8 +61,8 @@ func (q *querier) Select(
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
 	case q.lacks[s] > 0: // half of them would be a wrong answer
-		return storage.ErrSeriesSet(fmt.Errorf("%d series of the rule did not find memory: let the "+
-			"rule select less, or give the role more (memory)", q.lacks[s]))
+		return storage.ErrSeriesSet(fmt.Errorf("there is no memory for %d series of the rule: let the "+
+			"rule select less, or give the role more memory (memory.limit_bytes)", q.lacks[s]))
 	default:
 		seen := q.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))

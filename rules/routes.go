@@ -112,8 +112,8 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 	own := r.own(who.Account)
 	if _, known := own[name]; !known && len(own) >= MaxFiles {
 		return &front.Error{Status: http.StatusConflict, Reason: "max_files",
-			Message: fmt.Sprintf("the account has %d rule files, and more are not allowed: put groups "+
-				"into one file, or remove one", len(own))}
+			Message: fmt.Sprintf("the account has %d rule files and may have no more: put groups into "+
+				"one file, or remove one", len(own))}
 	}
 	if err := r.Check(who.Account, name, text); err != nil {
 		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_rules", Message: err.Error()}
@@ -147,7 +147,7 @@ func (r *routes) keep(ctx context.Context, account, name string, text []byte) er
 	err := r.publish(ctx, account, name, text)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return &front.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
-			Message:    "the rule file could not be kept just now, and may be later: send it again",
+			Message:    "the rule file could not be kept now: send it again later",
 			RetryAfter: 5, Cause: err}
 	}
 	return err

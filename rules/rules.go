@@ -112,14 +112,14 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.MaxSamples < 1 {
-		wrong = append(wrong, fmt.Errorf("rules.max_samples is %d: use more than nothing", c.MaxSamples))
+		wrong = append(wrong, fmt.Errorf("rules.max_samples is %d: use more than 0", c.MaxSamples))
 	}
 	if _, err := url.Parse(c.ExternalURL); err != nil {
 		wrong = append(wrong, fmt.Errorf("rules.external_url: %w", err))
 	}
 	for name := range c.ExternalLabels {
 		if !labelNames.IsValidLabelName(name) {
-			wrong = append(wrong, fmt.Errorf("rules.external_labels: %q is no label's name", name))
+			wrong = append(wrong, fmt.Errorf("rules.external_labels: %q is not a label name", name))
 		}
 	}
 	return errors.Join(wrong...)

@@ -221,7 +221,7 @@ func (c *cluster) restoreAlerts(r *promrules.AlertingRule, list []AlertState) {
 		return v, nil
 	}
 	if _, err := r.Eval(context.Background(), 0, at, of, c.url, 0); err != nil {
-		c.log.Error("alerts of a rule are not what they were before: they begin anew",
+		c.log.Error("the alerts of a rule differ from those before; they begin anew",
 			"rule", r.Name(), "error", err)
 		return
 	}

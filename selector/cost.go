@@ -17,7 +17,7 @@ type LimitError struct {
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s: there are %d where %d are allowed; %s", e.What, e.Has, e.Allowed, e.Remedy)
+	return fmt.Sprintf("%s: the request has %d, and %d are allowed; %s", e.What, e.Has, e.Allowed, e.Remedy)
 }
 
 // cost is what is counted of regular expressions, and of the matchers around them.

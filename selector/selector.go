@@ -57,7 +57,7 @@ func (c *Config) Validate() error {
 	}{{"max_regexp_bytes", c.MaxRegexpBytes}, {"max_total_bytes", c.MaxTotalBytes},
 		{"max_instructions", c.MaxInstructions}, {"max_matchers", c.MaxMatchers}} {
 		if n.value < 1 {
-			wrong = append(wrong, fmt.Errorf("%s is %d, it must be more than nothing", n.name, n.value))
+			wrong = append(wrong, fmt.Errorf("%s is %d: use more than 0", n.name, n.value))
 		}
 	}
 	if c.CacheBytes < 0 {
@@ -174,7 +174,7 @@ func (r *Request) Check(expr string) error {
 			if before == parser.EQL_REGEX || before == parser.NEQ_REGEX {
 				text, err := strutil.Unquote(item.Val)
 				if err != nil {
-					return fmt.Errorf("%s is no quoted text: %w", item.Val, err)
+					return fmt.Errorf("%s is not a quoted string: %w", item.Val, err)
 				}
 				if err := r.Regexp(text); err != nil {
 					return err

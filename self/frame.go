@@ -51,7 +51,7 @@ func (s *Sender) frame(running bool) []byte {
 		bytes, err := f.Append(nil, nil)
 		if err != nil {
 			s.metrics.failed.Inc()
-			s.deps.Log.Error("the process's own metrics make no frame", "error", err)
+			s.deps.Log.Error("the process's own metrics do not fit into a frame", "error", err)
 			return nil
 		}
 		if len(bytes) <= maxFrameBytes {

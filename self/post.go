@@ -87,11 +87,11 @@ func (s *Sender) note(err error) {
 		return
 	}
 	h.failed++
-	why, remedy := "away", "they wait; check self.url if it stays so"
+	why, remedy := "away", "they wait; check self.url if this goes on"
 	if said, is := errors.AsType[*answer](err); is && said.status < 500 &&
 		said.status != http.StatusTooManyRequests {
 		why = strconv.Itoa(said.status)
-		remedy = "put self.key or the account right; nothing else is affected"
+		remedy = "correct self.key or the account; nothing else is affected"
 	} else if h.failed < patience {
 		return
 	}

@@ -63,10 +63,10 @@ func (c *Config) Validate() error {
 	var wrong []error
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
 		u.Host == "" {
-		wrong = append(wrong, fmt.Errorf("url: %q is no http:// or https:// URL of an ingest", c.URL))
+		wrong = append(wrong, fmt.Errorf("url: %q must be the http:// or https:// URL of an ingest", c.URL))
 	}
 	if c.Key != "" && c.KeyFile != "" {
-		wrong = append(wrong, errors.New("key and key_file are both set: leave one of them out"))
+		wrong = append(wrong, errors.New("key and key_file are both set: set only one"))
 	}
 	if c.Interval < time.Second || c.Interval > time.Hour {
 		wrong = append(wrong, fmt.Errorf("interval is %s: use 1s to 1h", c.Interval))

@@ -40,16 +40,16 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	var wrong []error
 	if c.Refresh < time.Second || c.Refresh > time.Hour {
-		wrong = append(wrong, fmt.Errorf("refresh is %v, 1s to 1h are allowed", c.Refresh))
+		wrong = append(wrong, fmt.Errorf("refresh is %v: use 1s to 1h", c.Refresh))
 	}
 	if c.Recheck < c.Refresh {
-		wrong = append(wrong, fmt.Errorf("recheck is %v, it must not be less than refresh, %v", c.Recheck, c.Refresh))
+		wrong = append(wrong, fmt.Errorf("recheck is %v: use at least refresh, %v", c.Recheck, c.Refresh))
 	}
 	if c.Readers < 1 || c.Readers > 1000 {
-		wrong = append(wrong, fmt.Errorf("readers is %d, 1 to 1000 are allowed", c.Readers))
+		wrong = append(wrong, fmt.Errorf("readers is %d: use 1 to 1000", c.Readers))
 	}
 	if c.MaxBytes < 1<<20 {
-		wrong = append(wrong, fmt.Errorf("max_bytes is %d, at least %d are needed", c.MaxBytes, 1<<20))
+		wrong = append(wrong, fmt.Errorf("max_bytes is %d: use at least %d", c.MaxBytes, 1<<20))
 	}
 	return errors.Join(wrong...)
 }

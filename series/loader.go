@@ -69,7 +69,7 @@ func NewLoader(c Config, source Source, index *Index, reg prometheus.Registerer)
 func (l *Loader) Run(ctx context.Context) error {
 	for {
 		if err := l.Refresh(ctx); err != nil && ctx.Err() == nil {
-			l.config.Log.Warn("series: a refresh failed, the next one does what is left", "error", err)
+			l.config.Log.Warn("series: a refresh failed; the next one does the rest", "error", err)
 		}
 		t := time.NewTimer(l.config.Refresh)
 		select {

@@ -15,7 +15,7 @@ import (
 var ErrLoading = errors.New("series: the list of nodes is being loaded")
 
 // ErrTooLarge says that a query's selectors are too many for the account's number of series.
-var ErrTooLarge = errors.New("series: there are too many selectors and regular expressions for so many series: use fewer at a time")
+var ErrTooLarge = errors.New("series: the request has too many selectors and regular expressions for so many series: use fewer at a time")
 
 // maxSelectorBytes bounds what a query takes to look at each text, list and set once.
 const maxSelectorBytes = 64 << 20

@@ -57,7 +57,7 @@ func (s *Store) planSettings(ctx context.Context, t tableLayout, c Changes) ([]s
 		if ttl > 0 {
 			was = (time.Duration(ttl) * time.Second).String()
 		}
-		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or say --allow-shorter-ttl", ErrLoss, t.name, was, t.ttl)
+		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", ErrLoss, t.name, was, t.ttl)
 	}
 	return []step{{"set " + strings.Join(names, ", ") + " of " + t.name, "ALTER TABLE " + s.table(t.name) + " WITH " + strings.Join(set, " AND ")}}, nil
 }
@@ -91,7 +91,7 @@ func (s *Store) planKeyspace(ctx context.Context, c Changes) (steps []step, refu
 	case refusal != nil:
 		s.log.Warn("store: the keyspace's replication is not the configuration's", "have", have, "want", want)
 	case more != "" && c.Alter:
-		return []step{{"set replication to " + mapLiteral(want) + "; now run nodetool repair --full " + s.config.Keyspace + " on every node: until then reads may miss what was written before",
+		return []step{{"set replication to " + mapLiteral(want) + "; now run nodetool repair --full " + s.config.Keyspace + " on every node: until then reads may miss older data",
 			"ALTER KEYSPACE " + s.config.Keyspace + " WITH replication = " + mapLiteral(want)}}, nil, nil
 	case more != "":
 		s.log.Warn("store: the keyspace has fewer replicas than the configuration says; ringwatch schema apply would add them", "have", have, "want", want)

@@ -102,7 +102,7 @@ func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, fr
 		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob), Blob: blob})
 	}
 	if err := s.writeDictionaries(ctx, w, list); err != nil {
-		s.log.Debug("store: what a frame brings is not announced, closing its window does it", "node", node, "error", err)
+		s.log.Debug("store: the new series of a frame could not be announced; closing its window will do it", "node", node, "error", err)
 		return false
 	}
 	return true

@@ -106,7 +106,7 @@ func (w *Writer) Aside() string {
 	slices.SortFunc(list, func(a, b named) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), slices.Compare(a.node[:], b.node[:]))
 	})
-	text := fmt.Sprintf("store: %d windows are set aside, for they need more memory than their account may have:", len(list))
+	text := fmt.Sprintf("store: %d windows are set aside, because they need more memory than their account may have:", len(list))
 	for i, n := range list[:min(len(list), maxNamed)] {
 		if i > 0 {
 			text += ","

@@ -28,7 +28,7 @@ var (
 	// ErrBehind is returned by Handle while closing windows is a whole window behind.
 	ErrBehind = errors.New("store: closing windows is behind")
 	// ErrExpired says that a window's frames may have expired before it was closed, because Cassandra was away for too long: they must be read from the stream again.
-	ErrExpired = errors.New("store: frames expired before their window was closed; they must be read from the stream again")
+	ErrExpired = errors.New("store: frames expired before their window was closed; they will be read from the stream again")
 )
 
 // due is an open window whose time has come.
@@ -102,7 +102,7 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 		w.expired.Store(true)
 	}
 	if d.failed == 1 || d.failed%100 == 0 {
-		w.store.log.Warn("store: a window cannot be closed, trying again", "attempts", d.failed, "error", err)
+		w.store.log.Warn("store: a window cannot be closed; trying again", "attempts", d.failed, "error", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func (w *Writer) keepUp(ctx context.Context) error {
 			return nil
 		}
 		if wait.sleep(ctx) != nil {
-			return fmt.Errorf("%w by %s, so frames wait; give the role more processes or Cassandra more nodes", ErrBehind, behind.Round(time.Second))
+			return fmt.Errorf("%w by %s, so frames wait: run more processes of the role, or give Cassandra more nodes", ErrBehind, behind.Round(time.Second))
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c *Config) Validate() error {
 		case err != nil:
 			bad("hosts: %q is neither host nor host:port", h)
 		case port != 0 && p != port:
-			bad("hosts: ports %d and %d; all nodes of a cluster must have one", port, p)
+			bad("hosts: ports %d and %d differ; all nodes of a cluster must use one port", port, p)
 		default:
 			port = p
 		}
@@ -115,25 +115,25 @@ func (c *Config) Validate() error {
 		bad("keyspace: %q must be 1 to 48 of a-z, 0-9 and _, beginning with a letter", c.Keyspace)
 	}
 	if c.ReplicationFactor < 1 || c.ReplicationFactor > 100 {
-		bad("replication_factor: %d, 1 to 100 are allowed", c.ReplicationFactor)
+		bad("replication_factor: %d: use 1 to 100", c.ReplicationFactor)
 	}
 	if level, err := gocql.ParseConsistencyWrapper(c.Consistency); err != nil {
-		bad("consistency: %q is none that Cassandra knows; LOCAL_QUORUM is usual", c.Consistency)
+		bad("consistency: Cassandra does not know %q; use LOCAL_QUORUM", c.Consistency)
 	} else if level == gocql.Any || (level == gocql.One || level == gocql.LocalOne || level == gocql.Two || level == gocql.Three) && c.ReplicationFactor > 1 {
 		bad("consistency: %s with %d replicas lets a read miss what was written; use LOCAL_QUORUM", c.Consistency, c.ReplicationFactor)
 	}
 	if c.Username == "" && c.Password != "" {
-		bad("username: it is empty and a password is set")
+		bad("username: it is empty, and a password is set: set both or neither")
 	}
 	if !knownGeneration(c.Generation) {
-		bad("generation: %q is none of %v", c.Generation, Generations())
+		bad("generation: %q must be one of %v", c.Generation, Generations())
 	}
 	if c.RawTTL < time.Hour {
-		bad("raw_ttl: %s, at least 1h is needed", c.RawTTL)
+		bad("raw_ttl: %s: use at least 1h", c.RawTTL)
 	}
 	window := frame.WindowMillis * time.Millisecond
 	if c.FreshTTL < 2*window+c.Grace {
-		bad("fresh_ttl: %s, at least two windows and the grace are needed, %s", c.FreshTTL, 2*window+c.Grace)
+		bad("fresh_ttl: %s: use at least two windows and the grace, %s", c.FreshTTL, 2*window+c.Grace)
 	}
 	if c.FreshTTL > c.RawTTL {
 		bad("fresh_ttl: %s is longer than raw_ttl, %s", c.FreshTTL, c.RawTTL)
@@ -142,13 +142,13 @@ func (c *Config) Validate() error {
 		errs = append(errs, err)
 	}
 	if c.Grace < 0 || c.Grace > window {
-		bad("grace: %s, 0 to %s are allowed", c.Grace, window)
+		bad("grace: %s: use 0 to %s", c.Grace, window)
 	}
 	if c.Timeout < 100*time.Millisecond {
-		bad("timeout: %s, at least 100ms is needed", c.Timeout)
+		bad("timeout: %s: use at least 100ms", c.Timeout)
 	}
 	if c.InFlight < 1 || c.InFlight > 10_000 {
-		bad("in_flight: %d, 1 to 10000 are allowed", c.InFlight)
+		bad("in_flight: %d: use 1 to 10000", c.InFlight)
 	}
 	return errors.Join(errs...)
 }
@@ -161,7 +161,7 @@ func splitHost(s string) (string, int, error) {
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil || n < 1 || n > 65535 || host == "" {
-		return "", 0, fmt.Errorf("%q is no address", s)
+		return "", 0, fmt.Errorf("%q is not an address", s)
 	}
 	return host, n, nil
 }

@@ -84,7 +84,7 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 		err = fmt.Errorf("%w: windows from %s on are refused until it can be: %w", ErrCutovers, clockTime(horizon), err)
 		c.blocked.Store(&err)
 	default:
-		err = fmt.Errorf("%w: nobody can know yet what serves windows from %s on", ErrCutovers, clockTime(horizon))
+		err = fmt.Errorf("%w: it is not known yet what serves windows from %s on", ErrCutovers, clockTime(horizon))
 	}
 	return nil, err
 }
@@ -199,7 +199,7 @@ func (s *Store) Cutover(ctx context.Context, to string, at time.Time, by string)
 		c.At += windowMillis - rest
 	}
 	if !knownGeneration(to) {
-		return c, fmt.Errorf("%w: there is no generation %q; name one of %v", ErrCutover, to, Generations())
+		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to, Generations())
 	}
 	g, err := s.generation(to)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *Store) Cutover(ctx context.Context, to string, at time.Time, by string)
 	c.Written = s.millis()
 	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
 		first := frame.WindowOf(earliest-1) + windowMillis
-		return c, fmt.Errorf("%w: %s is less than %s ahead, and some process may not hear of it in time; name %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
+		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
 	}
 	session, err := s.cql()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // touches nothing, and the error wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
 func (s *Store) Drop(ctx context.Context, name string) error {
 	if !knownGeneration(name) {
-		return fmt.Errorf("%w: there is no generation %q; name one of %v", ErrDrop, name, Generations())
+		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name, Generations())
 	}
 	g, err := s.generation(name)
 	if err != nil {

@@ -18,7 +18,7 @@ var (
 	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than ours.
 	ErrLayout = errors.New("store: a table of another layout")
 	// ErrLoss is wrapped by ApplyChanges' errors about changes that would lose data.
-	ErrLoss = errors.New("store: refused, it would lose data")
+	ErrLoss = errors.New("store: refused, because it would lose data")
 	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema and it has to be changed.
 	ErrRights = errors.New("store: this role may not change the schema")
 	// ErrKeysRights is wrapped by CreateKey's and RevokeKey's errors if this role of Cassandra's may

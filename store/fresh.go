@@ -33,7 +33,7 @@ func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error 
 // writeFrame also keeps when the frame was received: a replay writes the same again.
 func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header, b []byte, received time.Time) error {
 	if len(b) > MaxFrameBytes {
-		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
+		return fmt.Errorf("%w: %d bytes, and %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
 	}
 	if err := s.markLate(ctx, account, h); err != nil {
 		return err

@@ -46,5 +46,5 @@ func (s *Store) Grants(ctx context.Context, kind, role string) ([]string, error)
 	case IngestRole:
 		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("SELECT", "TABLE "+s.table(keyNodesTable)), grant("MODIFY", "TABLE "+s.table(keyNodesTable)), grant("SELECT", "TABLE "+s.table(nodesTable))}, nil
 	}
-	return nil, fmt.Errorf("store: there is no kind of role %q; name %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
+	return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 }

@@ -58,7 +58,7 @@ func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 	}, "SELECT id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, revoked_at, revoked_by, clusters, node FROM "+s.table(keysTable)+" WHERE scope = ?", keysScope)
 	var refused gocql.RequestError
 	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {
-		return nil, fmt.Errorf("store: %s is not there as it should be (%w): run ringwatch schema apply", s.table(keysTable), err)
+		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch schema apply", s.table(keysTable), err)
 	} else if err != nil {
 		return nil, fmt.Errorf("store: read API keys: %w", err)
 	}

@@ -66,11 +66,11 @@ func (c *Config) validateRollups() error {
 		ttl  time.Duration
 	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
 		if l.ttl < below {
-			errs = append(errs, fmt.Errorf("%s: %s, at least %s is needed: %s", l.name, l.ttl, name, below))
+			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl, name, below))
 		}
 		below, name = l.ttl, l.name
 		if l.ttl > maxTTL {
-			errs = append(errs, fmt.Errorf("%s: %s, Cassandra takes at most %s", l.name, l.ttl, maxTTL))
+			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes", l.name, l.ttl, maxTTL))
 		}
 	}
 	return errors.Join(errs...)

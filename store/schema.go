@@ -240,7 +240,7 @@ func (s *Store) check(ctx context.Context, t tableLayout) (found bool, missing [
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return true, nil, fmt.Errorf("%w: %s.%s is not Ringwatch's (%s); set another keyspace, or rename or drop that table", ErrLayout, s.config.Keyspace, t.name, strings.Join(wrong, "; "))
+		return true, nil, fmt.Errorf("%w: %s.%s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", ErrLayout, s.config.Keyspace, t.name, strings.Join(wrong, "; "))
 	}
 	return true, missing, nil
 }

@@ -18,7 +18,7 @@ import (
 var ErrSettling = errors.New("store: Cassandra is still making the tables")
 
 // errNotThere says that system_schema lacks something that was just created, or has only a part of it.
-var errNotThere = errors.New("it is not there as it was created; look at Cassandra's log")
+var errNotThere = errors.New("it is not as it was created; look at Cassandra's log")
 
 // settleFor is after how long of contradictions the last one is the truth. The flush takes milliseconds, on a busy disk a
 // second; what is missing for another reason (a right, a datacenter) has an error of its own, which does not wait for this.

@@ -109,7 +109,7 @@ func (s *Store) Connect(ctx context.Context) error {
 			return nil
 		}
 		s.note(err)
-		s.log.Warn("store: cannot connect to Cassandra, trying again", "hosts", s.config.Hosts, "error", err)
+		s.log.Warn("store: cannot connect to Cassandra; trying again", "hosts", s.config.Hosts, "error", err)
 		if err := wait.sleep(ctx); err != nil {
 			return fmt.Errorf("store: gave up connecting to Cassandra: %w: %w", err, *s.trouble.Load())
 		}

@@ -22,7 +22,7 @@ func (s *Store) Ready(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.applying.why(); err != nil {
-		return fmt.Errorf("store: the tables are being seen to: %w", explained(err))
+		return fmt.Errorf("store: the tables are being checked: %w", explained(err))
 	}
 	if p := s.cutovers.blocked.Load(); p != nil {
 		return *p
@@ -121,17 +121,17 @@ func explain(err error) string {
 	case errors.As(err, &readTimeout):
 		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs: %d of %d replicas answered in time", readTimeout.Received, readTimeout.BlockFor)
 	case errors.As(err, &writeFailure):
-		return fmt.Sprintf("%d of Cassandra's replicas failed to write, look into their logs", writeFailure.NumFailures)
+		return fmt.Sprintf("%d of Cassandra's replicas failed to write: look into their logs", writeFailure.NumFailures)
 	case errors.As(err, &readFailure):
-		return fmt.Sprintf("%d of Cassandra's replicas failed to read, look into their logs", readFailure.NumFailures)
+		return fmt.Sprintf("%d of Cassandra's replicas failed to read: look into their logs", readFailure.NumFailures)
 	case errors.As(err, &unavailable):
-		return fmt.Sprintf("%d replicas are up where %d are needed, see nodetool status", unavailable.Alive, unavailable.Required)
+		return fmt.Sprintf("%d replicas are up, and %d are needed: see nodetool status", unavailable.Alive, unavailable.Required)
 	case errors.As(err, &refused):
 		switch refused.Code() {
 		case gocql.ErrCodeInvalid, gocql.ErrCodeSyntax, gocql.ErrCodeConfig, gocql.ErrCodeUnprepared:
 			return "Cassandra refuses the statement; if its tables were changed, run ringwatch schema apply"
 		case gocql.ErrCodeUnauthorized, gocql.ErrCodeCredentials:
-			return "Cassandra does not let us, see docs/STORE.md, Roles in Cassandra"
+			return "Cassandra does not permit it: see docs/STORE.md, Roles in Cassandra"
 		}
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, gocql.ErrTimeoutNoResponse):
@@ -159,6 +159,6 @@ func (s *Store) note(err error) {
 	s.trouble.Store(&err)
 	now := time.Now().UnixNano()
 	if last := s.complained.Load(); now-last > int64(quiet) && s.complained.CompareAndSwap(last, now) {
-		s.log.Warn("store: Cassandra fails; what can be tried again is", "error", err, "retryable", Retryable(err))
+		s.log.Warn("store: Cassandra fails; calls that can be repeated are repeated", "error", err, "retryable", Retryable(err))
 	}
 }

@@ -144,7 +144,7 @@ func (w *Writer) admit(r Record) (h frame.Header, reason string) {
 	h, _, err := frame.Parse(r.Value)
 	switch {
 	case err != nil:
-		w.store.log.Warn("store: skipped a record that is no frame", "partition", r.Partition, "offset", r.Offset, "error", err)
+		w.store.log.Warn("store: skipped a record that is not a frame", "partition", r.Partition, "offset", r.Offset, "error", err)
 		return h, "corrupt"
 	case len(r.Value) > MaxFrameBytes:
 		w.store.log.Warn("store: skipped a frame that Cassandra would refuse", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))

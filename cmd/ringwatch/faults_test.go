@@ -33,7 +33,7 @@ import (
 // /-/ready what is wrong, tries again and keeps its offset; it goes on by itself when the fault is over, and in the end every frame is there exactly once.
 func TestFaults(t *testing.T) {
 	f := startFaults(t)
-	late, few := "of 2 replicas wrote in time", "1 replicas are up where 2 are needed" // the nodes find out by themselves that one hangs, soon or later
+	late, few := "of 2 replicas wrote in time", "1 replicas are up, and 2 are needed" // the nodes find out by themselves that one hangs, soon or later
 	f.fault(t, "FrozenReplica", f.two.Pause, f.two.Resume, late, few)
 	f.fault(t, "TableAltered", f.dropColumn, f.applySchema, "run ringwatch schema apply")
 	f.fault(t, "FullDisk", f.fillDisk, f.freeDisk, few, late)

@@ -177,7 +177,7 @@ func (p *promLine) badInput(t *testing.T) {
 		{"read", nil, "no snappy", 400, "snappy"},
 		{"read", nil, "", 400, "snappy"},
 		{"read", nil, string(snappy.Encode(nil, []byte("no protobuf"))), 400,
-			"no remote read request"},
+			"not a remote read request"},
 		{"read", nil, string(bomb[:min(len(bomb), 1<<20)]), 413, "unpacked"},
 		{"read", nil, string(binary.AppendUvarint(nil, math.MaxUint32)) + "x", 413, "unpacked"},
 		{"read", nil, strings.Repeat("x", 2<<20), 413, "bytes"},

@@ -52,7 +52,7 @@ func TestRulesCheck(t *testing.T) {
 		{"mixes.yaml", `rule "Mixed": the expression mixes clusters: in sum(os_load1)`, 1},
 		{"mixes.yaml", "the modifier @ is not for rules: up @ 0.000; write an offset instead", 1},
 		{"twice.yaml", `lint error: `, 0},
-		{"--lint-fatal twice.yaml", "A stands there twice", 3},
+		{"--lint-fatal twice.yaml", "A is defined twice", 3},
 		{"--lint-fatal --lint=none twice.yaml", "SUCCESS: 2 rules found", 0},
 		{"bad.yaml", "field colour not found", 1},
 		{"none.yaml", "", 2},

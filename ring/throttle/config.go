@@ -136,25 +136,25 @@ func (c *Config) Validate() error {
 	var wrong []error
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	if !namePattern.MatchString(c.Name) {
-		say("name is %q: use 1 to 63 of a-z, 0-9, _ and -, not beginning with _ or -", c.Name)
+		say("name is %q: use 1 to 63 characters of a-z, 0-9, _ and -, and do not begin with _ or -", c.Name)
 	}
 	classes := c.classes()
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		k := classes[name]
 		at := "classes." + name
 		if !namePattern.MatchString(name) || name == other {
-			say("%s: the name of a class has 1 to 63 of a-z, 0-9, _ and -, does not begin with _ or -, and is not %s", at, other)
+			say("%s: a class needs a name of 1 to 63 characters of a-z, 0-9, _ and -, which does not begin with _ or - and is not %s", at, other)
 		}
 		if !(k.OperationsPerSecond >= 0.01 && k.OperationsPerSecond <= 1e7) {
 			say("%s.operations_per_second is %g: use 0.01 to 10000000", at, k.OperationsPerSecond)
 		} else if least := max(2, k.OperationsPerSecond*2*c.Refresh.Seconds()); float64(k.Burst) < least || k.Burst > 1e8 {
-			say("%s.burst is %d: use at least %.0f, what comes in two refreshes, else the rate cannot be reached, and at most 100000000", at, k.Burst, least)
+			say("%s.burst is %d: use at least %.0f, the operations of two refreshes, so that the rate can be reached, and at most 100000000", at, k.Burst, least)
 		}
 		if k.Concurrency < 1 || k.Concurrency > 1e6 {
 			say("%s.concurrency is %d: use 1 to 1000000", at, k.Concurrency)
 		}
 		if k.MaxWait <= 0 {
-			say("%s.max_wait is %v, it must be more than nothing", at, k.MaxWait)
+			say("%s.max_wait is %v: use more than 0", at, k.MaxWait)
 		}
 		if k.Shrink < 1 || k.Shrink > maxOrder {
 			say("%s.shrink is %d: use 1, the first to shrink, to %d", at, k.Shrink, maxOrder)
@@ -163,11 +163,11 @@ func (c *Config) Validate() error {
 			say("%s.floor is %g: use 0.01 to 1, a part of the limits", at, k.Floor)
 		}
 		if k.TargetLatency <= 0 {
-			say("%s.target_latency is %v, it must be more than nothing", at, k.TargetLatency)
+			say("%s.target_latency is %v: use more than 0", at, k.TargetLatency)
 		}
 	}
 	if _, known := classes[c.DefaultClass]; c.DefaultClass != "" && !known {
-		say("default_class is %q and no class: use one of %s, or nothing to refuse unknown classes", c.DefaultClass, names(classes))
+		say("default_class is %q, which is not a class: use one of %s, or leave it empty to refuse unknown classes", c.DefaultClass, names(classes))
 	}
 	for _, part := range []struct {
 		name  string
@@ -178,24 +178,24 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.Refresh < 20*time.Millisecond {
-		say("refresh is %v, use at least 20ms", c.Refresh)
+		say("refresh is %v: use at least 20ms", c.Refresh)
 	}
 	if c.Lease <= 0 || c.Lease < 3*c.Refresh {
-		say("lease is %v, use at least three times refresh (%v), so that one lost answer costs no share", c.Lease, c.Refresh)
+		say("lease is %v: use at least three times refresh (%v), so that one lost answer costs no share", c.Lease, c.Refresh)
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{{"target_latency", c.TargetLatency}, {"health_window", c.HealthWindow}, {"timeout", c.Timeout}} {
 		if d.value <= 0 {
-			say("%s is %v, it must be more than nothing", d.name, d.value)
+			say("%s is %v: use more than 0", d.name, d.value)
 		}
 	}
 	if c.UsageInterval < 100*time.Millisecond {
-		say("usage_interval is %v, use at least 100ms", c.UsageInterval)
+		say("usage_interval is %v: use at least 100ms", c.UsageInterval)
 	}
 	if c.MaxWaiting < 1 || c.UsageKeys < 1 || c.UsageKeys > 10_000 {
-		say("max_waiting is %d and usage_keys %d: use more than nothing, and at most 10000 keys", c.MaxWaiting, c.UsageKeys)
+		say("max_waiting is %d and usage_keys is %d: use more than 0, and at most 10000 keys", c.MaxWaiting, c.UsageKeys)
 	}
 	return errors.Join(wrong...)
 }

@@ -110,7 +110,7 @@ func (t *Throttle) Admit(ctx context.Context, w Work, n int) (done func(took tim
 		w.Class = c.name
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("throttle: %d operations are asked for: ask for 1 or more", n)
+		return nil, fmt.Errorf("throttle: the request is for %d operations: ask for 1 or more", n)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -161,9 +161,9 @@ func (r *running) histogram(text string) (*histogram.FloatHistogram, error) {
 	case err != nil:
 		return nil, err
 	case len(values) != 1:
-		return nil, fmt.Errorf("%d values stand there, want one", len(values))
+		return nil, fmt.Errorf("the test has %d values, want one", len(values))
 	case values[0].Histogram == nil:
-		return nil, errors.New("a number stands there, want a histogram")
+		return nil, errors.New("the test has a number, want a histogram")
 	}
 	return values[0].Histogram, nil
 }
