@@ -2,6 +2,9 @@ module github.com/ringwatch/ringwatch
 
 go 1.26.0
 
+// The console's modules bring Go packages of their own.
+ignore ./console/node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.0.9
 	github.com/alecthomas/kong v1.17.0
