@@ -68,6 +68,9 @@ check: prerequisites $(MODULES) ## format, linters and the tests that need no en
 man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1
 	@bin/ringwatch man bin/man
 
+pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what make up started; give its Cassandra some load before
+	@go run ./cmd/pictures
+
 test: prerequisites $(MODULES) ## every test, on real engines
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
 

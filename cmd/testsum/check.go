@@ -28,7 +28,9 @@ func goLinters() []linter {
 	return []linter{
 		{"format", func(context.Context) string { return untidy(".") }},
 		// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods looks for.
-		{"go vet", func(ctx context.Context) string { return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...") }},
+		{"go vet", func(ctx context.Context) string {
+			return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
+		}},
 		{"staticcheck", func(ctx context.Context) string {
 			return complaints(ctx, ".", "go", "run", staticcheck, "./...")
 		}},
