@@ -35,11 +35,12 @@ func pictures(node string) []picture {
 	return []picture{
 		{"top", []string{"top", "--once"}, 12},
 		{"series", []string{
-			"series", node, `cassandra_client_request_latency_seconds{request=~"Read|Write"}`, "--rows", "4",
+			"series", node, `cassandra_client_request_latency_seconds{request="Read"}`,
+			"--period", "5m", "--rows", "4",
 		}, 0},
 		{"query", []string{
-			"query", `sum by (request) (rate(cassandra_client_request_latency_seconds{request=~"Read|Write"}[1m]))`,
-			"--period", "15m",
+			"query", `sum by (request) (histogram_count(rate(cassandra_client_request_latency_seconds[30s])))`,
+			"--period", "5m",
 		}, 0},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"html"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,10 +31,11 @@ var themes = map[string]theme{
 // A picture's measures, in pixels: of a character, and around all of them. A line is as high as a
 // box-drawing character, so that those of a plot meet.
 const (
-	fontSize   = 14.0
-	charWidth  = 8.43
-	lineHeight = 17.0
-	margin     = 18.0
+	fontSize     = 14
+	charWidth    = 8.43
+	lineHeight   = 17.0
+	afterCommand = 8.0 // between what was typed and what came
+	margin       = 18.0
 )
 
 // colorChange is what sets a terminal's colour: ESC [ numbers m.
@@ -45,19 +47,20 @@ func draw(lines []string, t theme) string {
 	for _, line := range lines {
 		widest = max(widest, utf8.RuneCountInString(colorChange.ReplaceAllString(line, "")))
 	}
-	width, height := float64(widest)*charWidth+2*margin, float64(len(lines))*lineHeight+2*margin
+	width := int(math.Ceil(float64(widest)*charWidth + 2*margin))
+	height := int(math.Ceil(float64(len(lines))*lineHeight + afterCommand + 2*margin))
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" `+
 		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="%[3]d">`+"\n",
-		int(width), int(height), int(fontSize))
-	fmt.Fprintf(&out, `<rect x="0.5" y="0.5" width="%.0f" height="%.0f" rx="8" fill="%s" stroke="%s"/>`+"\n",
+		width, height, fontSize)
+	fmt.Fprintf(&out, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="%s" stroke="%s"/>`+"\n",
 		width-1, height-1, t.back, t.edge)
 	for i, line := range lines {
-		y := margin + lineHeight*(float64(i)+0.8)
+		y := margin + afterCommand + lineHeight*(float64(i)+0.8)
 		switch {
 		case strings.HasPrefix(line, prompt):
-			t.write(&out, 0, y, prompt, t.prompt)
-			t.write(&out, len(prompt), y, line[len(prompt):], t.text)
+			t.write(&out, 0, y-afterCommand, prompt, t.prompt)
+			t.write(&out, len(prompt), y-afterCommand, line[len(prompt):], t.text)
 		case i == 1 && strings.ToUpper(line) == line:
 			t.write(&out, 0, y, line, t.faint) // a table's head
 		default:

@@ -31,8 +31,7 @@ func TestBrief(t *testing.T) {
 	var out strings.Builder
 	show := newScreen(&out)
 	show.brief = true
-	sum := readGo(strings.NewReader(`
-{"Action":"run","Package":"p","Test":"A"}
+	sum := readGo(strings.NewReader(`{"Action":"run","Package":"p","Test":"A"}
 {"Action":"output","Package":"p","Test":"A","Output":"left out\n"}
 {"Action":"skip","Package":"p","Test":"A"}
 {"Action":"run","Package":"p","Test":"B"}
