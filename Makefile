@@ -11,7 +11,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console screens up down clean-data status test test-full bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up down clean-data status check test test-full bench
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,15 @@ console: $(MODULES) ## build console/dist from its sources (the tests say when i
 
 screens: $(MODULES) ## pictures of the console's pages into docs/screens, of what make up started; give its Cassandra some load before
 	@cd console && KEY="$$(sed -n 's/^key: *//p' ../.ringwatch/cli.yaml)" node screens.mjs ../docs/screens
+
+check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
+	@go run ./cmd/testsum --check
+
+man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1
+	@bin/ringwatch man bin/man
+
+pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what make up started; give its Cassandra some load before
+	@go run ./cmd/pictures
 
 test: prerequisites $(MODULES) ## every test, on real engines
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build

@@ -2,6 +2,7 @@ module github.com/ringwatch/ringwatch
 
 go 1.26.0
 
+// The console's modules bring Go packages of their own.
 ignore ./console/node_modules
 
 require (

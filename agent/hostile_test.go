@@ -26,11 +26,10 @@ import (
 type hostile struct {
 	listener net.Listener
 
-	mu    sync.Mutex
-	next  string // how to treat the next request; empty: well
-	met   map[string]int
-	taken int
-	open  map[net.Conn]bool
+	mu   sync.Mutex
+	next string // how to treat the next request; empty: well
+	met  map[string]int
+	open map[net.Conn]bool
 }
 
 // The ways to treat a request. What an agent takes for success must not be among them.

@@ -98,7 +98,7 @@ func readStat(pid int) (procStat, error) {
 	}
 	// The command's name, in parentheses, may hold anything; what follows the last one does not. proc(5) counts from 1,
 	// and the state is its third field.
-	const state, threads, started = 3 - 3, 20 - 3, 22 - 3
+	const state, threads, started = 0, 20 - 3, 22 - 3
 	_, rest, ok := cutLast(string(text), ")")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) <= started {

@@ -25,10 +25,20 @@ func startTimeout() time.Duration {
 // testWindow is GroupWindow in tests, which mostly write one thing after the other.
 const testWindow = 2 * time.Millisecond
 
+// Needed leaves a test out that needs an engine or another program, where go test -short (make check)
+// asked for those that need none. Nothing else leaves a test out: an engine that is missing fails it.
+func Needed(tb testing.TB, what string) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short leaves it out: it needs " + what)
+	}
+}
+
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test ends. change may set more
 // than the directory.
 func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	tb.Helper()
+	Needed(tb, "Cassandra")
 	c := CassandraConfig{Dir: tb.TempDir(), GroupWindow: testWindow, Progress: func(line string) { tb.Log(line) }}
 	for _, f := range change {
 		f(&c)
@@ -45,6 +55,7 @@ func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 // MustKafka starts a Kafka of the test's own on free ports and kills it when the test ends.
 func MustKafka(tb testing.TB, change ...func(*KafkaConfig)) *Kafka {
 	tb.Helper()
+	Needed(tb, "Kafka")
 	c := KafkaConfig{Dir: tb.TempDir(), Progress: func(line string) { tb.Log(line) }}
 	for _, f := range change {
 		f(&c)
@@ -61,6 +72,7 @@ func MustKafka(tb testing.TB, change ...func(*KafkaConfig)) *Kafka {
 // MustRedis starts a Redis of the test's own on a free port and kills it when the test ends.
 func MustRedis(tb testing.TB, change ...func(*RedisConfig)) *Redis {
 	tb.Helper()
+	Needed(tb, "Redis")
 	c := RedisConfig{Dir: tb.TempDir()}
 	for _, f := range change {
 		f(&c)
@@ -79,6 +91,7 @@ func MustAlertmanager(
 	tb testing.TB, config string, change ...func(*AlertmanagerConfig),
 ) *Alertmanager {
 	tb.Helper()
+	Needed(tb, "Alertmanager")
 	c := AlertmanagerConfig{Dir: tb.TempDir(), Config: config}
 	for _, f := range change {
 		f(&c)
@@ -124,6 +137,7 @@ func endWith(tb testing.TB, e *Engine) {
 // TestMain calls Main.
 func SharedCassandra(tb testing.TB) *Cassandra {
 	tb.Helper()
+	Needed(tb, "Cassandra")
 	return sharedCassandra.get(tb, func(dir string) (*Cassandra, *Engine, error) {
 		// A table takes half a MB of heap, and package store makes a thousand: with 512 MB its Cassandra ended in the middle.
 		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir, Heap: "1G", GroupWindow: testWindow})
@@ -137,6 +151,7 @@ func SharedCassandra(tb testing.TB) *Cassandra {
 // SharedKafka returns the one Kafka that all tests of a package share; tests use topics of their own. See SharedCassandra.
 func SharedKafka(tb testing.TB) *Kafka {
 	tb.Helper()
+	Needed(tb, "Kafka")
 	return sharedKafka.get(tb, func(dir string) (*Kafka, *Engine, error) {
 		broker, err := StartKafka(context.Background(), KafkaConfig{Dir: dir})
 		if err != nil {
@@ -149,6 +164,7 @@ func SharedKafka(tb testing.TB) *Kafka {
 // SharedRedis returns the one Redis that all tests of a package share; tests use key prefixes of their own. See SharedCassandra.
 func SharedRedis(tb testing.TB) *Redis {
 	tb.Helper()
+	Needed(tb, "Redis")
 	return sharedRedis.get(tb, func(dir string) (*Redis, *Engine, error) {
 		server, err := StartRedis(context.Background(), RedisConfig{Dir: dir})
 		if err != nil {

@@ -158,7 +158,6 @@ type hammer struct {
 	checked atomic.Int64
 	failed  atomic.Int64
 	wrong   atomic.Int64
-	late    atomic.Int64
 	first   atomic.Pointer[string] // what was wrong
 	wanted  atomic.Int64           // who waits for more answers
 	stop    context.CancelFunc

@@ -18,12 +18,11 @@ type chooser struct {
 	largest  int    // keys in a group at most
 	rotation uint32 // whose turn it is among equals
 
-	masks    []uint64 // by place in items: which of its replicas may be asked
-	counts   []int32  // by node: keys that are in no group yet
-	totals   []int32  // by node: keys that it could serve
-	chosen   []int32  // by node: place among the groups, and one
-	assigned []int32  // by place among the groups
-	touched  []int32  // nodes
+	masks   []uint64 // by place in items: which of its replicas may be asked
+	counts  []int32  // by node: keys that are in no group yet
+	totals  []int32  // by node: keys that it could serve
+	chosen  []int32  // by node: place among the groups, and one
+	touched []int32  // nodes
 }
 
 // group covers items with as few nodes as a greedy search finds: the one that has most of what is left goes first, and among equals the one that is being asked for the fewest

@@ -48,6 +48,7 @@ var shared trio
 
 func mustTrio(tb testing.TB) *trio {
 	tb.Helper()
+	engines.Needed(tb, "three Cassandras")
 	shared.once.Do(func() { shared.err = shared.start() })
 	if shared.err != nil {
 		tb.Fatal(shared.err)

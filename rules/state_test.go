@@ -37,7 +37,7 @@ func anyState(seed uint64) State {
 					State: []string{"inactive", "pending", "firing"}[r.IntN(3)], Labels: labels(),
 					Annotations: labels(), ActiveAt: r.Int64(), FiredAt: r.Int64N(2), ResolvedAt: r.Int64N(2),
 					LastSentAt: r.Int64(), ValidUntil: r.Int64(), KeepFiring: r.Int64N(2),
-					Value: Float([]float64{0, 1.5, math.Inf(1), math.Inf(-1), math.NaN(), -0.0, 5e-324,
+					Value: Float([]float64{0, 1.5, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), 5e-324,
 						math.MaxFloat64, math.Float64frombits(r.Uint64())}[r.IntN(9)]),
 				})
 			}
@@ -139,7 +139,7 @@ func TestHugeState(t *testing.T) {
 		}
 	}
 	var f Float
-	for _, v := range []float64{1, math.Inf(1), math.Inf(-1), -0.0} {
+	for _, v := range []float64{1, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)} {
 		b, err := Float(v).MarshalJSON()
 		if err != nil || f.UnmarshalJSON(b) != nil || !reflect.DeepEqual(float64(f), v) {
 			t.Errorf("%v is %s and %v", v, b, f)

@@ -29,7 +29,7 @@ func TestTableOfAlerts(t *testing.T) {
 		rows[m[1]] = m[2:]
 		order = append(order, m[1])
 	}
-	type alert struct{ severities, limits []string }
+	type alert struct{ severities []string }
 	var want []string
 	of := map[string]*alert{}
 	for _, r := range mustShipped(t) {

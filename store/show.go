@@ -97,5 +97,5 @@ func (s *Store) sizesAt(ctx context.Context, session *gocql.Session, host string
 func (s *Store) ClockOff(ctx context.Context) (time.Duration, error) {
 	var id gocql.UUID
 	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) }, "SELECT now() FROM system.local")
-	return id.Time().Sub(time.Now()), err
+	return time.Until(id.Time()), err
 }

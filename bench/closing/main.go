@@ -131,7 +131,7 @@ func (f *fleet) run(ctx context.Context, addr string, tell func(number int, clos
 	}
 	start := frame.WindowOf(time.Now().UnixMilli())
 	for number := 1; number <= 2; number++ {
-		f.skew = time.UnixMilli(start + 200_000).Sub(time.Now())
+		f.skew = time.Until(time.UnixMilli(start + 200_000))
 		for i := range f.frames { // after those that came while the window before was closed
 			if err := f.fill(ctx, start+200_000+int64(i)*interval.Milliseconds()); err != nil {
 				return err
@@ -197,7 +197,7 @@ func (f *fleet) record(n int, at int64) store.Record {
 // consume is the stream's loop, from a moment before the last window's grace is over until that is closed.
 func (f *fleet) consume(ctx context.Context, window int64) (time.Duration, error) {
 	beside := f.side == "beside"
-	f.skew = time.UnixMilli(window).Add(store.DefaultConfig().Grace - time.Second).Sub(time.Now())
+	f.skew = time.Until(time.UnixMilli(window).Add(store.DefaultConfig().Grace - time.Second))
 	last := f.offset
 	if beside {
 		closing, cancel := context.WithCancel(ctx)

@@ -52,7 +52,6 @@ type report struct {
 	Answers  []*answer
 	Parts    []*part
 	versions []string
-	notes    []string
 }
 
 // compared are those whose values are wanted: pairs of Ringwatch's answer and a peer's, for two requests of different variables.

@@ -79,7 +79,7 @@ func (f *clientFlags) client() (*client, error) {
 	}
 	c.base = strings.TrimSuffix(c.base, "/")
 	if c.key == "" {
-		return nil, usageError{errors.New("no API key: set RINGWATCH_KEY or --key; make up leaves one in .ringwatch/cli.yaml")}
+		return nil, noKeyError(c.base)
 	}
 	return c, nil
 }

@@ -265,7 +265,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"nodes"}, "rw_wrong000000000000000", 1, "unknown API key"},
 		{[]string{"nodes"}, "http://127.0.0.1:1", 1, "cannot be reached"},
 		{[]string{"nodes"}, "ftp://127.0.0.1:1", 2, "no address of an API"},
-		{[]string{"nodes"}, "-", 2, "no API key"},
+		{[]string{"nodes"}, "-", 2, "there is no API key for"},
 		{[]string{"latest", "nosuch"}, "", 1, "ringwatch nodes lists them"},
 		{[]string{"latest", ""}, "", 2, "NODE is empty"},
 		{[]string{"latest"}, "", 2, "see ringwatch --help"},

@@ -51,6 +51,10 @@ type cli struct {
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 	Tail     tailCmd     `cmd:"" group:"Set-up" help:"Print the frames as they come into Kafka."`
 
+	Completion completionCmd `cmd:"" group:"Set-up" help:"Print the script that completes these commands in a shell."`
+	Man        manCmd        `cmd:"" group:"Set-up" help:"Write the man pages of these commands into a folder."`
+	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:""`
+
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -68,17 +72,16 @@ func main() {
 }
 
 func run(args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(os.Stderr, firstWords())
+		return exitUsage
+	}
 	var c cli
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer repeatedLines.flush()
 	exit := -1
-	k, err := kong.New(&c, kong.Name("ringwatch"), kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes almost nothing."),
-		kong.Vars{"version": version()}, kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.UsageOnError())
-	if err != nil {
-		panic(err) // the structs above are wrong
-	}
+	k := commands(&c, kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }), kong.UsageOnError())
 	parsed, err := k.Parse(args)
 	if exit >= 0 { // --help and --version have answered
 		return exit
@@ -101,6 +104,17 @@ func run(args []string) int {
 		return own.code
 	}
 	return exitFailed
+}
+
+// commands makes a parser of the structs above.
+func commands(c *cli, options ...kong.Option) *kong.Kong {
+	k, err := kong.New(c, append(options, kong.Name("ringwatch"),
+		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes almost nothing."),
+		kong.Vars{"version": version()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+	if err != nil {
+		panic(err) // the structs are wrong
+	}
+	return k
 }
 
 // version is the module's version with the commit, where the build knows them.

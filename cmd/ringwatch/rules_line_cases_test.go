@@ -181,7 +181,7 @@ func (l *rulesLine) testAlert(t *testing.T, n *lineNode) {
 	if n := l.count(n, "High"); n != 0 {
 		t.Errorf("%d changes are told of while it is pending", n)
 	}
-	text := l.await(t, n, "High", 1)
+	l.await(t, n, "High", 1)
 	eventually(t, "Alertmanager to have it", func(ctx context.Context) error {
 		at, err := l.active(ctx, n, "High")
 		if err == nil && at.IsZero() {
@@ -191,7 +191,7 @@ func (l *rulesLine) testAlert(t *testing.T, n *lineNode) {
 	})
 	l.people(t, n, "High", "firing")
 	l.load(n, 1)
-	text = l.await(t, n, "High", 2)
+	text := l.await(t, n, "High", 2)
 	l.people(t, n, "High", "firing resolved")
 	state, since, _ := strings.Cut(text, " ")
 	since, _, _ = strings.Cut(since, ",")

@@ -126,7 +126,9 @@ func (p *goPackage) count(t *goTest, e goEvent, parent *goTest, show *screen) {
 		p.passed++
 	default:
 		p.skipped++
-		show.block(t.output.String())
+		if !show.brief {
+			show.block(t.output.String())
+		}
 	}
 }
 
@@ -157,6 +159,9 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 		word := "ok    "
 		if p.failed > 0 {
 			word = "FAIL  "
+		}
+		if show.brief && p.failed == 0 && e.Elapsed < 5 {
+			return true
 		}
 		show.say(fmt.Sprintf("%s%-28s %4d passed %3d failed %7.1f s", word, short(e.Package), p.passed, p.failed, e.Elapsed))
 		return true

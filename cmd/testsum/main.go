@@ -2,6 +2,8 @@
 //
 //	N passed, N failed
 //
+// With --check it runs the linters and the tests that need no engines instead, and counts both.
+//
 // A test is one that has no subtests. A package that does not build, and a run that ends without saying which test failed, count
 // as one failure each. It exits with 1 when anything failed.
 package main
@@ -28,6 +30,7 @@ import (
 )
 
 type options struct {
+	Check   bool          `help:"The linters and the tests that need no engines, in two minutes."`
 	Full    bool          `help:"Also with the race detector, with RINGWATCH_TEST_FULL=1 for the tests that take long, and each fuzz test for a minute."`
 	Timeout time.Duration `help:"Bound for the tests of one Go package; an hour by default, 4 hours with --full."`
 	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
@@ -41,9 +44,30 @@ func main() {
 	kong.Parse(&o, kong.Description("Runs every test and sums up."), kong.UsageOnError())
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	if sum := run(ctx, o); sum.failed > 0 {
+	do := run
+	if o.Check {
+		do = check
+	}
+	if sum := do(ctx, o); sum.failed > 0 {
 		os.Exit(1)
 	}
+}
+
+// check is run for --check.
+func check(ctx context.Context, o options) tally {
+	show := newScreen(os.Stdout)
+	show.brief = true
+	go show.watch(ctx)
+	linted, tested := runCheck(ctx, o, show)
+	if ctx.Err() != nil {
+		show.say("interrupted")
+		tested.failed++
+	}
+	show.repeat()
+	fmt.Printf("%d linters and %d tests passed, %d failed; make test runs %d more, which need engines or long\n",
+		linted.passed, tested.passed, linted.failed+tested.failed, tested.skipped)
+	linted.add(tested)
+	return linted
 }
 
 func run(ctx context.Context, o options) tally {

@@ -16,6 +16,7 @@ type screen struct {
 	mu     sync.Mutex
 	out    io.Writer
 	began  time.Time
+	brief  bool                 // only packages that fail or take long, and nothing of tests left out
 	active map[string]time.Time // running tests
 	failed []string             // what failed and why, in a few lines each
 }

@@ -86,7 +86,7 @@ func TestShares(t *testing.T) {
 		limits = c.classes()["x"]
 		type process struct {
 			*Throttle
-			held, cap, used, head, need float64
+			held, cap, used, head float64
 		}
 		var all []*process
 		for range rapid.IntRange(1, 6).Draw(rt, "processes") {

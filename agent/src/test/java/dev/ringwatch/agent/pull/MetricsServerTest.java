@@ -22,6 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Real sockets, friendly and not. */
@@ -212,6 +213,7 @@ class MetricsServerTest {
     }
 
     @Test
+    @Tag("full")
     void hostileClientsHarmNobody() throws Exception {
         long seed = System.nanoTime();
         System.out.println("MetricsServerTest: seed " + seed);
