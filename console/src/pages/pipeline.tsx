@@ -262,6 +262,9 @@ function line(legend: string, expr: string): Ask {
   return { expr, legend: () => legend };
 }
 
+/** Whose limit refuses, by the label refused. */
+const limits: Record<string, string> = { account: "an account", node: "a node" };
+
 /** What is worth a look over time. */
 function Charts({ range, self }: { range: Range; self: boolean }) {
   const w = `[${windowOf(range)}s]`;
@@ -348,15 +351,12 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         "per_second",
         [
           {
-            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused="none"}${w}))`,
-            legend: (l) => `${l.of ?? ""} within`,
-          },
-          {
-            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused!="none"}${w}))`,
-            legend: (l) => `${l.of ?? ""} refused`,
+            expr: `sum by (of, refused) (rate(ringwatch_limit_decisions_total${w}))`,
+            legend: ({ of = "", refused = "" }) =>
+              refused === "none" ? `${of} within` : `${of} over the limit of ${limits[refused]}`,
           },
         ],
-        "all accounts",
+        "all accounts added up",
       )}
       {chart("Rules", "per_second", [
         line("evaluated", rate("ringwatch_rules_evaluations_total")),
