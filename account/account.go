@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Why a request was not admitted.
@@ -105,12 +103,6 @@ func (p Principal) Can(s Scope) bool { return slices.Contains(p.Scopes, s) }
 // Owns reports whether the account owns the cluster of that name.
 func (p Principal) Owns(cluster string) bool {
 	return slices.ContainsFunc(p.clusters, func(glob string) bool { return match(glob, cluster) })
-}
-
-// Sees reports whether the account's own may read what is of a cluster: of one that it owns, or what
-// its rules say of all its clusters together (frame.EveryCluster).
-func (p Principal) Sees(cluster string) bool {
-	return p.Owns(cluster) || cluster == frame.EveryCluster && len(p.clusters) > 0
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 func TestAuthenticate(t *testing.T) {
@@ -34,12 +32,6 @@ func TestAuthenticate(t *testing.T) {
 		if p.Owns(cluster) != want {
 			t.Errorf("Owns(%q) = %v", cluster, !want)
 		}
-		if p.Sees(cluster) != want {
-			t.Errorf("Sees(%q) = %v", cluster, !want)
-		}
-	}
-	if p.Owns(frame.EveryCluster) || !p.Sees(frame.EveryCluster) {
-		t.Error("what rules say of all clusters together is to be read, not written")
 	}
 	if p, err := r.Authenticate(reader); err != nil || p.Account != "zeta" || !p.Owns("any/thing at all") {
 		t.Errorf("got %+v, %v", p, err)
@@ -52,7 +44,7 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("key %q: %+v, %v", wrong, p, err)
 		}
 	}
-	if (Principal{}).Can(Write) || (Principal{}).Owns("x") || (Principal{}).Sees(frame.EveryCluster) {
+	if (Principal{}).Can(Write) || (Principal{}).Owns("x") {
 		t.Error("the zero principal may do something")
 	}
 }

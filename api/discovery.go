@@ -29,7 +29,7 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	if by != "" && by != "node" && by != "cluster" {
 		return bad("bad_by", "by", "unknown by=%s: there are node and cluster", by)
 	}
-	nodes, missing, err := s.describe(r.Context(), p)
+	nodes, missing, err := s.describe(r.Context(), p, values)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	clusters := map[string]bool{}
 	for i := range nodes {
 		n := &nodes[i]
-		if n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan || values.Has("cluster") && n.Cluster != values.Get("cluster") {
+		if n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
 			continue
 		}
 		if by == "cluster" {

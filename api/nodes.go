@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,11 +52,17 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 
 func formatTime(at int64) string { return time.UnixMilli(at).UTC().Format(timeFormat) }
 
-// describe returns the nodes that a key may see, and in words why some may have been heard of later than that says.
-func (s *Server) describe(ctx context.Context, p account.Principal) (answers []nodeAnswer, missing []string, err error) {
+// describe returns the nodes that a key may see, of a cluster or of an id if that says so, and in words why some may have been heard of later than
+// that says. Nothing is asked about other nodes.
+func (s *Server) describe(ctx context.Context, p account.Principal, of url.Values) (answers []nodeAnswer, missing []string, err error) {
 	nodes, err := s.deps.Reader.Nodes(ctx, p, s.config.NodesTTL)
 	if err != nil {
 		return nil, nil, err
+	}
+	if of.Has("cluster") || of.Has("id") {
+		nodes = slices.DeleteFunc(nodes, func(n Node) bool { // the list is ours
+			return of.Has("cluster") && n.Cluster != of.Get("cluster") || of.Has("id") && n.ID.String() != of.Get("id")
+		})
 	}
 	seen, missing, err := s.deps.Reader.LastSeen(ctx, p.Account, nodes)
 	if err != nil {
@@ -80,10 +88,11 @@ func (s *Server) describe(ctx context.Context, p account.Principal) (answers []n
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	if _, err := parameters(r); err != nil {
+	of, err := parameters(r, "cluster", "id")
+	if err != nil {
 		return err
 	}
-	answers, missing, err := s.describe(r.Context(), p)
+	answers, missing, err := s.describe(r.Context(), p, of)
 	if err != nil {
 		return err
 	}
@@ -111,7 +120,7 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	nodes, missing, err := s.describe(r.Context(), p)
+	nodes, missing, err := s.describe(r.Context(), p, nil)
 	if err != nil {
 		return err
 	}

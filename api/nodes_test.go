@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,17 @@ func TestSilentNodesAreListed(t *testing.T) {
 		}
 		if path == "/v1/clusters" && list[1].Down != 1 {
 			t.Errorf("a cluster is %+v", list[1])
+		}
+	}
+	for query, want := range map[string]int{"cluster=b": 1, "id=" + store.nodes[2].ID.String(): 1,
+		"cluster=a&id=" + store.nodes[0].ID.String(): 1, "cluster=a&id=" + store.nodes[1].ID.String(): 0,
+		"cluster=": 0, "cluster=nobody": 0, "id=b": 0} {
+		var list []struct{ State, Cluster, ID string }
+		r, _ := f.fetch(base + "/v1/nodes?" + query)
+		if err := json.Unmarshal(r.body, &list); err != nil || list == nil || len(list) != want {
+			t.Errorf("%s: %s %v", query, r.body, err)
+		} else if want == 1 && !strings.Contains(query, list[0].ID) && query != "cluster="+list[0].Cluster {
+			t.Errorf("%s: %s", query, r.body)
 		}
 	}
 }

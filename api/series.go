@@ -175,7 +175,7 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 		q.to = s.config.Clock().UnixMilli()
 		q.from = q.to
 	}
-	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Sees})
+	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
 		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", RetryAfter: 5, Cause: err}
 	}

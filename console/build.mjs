@@ -58,9 +58,26 @@ function made(entry) {
   throw new Error(`${entry} was not built`);
 }
 
+/** What an entry point imports at once: the browser asks for it together with the script. */
+function needed(entry) {
+  const { outputs } = result.metafile;
+  const [file] = Object.keys(outputs).filter((f) => outputs[f].entryPoint === entry);
+  const found = new Set();
+  const follow = (f) => {
+    for (const { path, kind } of outputs[f].imports) {
+      if (kind !== "import-statement" || found.has(path)) continue;
+      found.add(path);
+      follow(path);
+    }
+  };
+  follow(file);
+  return [...found].sort().map((f) => `<link rel="modulepreload" href="/assets/${basename(f)}" />`);
+}
+
 const iconName = await keep("icon", "svg", await readFile("src/icon.svg"));
 const page = (await readFile("src/index.html", "utf8"))
   .replace("%SCRIPT%", `/${made("src/main.tsx")}`)
+  .replace("%NEEDED%", needed("src/main.tsx").join("\n    "))
   .replace("%STYLE%", `/${made("src/style.css")}`)
   .replace("%ICON%", `/${iconName}`);
 await writeFile(join(out, "index.html"), page);

@@ -20,7 +20,7 @@ const module = "github.com/ringwatch/ringwatch/"
 // programs that docs/ shows see all.
 var mayImport = map[string][]string{
 	"frame":      {},
-	"account":    {"frame"},
+	"account":    {},
 	"engines":    {},
 	"dashboards": {},
 	"blob":       {},

@@ -65,7 +65,7 @@ func (e *Engine) find(
 	if e.index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
-	q := series.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Sees}
+	q := series.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
 	var plans []*plan
 	for _, matchers := range c.Selectors {
 		p := newPlan(matchers, func() map[string]frame.Kind { return e.kinds(who) })

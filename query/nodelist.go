@@ -61,7 +61,7 @@ func (l *nodeList) get(
 	}
 	visible := make([]Node, 0, len(a.nodes))
 	for _, n := range a.nodes {
-		if p.Sees(n.Cluster) && frame.IsRecorder(n.ID) == recorders {
+		if p.Owns(n.Cluster) && frame.IsRecorder(n.ID) == recorders {
 			visible = append(visible, n)
 		}
 	}

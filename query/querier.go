@@ -235,7 +235,7 @@ func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
 	}
 	found, err := s.index.Select(s.who.Account,
 		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
-			Owns: s.who.Sees})
+			Owns: s.who.Owns})
 	if err != nil {
 		return list, nil // it is being loaded, or the selectors are too many for it: all nodes are asked
 	}
@@ -278,7 +278,7 @@ func (s *selection) otherRecorder(ctx context.Context) func(Node) bool {
 			return nil
 		}
 		found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
-			To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Sees})
+			To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
 		if err != nil {
 			return nil
 		}

@@ -27,8 +27,8 @@ func TestProcesses(t *testing.T) {
 	var all []*process
 	for _, instance := range []string{"stays", "crashes", "ends"} {
 		all = append(all, &process{instance: instance, Recorder: frametest.Recorder{
-			Cluster: "ringwatch", Interval: townInterval,
-			Node: frame.ProcessID("ringwatch", instance, "api")}})
+			Cluster: "ringwatch-self", Interval: townInterval,
+			Node: frame.ProcessID("ringwatch-self", instance, "api")}})
 	}
 	// go on for so long, with a frame of each process that runs.
 	pass := func(d time.Duration, silent ...string) {
@@ -38,7 +38,7 @@ func TestProcesses(t *testing.T) {
 			var list []sent
 			for _, p := range all {
 				var said []frametest.Recorded
-				of := map[string]string{"cluster": "ringwatch", "instance": p.instance, "job": "ringwatch",
+				of := map[string]string{"cluster": "ringwatch-self", "instance": p.instance, "job": "ringwatch",
 					"role": "api"}
 				add := func(name string, v float64) {
 					said = append(said, frametest.Recorded{Name: name, Labels: maps.Clone(of), Value: v})
@@ -57,7 +57,7 @@ func TestProcesses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				list = append(list, sent{w.at - 1000, "ringwatch", b, ""})
+				list = append(list, sent{w.at - 1000, "ringwatch-self", b, ""})
 			}
 			w.deliver(w.role, w.at, list...)
 		}
@@ -76,7 +76,7 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("missed: %s", said(a))
 		}
 	}
-	v, err := w.cluster("", "ringwatch").query(t.Context(), query.MetricUp, time.UnixMilli(w.at))
+	v, err := w.cluster("", "ringwatch-self").query(t.Context(), query.MetricUp, time.UnixMilli(w.at))
 	if err != nil || len(v) != 0 {
 		t.Errorf("processes have a series up: %v, %v", v, err)
 	}

@@ -41,7 +41,8 @@ type Config struct {
 	CAFile string `yaml:"ca_file"`
 	// Interval is the time between two frames.
 	Interval time.Duration `yaml:"interval"`
-	// Cluster is the label cluster of the series.
+	// Cluster is the label cluster of the series. A monitored cluster of the same name would share
+	// its page, its alerts and its keys' bindings with the processes.
 	Cluster string `yaml:"cluster"`
 	// Instance is the label instance of the series; empty: this machine's name and the role's port.
 	Instance string `yaml:"instance"`
@@ -51,8 +52,8 @@ type Config struct {
 
 // DefaultConfig returns the configuration without a key, so that nothing is sent.
 func DefaultConfig() Config {
-	return Config{URL: "http://127.0.0.1:9471", Interval: 20 * time.Second, Cluster: "ringwatch",
-		MaxSeries: 10_000}
+	return Config{URL: "http://127.0.0.1:9471", Interval: 20 * time.Second,
+		Cluster: "ringwatch-self", MaxSeries: 10_000}
 }
 
 // On reports whether metrics are sent.

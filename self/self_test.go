@@ -128,7 +128,7 @@ func read(t *testing.T, b []byte) map[string]*window.Cell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !h.IsKey() || !frame.IsProcess(h.Node) || h.Cluster != "ringwatch" {
+	if !h.IsKey() || !frame.IsProcess(h.Node) || h.Cluster != "ringwatch-self" {
 		t.Fatalf("%+v", h)
 	}
 	got := map[string]*window.Cell{}
@@ -142,7 +142,7 @@ func read(t *testing.T, b []byte) map[string]*window.Cell {
 	return got
 }
 
-const place = `cluster="ringwatch", instance="host-1:9470", job="ringwatch", `
+const place = `cluster="ringwatch-self", instance="host-1:9470", job="ringwatch", `
 
 // TestFrame: each kind of metric comes back with its labels and its value.
 func TestFrame(t *testing.T) {
@@ -200,9 +200,9 @@ func TestFrame(t *testing.T) {
 		}
 	}
 	number(`{__name__="ringwatch_process_up", `+place+`role="api"}`, 1)
-	number(`{__name__="ringwatch_requests_total", cluster="ringwatch", code="200", `+
+	number(`{__name__="ringwatch_requests_total", cluster="ringwatch-self", code="200", `+
 		`exported_node="n1", instance="host-1:9470", job="ringwatch", role="api"}`, 12)
-	number(`{__name__="ringwatch_requests_total", cluster="ringwatch", code="500", `+
+	number(`{__name__="ringwatch_requests_total", cluster="ringwatch-self", code="500", `+
 		`exported_node="n1", instance="host-1:9470", job="ringwatch", role="api"}`, 0)
 	number(`{__name__="process_cpu_seconds_total", `+place+`role="api"}`, 0.123456789)
 	number(`{__name__="ringwatch_halves_total", `+place+`role="api"}`, 2.5)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -110,6 +111,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				err = s.cql.Query("INSERT INTO shop.fresh (k, v) VALUES (?, 'x')", k).ExecContext(s.ctx)
 			}
 		}
+	case "/pair":
+		err = s.pair()
 	case "/alert":
 		err = s.alert()
 	default:
@@ -137,6 +140,56 @@ func (s *stage) alert() error {
 	}
 	apply := rulesApplyCmd{clientFlags: clientFlags{API: s.API, Key: s.Key}, Files: []string{file}}
 	return apply.run(s.ctx, &strings.Builder{})
+}
+
+// pair lets two nodes of the other account send what a real one once did, until the tests end.
+func (s *stage) pair() error {
+	shape, err := fleet.Read("../../bench/recordings/busy.rwf", "busy", 2, 5000)
+	if err != nil {
+		return err
+	}
+	shape.Interval = 1000 // as they say; what they say is of longer steps
+	for i := range 2 {
+		n := fleet.NewNode(shape, 1, i)
+		n.Cluster = "pair"
+		if err := s.sendEvery(func() ([]byte, error) {
+			n.Step()
+			return n.Frame(time.Now().UnixMilli())
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendEvery sends a frame a second with the other account's key, until the tests end. The first one must be taken.
+func (s *stage) sendEvery(next func() ([]byte, error)) error {
+	other := *s.Line
+	other.Key = s.Keys[otherAccount]
+	b, err := next()
+	if err != nil {
+		return err
+	}
+	if !post(s.ctx, &other, b) {
+		return fmt.Errorf("ingest does not take a recorded node's frame")
+	}
+	go func() {
+		for each := time.NewTicker(time.Second); ; {
+			select {
+			case <-s.ctx.Done():
+				each.Stop()
+				return
+			case <-each.C:
+				if b, err := next(); err != nil {
+					s.t.Error(err)
+					return
+				} else {
+					post(s.ctx, &other, b)
+				}
+			}
+		}
+	}()
+	return nil
 }
 
 // hostile lets a node of the other account send whose names are markup, until it is silenced.

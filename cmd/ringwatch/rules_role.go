@@ -433,7 +433,7 @@ func promRules(
 	}
 	return func(who account.Principal, q url.Values) (any, error) {
 		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],
-			Names: q["rule_name[]"], Owns: who.Sees, WithoutAlerts: q.Get("exclude_alerts") == "true"}
+			Names: q["rule_name[]"], Owns: who.Owns, WithoutAlerts: q.Get("exclude_alerts") == "true"}
 		if f.Type != "" && f.Type != "alert" && f.Type != "record" {
 			return nil, bad("type", "type is alert or record: leave it out for all rules")
 		}
@@ -470,6 +470,6 @@ func promRules(
 // promAlerts answers /api/v1/alerts.
 func promAlerts(board *rules.Board) func(account.Principal) any {
 	return func(who account.Principal) any {
-		return map[string]any{"alerts": board.Alerts(who.Account, who.Sees)}
+		return map[string]any{"alerts": board.Alerts(who.Account, who.Owns)}
 	}
 }

@@ -31,8 +31,8 @@ func (w *whole) testSelf(t *testing.T) {
 		`histogram_quantile(0.99, rate(ringwatch_ingest_seconds_bucket[30s])) < bool 60`,
 		`histogram_count(ringwatch_ingest_seconds) > bool 3`,
 		`time() - process:ringwatch_process_up:timestamp{instance=~".+:[0-9]+"} < bool 3600`,
-		`time() - process_start_time_seconds{cluster="ringwatch"} < bool 86400`,
-		`count by (cluster) (ringwatch_self_sent_total{cluster="ringwatch"})`,
+		`time() - process_start_time_seconds{cluster="ringwatch-self"} < bool 86400`,
+		`count by (cluster) (ringwatch_self_sent_total{cluster="ringwatch-self"})`,
 	} {
 		eventually(t, expr, func(ctx context.Context) error {
 			body, err := api.get(ctx, "/api/v1/query", url.Values{"query": {expr}})
@@ -44,7 +44,7 @@ func (w *whole) testSelf(t *testing.T) {
 				return err
 			}
 			list := a.Data.Result
-			if len(list) != 1 || list[0].Value[1] != "1" || list[0].Metric["cluster"] != "ringwatch" ||
+			if len(list) != 1 || list[0].Value[1] != "1" || list[0].Metric["cluster"] != "ringwatch-self" ||
 				list[0].Metric["node"] != "" {
 				return fmt.Errorf("the answer is %s", body)
 			}
@@ -86,7 +86,7 @@ func (w *whole) testSelf(t *testing.T) {
 		}
 		return nil
 	})
-	nodes, err := w.Nodes(t.Context()) // its cluster has the name of the processes', as it may
+	nodes, err := w.Nodes(t.Context()) // processes are none
 	if err != nil || len(nodes) != 1 || nodes[0].ID != w.node {
 		t.Errorf("processes are among the nodes: %v, %v", nodes, err)
 	}

@@ -174,7 +174,7 @@ accounts:
       - name: self # may write what ringwatch says of itself, and nothing else
         sha256: %s
         scopes: [write]
-        clusters: [ringwatch]
+        clusters: [ringwatch-self]
 kafka:
   brokers: ["%s"]
   instance_id: local
@@ -188,7 +188,7 @@ ingest:
   listen: %s
 api:
   listen: %s
-self: # what /metrics has, as series of the cluster ringwatch
+self: # what /metrics has, as series of the cluster ringwatch-self
   url: "http://%s"
   key_file: %q
 lookup: # an example: bin/ringwatch lookup system_schema.tables ringwatch --columns table_name,id

@@ -176,7 +176,7 @@ async function get<T>(
   params: Record<string, string> | undefined,
   signal?: AbortSignal,
 ): Promise<T> {
-  const query = params ? `?${new URLSearchParams(params)}` : "";
+  const query = params && Object.keys(params).length > 0 ? `?${new URLSearchParams(params)}` : "";
   const answer = await send(path + query, signal ? { signal } : {});
   return (await answer.json()) as T;
 }
@@ -190,8 +190,9 @@ interface Prom<T> {
 /** The clusters that the key may see. */
 export const clusters = (signal?: AbortSignal) => get<Cluster[]>("/v1/clusters", undefined, signal);
 
-/** Their nodes. */
-export const nodes = (signal?: AbortSignal) => get<Node[]>("/v1/nodes", undefined, signal);
+/** Their nodes: all, those of a cluster, or the one of an id. */
+export const nodes = (of: { cluster?: string; id?: string } = {}, signal?: AbortSignal) =>
+  get<Node[]>("/v1/nodes", of, signal);
 
 /** What can be asked by name. */
 export const catalog = (signal?: AbortSignal) =>
@@ -219,9 +220,21 @@ export async function rules(signal?: AbortSignal): Promise<RuleGroup[]> {
   return (await get<Prom<{ groups: RuleGroup[] }>>("/api/v1/rules", undefined, signal)).data.groups;
 }
 
-/** The alerts that are pending or fire. */
-export async function alerts(signal?: AbortSignal): Promise<Alert[]> {
-  return (await get<Prom<{ alerts: Alert[] }>>("/api/v1/alerts", undefined, signal)).data.alerts;
+let lastAlerts: { at: number; answer: Promise<Alert[]> } | undefined;
+onKey(() => (lastAlerts = undefined));
+
+/** The alerts that are pending or fire. Parts of a page that ask within a second share the answer,
+ *  so nobody stops the request. */
+export function alerts(): Promise<Alert[]> {
+  if (!lastAlerts || Date.now() - lastAlerts.at > 1000) {
+    const answer = get<Prom<{ alerts: Alert[] }>>("/api/v1/alerts", undefined);
+    const mine = { at: Date.now(), answer: answer.then((a) => a.data.alerts) };
+    lastAlerts = mine;
+    mine.answer.catch(() => {
+      if (lastAlerts === mine) lastAlerts = undefined; // who asks next asks anew
+    });
+  }
+  return lastAlerts.answer;
 }
 
 /** Asks with a form, since expressions may be longer than an address. */

@@ -36,9 +36,9 @@ export function together(exprs: string[]): string {
   return exprs.map((e, i) => `label_replace(${e}, "q", "${i}", "", "")`).join(" or ");
 }
 
-/** The catalogue, once a minute. */
-export function useCatalog(): Data<CatalogGroup[]> {
-  return useData("catalog", catalog, { every: 60_000 });
+/** The catalogue, once a minute, from when it is wanted. */
+export function useCatalog(wanted = true): Data<CatalogGroup[]> {
+  return useData(wanted ? "catalog" : null, catalog, { every: 60_000, keep: true });
 }
 
 /** The entry of a name such as n::cpuUtilization. */

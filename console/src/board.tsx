@@ -2,7 +2,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Labels } from "./api";
-import { type Ask, Chart, type Mark } from "./chart";
+import { Chart } from "./chart";
+import type { Ask } from "./lines";
+import type { Mark } from "./marks";
 import { type Range, windowOf } from "./time";
 
 /**

@@ -1,6 +1,6 @@
 // A map of cells, one for each node, coloured by a value: ten thousand of them are one canvas.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { colour, useTheme } from "./chart";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { colour, useTheme } from "./theme";
 
 /** A cell. */
 export interface Cell {
@@ -87,9 +87,10 @@ export function Cells({
   const theme = useTheme();
   const layout = useMemo(() => lay(cells, width || 600), [cells, width]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
+    setWidth(element.clientWidth);
     const watch = new ResizeObserver(() => setWidth(element.clientWidth));
     watch.observe(element);
     return () => watch.disconnect();

@@ -1,5 +1,5 @@
 // Data that is asked for again and again while somebody looks at it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api";
 
 /** What is known of something at a moment. */
@@ -32,7 +32,8 @@ export function useData<T>(
   });
   const loader = useRef(load);
   loader.current = load;
-  useEffect(() => {
+  // Asked at once, not after the page without data was painted.
+  useLayoutEffect(() => {
     if (name === null) return;
     const stop = new AbortController();
     let timer = 0;

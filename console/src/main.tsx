@@ -3,51 +3,60 @@ import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { key, onKey, takeKeyFromAddress } from "./api";
 import { Loading } from "./faces";
-import { AddPage } from "./pages/add";
-import { AlertsPage } from "./pages/alerts";
-import { ClusterPage } from "./pages/cluster";
 import { FleetPage } from "./pages/fleet";
-import { NodePage } from "./pages/node";
-import { PipelinePage } from "./pages/pipeline";
-import { TablesPage } from "./pages/tables";
 import { usePlace } from "./place";
 import { Shell, SignIn } from "./shell";
 
-/** Explore brings an editor that is larger than the rest together, so it comes when it is opened. */
-function Later() {
-  const [Page, set] = useState<ComponentType | null>(null);
-  const [failed, setFailed] = useState(false);
-  useEffect(() => {
-    import("./pages/explore").then(
-      (m) => set(() => m.ExplorePage),
-      () => setFailed(true),
-    );
-  }, []);
-  if (failed) return <p role="alert">Explore could not be loaded: reload the page.</p>;
-  return Page ? <Page /> : <Loading what="the editor" />;
+/** The pages. That of the fleet comes with the console; the others come when they are opened, or
+ *  when there is nothing else to do. Explore's editor is larger than the rest together: it waits. */
+const later: Record<string, () => Promise<ComponentType>> = {
+  cluster: () => import("./pages/cluster").then((m) => m.ClusterPage),
+  node: () => import("./pages/node").then((m) => m.NodePage),
+  tables: () => import("./pages/tables").then((m) => m.TablesPage),
+  alerts: () => import("./pages/alerts").then((m) => m.AlertsPage),
+  pipeline: () => import("./pages/pipeline").then((m) => m.PipelinePage),
+  add: () => import("./pages/add").then((m) => m.AddPage),
+  explore: () => import("./pages/explore").then((m) => m.ExplorePage),
+};
+const pages: Record<string, ComponentType> = { fleet: FleetPage };
+
+async function load(name: string): Promise<void> {
+  pages[name] ??= await later[name]!();
 }
 
-const pages: Record<string, ComponentType> = {
-  fleet: FleetPage,
-  cluster: ClusterPage,
-  node: NodePage,
-  tables: TablesPage,
-  explore: Later,
-  alerts: AlertsPage,
-  pipeline: PipelinePage,
-  add: AddPage,
-};
+/** Brings the other pages while nobody waits: an API that is away later does not keep them away. */
+async function loadRest(): Promise<void> {
+  for (const name of Object.keys(later)) if (name !== "explore") await load(name).catch(() => {});
+}
+window.setTimeout(() => window.requestIdleCallback?.(loadRest) ?? loadRest(), 3000);
+
+/** A page that comes later. */
+function Later({ name }: { name: string }) {
+  const [, again] = useState(0);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    setFailed(false);
+    load(name).then(
+      () => again((n) => n + 1),
+      () => setFailed(true),
+    );
+  }, [name]);
+  const Page = pages[name];
+  if (Page) return <Page />;
+  if (failed) return <p role="alert">This page could not be loaded: load it again.</p>;
+  return <Loading what="the page" rows={6} />;
+}
 
 function App() {
   const { path } = usePlace();
   const [known, setKnown] = useState(key);
   useEffect(() => onKey(() => setKnown(key())), []);
   if (!known) return <SignIn />;
-  const Page = pages[path[0] ?? "fleet"];
+  const name = path[0] ?? "fleet";
   return (
     <Shell>
-      {Page ? (
-        <Page key={`${known} ${path.join("/")}`} />
+      {Object.hasOwn(pages, name) || Object.hasOwn(later, name) ? (
+        <Later key={`${known} ${path.join("/")}`} name={name} />
       ) : (
         <p>
           There is no such page. <a href="#/">Go to the fleet</a>

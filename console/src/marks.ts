@@ -2,10 +2,46 @@
 import { useMemo } from "preact/hooks";
 import { queryRange, type Series } from "./api";
 import { together } from "./ask";
-import { live, type Mark } from "./chart";
 import { useData } from "./data";
-import type { Range } from "./time";
+import { colour } from "./theme";
+import { live, type Range } from "./time";
 import { number } from "./units";
+
+/** An instant that all charts mark: a restart, another schema, an alert. */
+export interface Mark {
+  at: number; // seconds
+  kind: "restart" | "schema" | "version" | "alert";
+  text: string;
+}
+
+const markColours = { restart: "--warn", schema: "--accent", version: "--accent", alert: "--bad" };
+/** Their signs. */
+export const markSigns = { restart: "↻", schema: "§", version: "v", alert: "▲" };
+
+/** Draws a mark at x from top to bottom: a dashed line with its sign. scale is of the canvas's pixels. */
+export function mark(
+  ctx: CanvasRenderingContext2D,
+  { kind }: Mark,
+  x: number,
+  top: number,
+  bottom: number,
+  scale = 1,
+): void {
+  ctx.save();
+  ctx.lineWidth = scale;
+  ctx.setLineDash([4 * scale, 4 * scale]);
+  ctx.font = `${11 * scale}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.strokeStyle = colour(markColours[kind]);
+  ctx.fillStyle = ctx.strokeStyle;
+  ctx.beginPath();
+  ctx.moveTo(x, top);
+  ctx.lineTo(x, bottom);
+  ctx.stroke();
+  ctx.fillText(markSigns[kind], x + 3 * scale, top + 10 * scale);
+  ctx.restore();
+}
 
 /**
  * The marks of the nodes that the matchers mean, asked for once a minute. names are those of nodes, by

@@ -1330,7 +1330,12 @@ export interface operations {
     };
     nodes: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description of this cluster only */
+                cluster?: string;
+                /** @description this node only */
+                id?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -9,14 +9,15 @@ import {
   type Sample,
   type Series,
 } from "./api";
-import { csvOf, cut, download, linesOf, live, mostLines, Plot, refreshOf, stepName } from "./chart";
+import { csvOf, cut, download, linesOf, mostLines } from "./lines";
+import { Plot } from "./plot";
 import { type Data, useData } from "./data";
 import { Empty, Failed, Old, Warnings } from "./faces";
 import { HeatMap } from "./heat";
 import { gridOf, quantileOf } from "./histogram";
 import { commonLabels, seriesName, unitOf } from "./share";
 import { type Column, Table } from "./table";
-import type { Range } from "./time";
+import { live, type Range, refreshOf, stepName } from "./time";
 import { format, number } from "./units";
 
 interface Asked {

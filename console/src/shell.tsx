@@ -5,6 +5,7 @@ import { ApiError, alerts, clusters, nodes, setKey } from "./api";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { go, link, setParams, usePlace } from "./place";
+import { choose, chosen } from "./theme";
 import { rangeOf, ranges, setUTC, stamp, useUTC } from "./time";
 
 /** Pages in the navigation: place, name, key after g. */
@@ -92,7 +93,7 @@ function Search() {
   const [chosen, setChosen] = useState(0);
   const data = useData(
     open ? "search" : null,
-    async (signal) => ({ clusters: await clusters(signal), nodes: await nodes(signal) }),
+    async (signal) => ({ clusters: await clusters(signal), nodes: await nodes({}, signal) }),
     { every: 60_000, keep: true },
   );
   const want = text.trim().toLowerCase();
@@ -200,18 +201,10 @@ function TimeRange() {
   );
 }
 
-const themeName = "ringwatch.theme";
-
-function applyTheme(name: string): void {
-  if (name === "light" || name === "dark") document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-}
-applyTheme(localStorage.getItem(themeName) ?? "");
-
 /** Theme, clock, help and leaving. */
 function Settings() {
   const isUTC = useUTC();
-  const [theme, setTheme] = useState(localStorage.getItem(themeName) ?? "");
+  const [theme, setTheme] = useState(chosen);
   return (
     <div class="settings">
       <button
@@ -230,8 +223,7 @@ function Settings() {
         aria-label={`Theme: ${theme || "system"}; change`}
         onClick={() => {
           const next = theme === "" ? "dark" : theme === "dark" ? "light" : "";
-          localStorage.setItem(themeName, next);
-          applyTheme(next);
+          choose(next);
           setTheme(next);
         }}
       >

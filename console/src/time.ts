@@ -92,3 +92,21 @@ export function stamp(secs: number, isUTC = utc()): string {
 export function clock(secs: number, isUTC = utc()): string {
   return stamp(secs, isUTC).slice(11);
 }
+
+/** How often a range is asked for again: a step, but every 5 s to a minute. */
+export function refreshOf(range: Range): number {
+  return range.live ? Math.min(60_000, Math.max(5_000, range.step * 500)) : 3_600_000;
+}
+
+/** The range as it is now. */
+export function live(range: Range): Range {
+  const to = Math.floor(Date.now() / 1000 / range.step) * range.step;
+  return { ...range, to, from: to - (range.to - range.from) };
+}
+
+/** A step as people say it: 20 s, 5 min, 1 h. */
+export function stepName(step: number): string {
+  if (step % 3600 === 0) return `${step / 3600} h`;
+  if (step % 60 === 0) return `${step / 60} min`;
+  return `${step} s`;
+}

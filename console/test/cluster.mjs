@@ -83,7 +83,7 @@ export const tests = {
     // The harness has one node: the answers are those of five. The median is 10, the distances
     // from it are 0 in the median, so a tenth of the median counts as the spread.
     const values = [10, 10, 10, 10.5, 50];
-    await page.route("**/v1/nodes", async (route) => {
+    await page.route(/\/v1\/nodes\?/, async (route) => {
       const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
       const nodes = values.map((_, i) => ({ ...node, id: `peer-${i}`, address: `10.0.0.${i}` }));
       await route.fulfill({ json: nodes });
@@ -137,6 +137,49 @@ export const tests = {
     }, `a mark at ${at} says that it was started`);
   },
 
+  "a node is compared with another one, and each line is that node's": async (page, t) => {
+    await t.stage("pair");
+    let pair = [];
+    await t.until(async () => {
+      pair = (await t.get("/v1/nodes?cluster=pair")).filter((n) => n.state === "up");
+      return pair.length === 2;
+    }, "two nodes of recordings");
+    const [one, other] = pair;
+    const [a, b] = [one, other].map((n) => n.address || n.id);
+    await t.open(`#/node/${one.id}?range=15m`);
+    await shows(page, t, "h1", a);
+    await t.until(
+      async () => (await page.getByLabel("compare with").locator("option").count()) === 5,
+      "the other node can be chosen",
+    );
+    await page.getByLabel("compare with").selectOption(`with ${other.id}`);
+    t.ok(new URL(page.url()).hash.includes(`with=${other.id}`), page.url());
+    await page.locator('[data-title="Heap"]').scrollIntoViewIfNeeded();
+    // The newest point lies on one of the last steps, and moves on.
+    const used = async (node, at) => {
+      const query = `jvm_heap_used_bytes{node="${node.id}"}`;
+      const { data } = await t.get(`/api/v1/query?${new URLSearchParams({ query, time: at })}`);
+      return Number(data.result[0].value[1]);
+    };
+    for (const [line, node, not] of [
+      ["used", one, other],
+      [`used · ${b}`, other, one],
+    ]) {
+      await t.until(async () => {
+        const shown = await newest(page, "Heap", line);
+        for (let i = 0, at = Math.floor(Date.now() / 5000) * 5; i < 4; i++, at -= 5) {
+          const [mine, theirs] = [await used(node, at), await used(not, at)];
+          const far = Math.abs(mine - theirs) > 0.02 * mine;
+          if (far && Math.abs(shown - mine) <= 0.01 * mine) return true;
+        }
+        return false;
+      }, `${line} is what the API says of ${node.id}, not of the other`);
+    }
+    await page.reload(); // a link shows the same
+    await t.settle();
+    t.equal(await page.getByLabel("compare with").inputValue(), `with ${other.id}`);
+  },
+
   "a node is compared with itself an hour before, and the address says so": async (page, t) => {
     await t.open(nodePlace(t, "range=15m"));
     const asked = page.waitForRequest(
@@ -151,5 +194,11 @@ export const tests = {
       const lines = await page.locator('[data-title="Load"] .legend').innerText();
       return lines.includes("1 min · an hour before") === before.length > 0;
     }, "a dashed line stands beside the newest one where there is data of then");
+  },
+};
+
+export const options = {
+  "a node is compared with another one, and each line is that node's": {
+    key: process.env.OTHER_KEY,
   },
 };

@@ -90,4 +90,37 @@ export const tests = {
       return /\d{4}-\d\d-\d\d .*s to .*s: [\d.]+.*\/s.*p50 .*p99 /.test(text);
     }, "a hint at the pointer");
   },
+
+  "charts and heat maps have one cursor, and marks of the cluster": async (page, t) => {
+    await t.open(`#/tables/${encodeURIComponent(t.cluster)}/shop/orders?range=1h`);
+    const plot = page.locator('[data-title="Reads and writes"] .u-over');
+    const heat = page.getByRole("img", { name: "Latency of reads" });
+    await plot.scrollIntoViewIfNeeded();
+    await t.until(async () => {
+      const box = await plot.boundingBox();
+      await page.mouse.move(box.x + box.width / 2, box.y + 20);
+      await page.mouse.move(box.x + box.width / 2 + 2, box.y + 20);
+      const at = Number(
+        await page.locator(".heat-cursor").getAttribute("data-at", { timeout: 1000 }),
+      );
+      const now = Date.now() / 1000;
+      return Math.abs(now - 1800 - at) < 120; // the middle of the last hour
+    }, "the chart's cursor on the heat map");
+    await heat.scrollIntoViewIfNeeded();
+    const time = page.locator('[data-title="Reads and writes"] .legend-time');
+    await t.until(async () => {
+      const box = await heat.boundingBox();
+      await page.mouse.move(box.x + box.width / 2, box.y + 40);
+      await page.mouse.move(box.x + box.width / 2 + 2, box.y + 40);
+      return /^\d\d:/.test(await time.textContent());
+    }, "the heat map's cursor on the chart");
+    await page.mouse.move(2, 2);
+    await t.until(async () => (await time.textContent()) === "newest", "no cursor any more");
+    t.equal(await page.locator(".heat-cursor").count(), 0);
+    const [start] = await t.query(`jvm_start_time_seconds{node="${t.node}"}`);
+    if (Date.now() / 1000 - start.value[1] > 3000) return; // it left the hour
+    await t.until(async () => {
+      return (await page.locator(".marks").allTextContents()).join().includes("was started");
+    }, "a mark of the node's start");
+  },
 };

@@ -326,7 +326,7 @@ export function newNodes(before: Map<string, string>, now: Node[]): Node[] {
 
 /** Waits for the first frame of a node that was not there, or was silent, when the page was opened. */
 function Arrival() {
-  const list = useData("arrivals", nodes, { keep: true });
+  const list = useData("arrivals", (s) => nodes({}, s), { keep: true });
   const [before, setBefore] = useState<Map<string, string> | null>(null);
   const [began] = useState(Date.now);
   const [seen, setSeen] = useState<Node[]>([]);

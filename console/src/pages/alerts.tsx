@@ -25,7 +25,7 @@ export interface Known {
 export function AlertsPage() {
   const { path, params } = usePlace();
   const data = useData("rules", async (signal): Promise<Known> => {
-    const [groups, list] = await Promise.all([rules(signal), alerts(signal)]);
+    const [groups, list] = await Promise.all([rules(signal), alerts()]);
     return { groups, alerts: list };
   });
   if (path.length > 1) return <RulePage data={data} />;

@@ -14,6 +14,7 @@ import {
 import { type Cell, Cells } from "../cells";
 import { useData } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
+import { Filter, useFilter } from "../filter";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { format, length, number } from "../units";
@@ -162,16 +163,19 @@ function AlertCount({ list }: { list: Alert[] }) {
 
 /** The nodes of the fleet, or of a cluster, with their figures, worst first. */
 export function useRows(cluster: string | null, by: string) {
-  const all = useData("nodes", nodes, { every: 5000, keep: true });
+  const of = cluster === null ? {} : { cluster };
+  const all = useData(`nodes ${cluster}`, (s) => nodes(of, s), { keep: true });
   const many = (all.value?.length ?? 0) > 500;
   const every = many ? 20_000 : 5000;
-  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  // The nodes come first: what else the page has waits until they are there.
+  const there = all.value !== undefined;
+  const fired = useData(there ? "alerts" : null, alerts, { keep: true });
   const scope: Scope = cluster === null ? {} : { cluster };
   const numbers = useData(all.value ? `figures ${many}` : null, (s) => query(figures(scope), s), {
     every,
     keep: true,
   });
-  const groups = useCatalog();
+  const groups = useCatalog(there);
   const entry = entryOf(groups.value, by);
   const value = entry?.values.at(-1);
   const expr = value && expression(value, scope, ["node"], 300);
@@ -189,7 +193,6 @@ export function useRows(cluster: string | null, by: string) {
     }
     const list: Row[] = [];
     for (const node of all.value ?? []) {
-      if (cluster !== null && node.cluster !== cluster) continue;
       const [read, write, disk, cpu] = figure.get(node.id) ?? [];
       const row = {
         node,
@@ -204,7 +207,7 @@ export function useRows(cluster: string | null, by: string) {
       list.push({ ...row, worth: worthOf(row) });
     }
     return list.sort((a, b) => b.worth - a.worth || (a.name < b.name ? -1 : 1));
-  }, [all.value, numbers.value, coloured.value, fired.value, cluster]);
+  }, [all.value, numbers.value, coloured.value, fired.value]);
   return { all, rows, entry, value, groups, alerts: fired };
 }
 
@@ -217,27 +220,30 @@ export function scaleOf(rows: Row[], unit: string, most?: number) {
   return { low: 0, high: high || 1, show: (v: number) => format(v, unit) };
 }
 
-/** Chooses what colours the map. */
+/** Chooses what colours the map. Its many entries are made once. */
 export function ColourBy({ groups, by }: { groups: ReturnType<typeof useCatalog>; by: string }) {
-  return (
-    <label class="field">
-      colour
-      <select value={by} onChange={(e) => setParams({ by: e.currentTarget.value })}>
-        {(groups.value ?? []).map((g) => {
-          const list = g.entries.filter((e) => e.of === "node");
-          if (list.length === 0) return null;
-          return (
-            <optgroup label={g.title} key={g.name}>
-              {list.map((e) => (
-                <option value={e.name} key={e.name}>
-                  {titleOf(e)}
-                </option>
-              ))}
-            </optgroup>
-          );
-        })}
-      </select>
-    </label>
+  return useMemo(
+    () => (
+      <label class="field">
+        colour
+        <select value={by} onChange={(e) => setParams({ by: e.currentTarget.value })}>
+          {(groups.value ?? []).map((g) => {
+            const list = g.entries.filter((e) => e.of === "node");
+            if (list.length === 0) return null;
+            return (
+              <optgroup label={g.title} key={g.name}>
+                {list.map((e) => (
+                  <option value={e.name} key={e.name}>
+                    {titleOf(e)}
+                  </option>
+                ))}
+              </optgroup>
+            );
+          })}
+        </select>
+      </label>
+    ),
+    [groups.value, by],
   );
 }
 
@@ -247,7 +253,7 @@ const defaultBy = "n::cpuUtilization";
 export function FleetPage() {
   const { params } = usePlace();
   const by = params.get("by") ?? defaultBy;
-  const want = (params.get("q") ?? "").toLowerCase();
+  const want = useFilter();
   const state = params.get("state") ?? "";
   const { all, rows, entry, value, groups, alerts: fired } = useRows(null, by);
   const shown = useMemo(
@@ -330,18 +336,12 @@ export function FleetPage() {
               <section class="panel">
                 <div class="panel-head">
                   <h2>Nodes, worst first</h2>
-                  <label class="field">
-                    <span class="sr">Filter nodes</span>
-                    <input
-                      type="search"
-                      placeholder="Filter: name, cluster, rack"
-                      value={params.get("q") ?? ""}
-                      onInput={(e) => setParams({ q: e.currentTarget.value })}
-                    />
-                  </label>
-                  <span class="dim">
-                    {shown.length} of {rows.length}
-                  </span>
+                  <Filter
+                    name="Filter nodes"
+                    hint="Filter: name, cluster, rack"
+                    shown={shown.length}
+                    all={rows.length}
+                  />
                 </div>
                 {shown.length === 0 ? (
                   <Empty>

@@ -23,14 +23,11 @@ const agos: [ago: string, name: string][] = [
 /** The page. */
 export function NodePage() {
   const id = usePlace().path[1] ?? "";
-  const count = useRef(0);
-  const all = useData("nodes", nodes, { every: count.current > 500 ? 20_000 : 5000, keep: true });
-  count.current = all.value?.length ?? 0;
+  const own = useData(`node ${id}`, (s) => nodes({ id }, s), { keep: true });
   return (
-    <Shown data={all} what="the node" rows={8}>
-      {(list) => {
-        const node = list.find((n) => n.id === id);
-        if (node) return <Whole node={node} all={list} />;
+    <Shown data={own} what="the node" rows={8}>
+      {([node]) => {
+        if (node) return <Whole node={node} />;
         return (
           <Empty>
             <h1>This key sees no node of this id.</h1>
@@ -42,14 +39,23 @@ export function NodePage() {
   );
 }
 
+/** The node that the address names beside this one, if it names one that can be seen. */
+function useOther(id: string, beside: string | null): Node | undefined {
+  const asked = beside && beside !== id ? beside : null;
+  const { value } = useData(asked && `node ${asked}`, (s) => nodes({ id: asked! }, s), {
+    every: 60_000,
+  });
+  return asked ? value?.[0] : undefined;
+}
+
 const order = new Intl.Collator("en", { numeric: true }).compare;
 const nameOf = (n: Node) => n.address || n.id;
 
-function Whole({ node, all }: { node: Node; all: Node[] }) {
+function Whole({ node }: { node: Node }) {
   const place = usePlace();
   const range = rangeOf(place);
   const scope = matchers({ node: node.id });
-  const other = all.find((n) => n.id === place.params.get("with") && n.id !== node.id);
+  const other = useOther(node.id, place.params.get("with"));
   const ago = agos.find(([name]) => name === place.params.get("ago"));
   const names = useMemo(
     () => new Map([node, ...(other ? [other] : [])].map((n) => [n.id, nameOf(n)])),
@@ -83,7 +89,7 @@ function Whole({ node, all }: { node: Node; all: Node[] }) {
             ? "nothing has come"
             : `newest data ${length(node.age_seconds)} old`}
         </span>
-        <Compare node={node} all={all} other={other} ago={ago?.[0] ?? ""} />
+        <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
       </div>
       <Hurts
         alerts={own}
@@ -211,25 +217,18 @@ function Facts({ node }: { node: Node }) {
 }
 
 /** Chooses what the charts are compared with. */
-function Compare({
-  node,
-  all,
-  other,
-  ago,
-}: {
-  node: Node;
-  all: Node[];
-  other: Node | undefined;
-  ago: string;
-}) {
+function Compare({ node, other, ago }: { node: Node; other: Node | undefined; ago: string }) {
+  const { cluster } = node;
+  const all = useData(`nodes ${cluster}`, (s) => nodes({ cluster }, s), {
+    every: 60_000,
+    keep: true,
+  });
   const peers = useMemo(
     () =>
-      all
-        .filter((n) => n.cluster === node.cluster && n.id !== node.id)
-        .sort((a, b) => order(nameOf(a), nameOf(b))),
-    [all, node.id],
+      (all.value ?? []).filter((n) => n.id !== node.id).sort((a, b) => order(nameOf(a), nameOf(b))),
+    [all.value, node.id],
   );
-  const known = other && !peers.includes(other);
+  const known = other && !peers.some((n) => n.id === other.id);
   return (
     <label class="field head-link">
       compare with

@@ -1,13 +1,12 @@
 // Where a value is right now: what each hop between an agent and an answer does, and how fresh it is.
-import { type Answer, me, query, type Sample, type Work, work } from "../api";
-import { together } from "../ask";
-import { type Ask, Chart, refreshOf } from "../chart";
+import { type Answer, query, type Sample } from "../api";
+import { Chart } from "../chart";
 import { useData } from "../data";
-import { Empty, Failed, Shown, Warnings } from "../faces";
+import { Shown, Warnings } from "../faces";
+import type { Ask } from "../lines";
 import { usePlace } from "../place";
-import { type Column, Table } from "../table";
-import { type Range, rangeOf, stamp, useUTC, windowOf } from "../time";
-import { format, length, number } from "../units";
+import { type Range, rangeOf, refreshOf, stamp, windowOf } from "../time";
+import { format, length } from "../units";
 import {
   type Health,
   type Hop,
@@ -20,16 +19,8 @@ import {
   seldom,
   sumExpr,
 } from "./hops";
-
-/** What the processes say of themselves, and where. */
-const processes = together([
-  "ringwatch_process_up",
-  'process_resident_memory_bytes{job="ringwatch"}',
-  'rate(process_cpu_seconds_total{job="ringwatch"}[2m])',
-  'process_start_time_seconds{job="ringwatch"}',
-  "ringwatch_memory_limit_bytes",
-  "time() - (process:ringwatch_process_up:timestamp > 0)",
-]);
+import { Processes, processes } from "./processes";
+import { Share } from "./work";
 
 /** The page. */
 export function PipelinePage() {
@@ -107,7 +98,7 @@ function Off() {
         through ingest: make a key that may do nothing else, put this into the configuration of each
         process, and start it again. <code>make up</code> does so by itself.
       </p>
-      <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch</pre>
+      <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch-self</pre>
       <pre tabIndex={0}>{`self:
   url: http://127.0.0.1:9471        # an ingest
   key_file: /etc/ringwatch/self.key # holds the key`}</pre>
@@ -271,6 +262,9 @@ function line(legend: string, expr: string): Ask {
   return { expr, legend: () => legend };
 }
 
+/** Whose limit refuses, by the label refused. */
+const limits: Record<string, string> = { account: "an account", node: "a node" };
+
 /** What is worth a look over time. */
 function Charts({ range, self }: { range: Range; self: boolean }) {
   const w = `[${windowOf(range)}s]`;
@@ -357,15 +351,12 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         "per_second",
         [
           {
-            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused="none"}${w}))`,
-            legend: (l) => `${l.of ?? ""} within`,
-          },
-          {
-            expr: `sum by (of) (rate(ringwatch_limit_decisions_total{refused!="none"}${w}))`,
-            legend: (l) => `${l.of ?? ""} refused`,
+            expr: `sum by (of, refused) (rate(ringwatch_limit_decisions_total${w}))`,
+            legend: ({ of = "", refused = "" }) =>
+              refused === "none" ? `${of} within` : `${of} over the limit of ${limits[refused]}`,
           },
         ],
-        "all accounts",
+        "all accounts added up",
       )}
       {chart("Rules", "per_second", [
         line("evaluated", rate("ringwatch_rules_evaluations_total")),
@@ -376,203 +367,3 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
     </div>
   );
 }
-
-interface Process {
-  instance: string;
-  role: string;
-  up: number;
-  memory: number;
-  cpu: number;
-  started: number;
-  limit: number;
-  silent: number;
-}
-
-const fields = ["up", "memory", "cpu", "started", "limit", "silent"] as const;
-
-/** The processes, those that are silent first. */
-function Processes({ list }: { list: Sample[] }) {
-  useUTC(); // the table's times follow it
-  const map = new Map<string, Process>();
-  for (const s of list) {
-    const { instance = "", role = "" } = s.metric;
-    const id = `${instance} ${role}`;
-    let p = map.get(id);
-    if (!p) {
-      const none = Number.NaN;
-      p = {
-        instance,
-        role,
-        up: none,
-        memory: none,
-        cpu: none,
-        started: none,
-        limit: none,
-        silent: none,
-      };
-      map.set(id, p);
-    }
-    p[fields[Number(s.metric.q)]!] = number(s.value?.[1]);
-  }
-  const rows = [...map.values()].sort(
-    (a, b) => Number(runs(a)) - Number(runs(b)) || (a.instance < b.instance ? -1 : 1),
-  );
-  const columns: Column<Process>[] = [
-    {
-      id: "instance",
-      title: "process",
-      width: 2,
-      cell: (p) => <span title={p.instance}>{p.instance}</span>,
-      order: (p) => p.instance,
-    },
-    { id: "role", title: "role", cell: (p) => p.role, order: (p) => p.role },
-    {
-      id: "state",
-      title: "state",
-      width: 1.6,
-      cell: (p) =>
-        runs(p) ? (
-          <span class="state up">
-            <span aria-hidden="true">●</span> runs
-          </span>
-        ) : (
-          <span class="state down">
-            <span aria-hidden="true">○</span> silent {format(p.silent, "seconds")}
-          </span>
-        ),
-      order: (p) => Number(!runs(p)),
-    },
-    {
-      id: "memory",
-      title: "memory",
-      number: true,
-      cell: (p) => format(p.memory, "bytes"),
-      order: (p) => p.memory,
-    },
-    {
-      id: "limit",
-      title: "its limit",
-      number: true,
-      wide: true,
-      cell: (p) => format(p.limit, "bytes"),
-      order: (p) => p.limit,
-    },
-    {
-      id: "cpu",
-      title: "CPU",
-      number: true,
-      cell: (p) => format(100 * p.cpu, "percent"),
-      order: (p) => p.cpu,
-    },
-    {
-      id: "started",
-      title: "started",
-      width: 1.6,
-      number: true,
-      wide: true,
-      cell: (p) => (Number.isNaN(p.started) ? "–" : stamp(p.started)),
-      order: (p) => p.started,
-    },
-  ];
-  return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>Processes</h2>
-        <span class="dim">CPU is of one core</span>
-      </div>
-      <Table
-        name="Processes of Ringwatch"
-        columns={columns}
-        rows={rows}
-        id={(p) => `${p.instance} ${p.role}`}
-        bad={(p) => !runs(p)}
-        height={320}
-      />
-    </section>
-  );
-}
-
-const runs = (p: Process) => p.up === 1 && !(p.silent > 90);
-
-/** Who asks for how much of Cassandra, if the key may see that. */
-function Share() {
-  const asks = useData("me", me, { every: 60_000 });
-  const may = asks.value?.scopes.includes("admin") ?? false;
-  const list = useData(may ? "qps" : null, work);
-  return (
-    <section class="panel" data-share={may ? "shown" : "hidden"}>
-      <div class="panel-head">
-        <h2>Who asks for how much of Cassandra</h2>
-        <span class="dim">reads by key, a mean of the last seconds</span>
-      </div>
-      {asks.error && !asks.value && <Failed error={asks.error} compact />}
-      {asks.value && !may && (
-        <Empty>
-          <p>
-            <strong>This key may not see this.</strong> It needs the scope admin:{" "}
-            <code>ringwatch key create ops --scopes read,admin</code> makes a key that has it.
-          </p>
-        </Empty>
-      )}
-      {may && (
-        <Shown data={list} what="who asks" empty={<p>Nobody asks for anything just now.</p>}>
-          {(rows) => (
-            <Table
-              name="Who asks for how much of Cassandra"
-              columns={workColumns}
-              rows={rows}
-              id={(w) => `${w.class} ${w.client}`}
-              height={320}
-            />
-          )}
-        </Shown>
-      )}
-    </section>
-  );
-}
-
-const per = (id: string, title: string, of: (w: Work) => number, wide = false): Column<Work> => ({
-  id,
-  title,
-  number: true,
-  wide,
-  cell: (w) => format(of(w), "per_second"),
-  order: of,
-});
-
-const workColumns: Column<Work>[] = [
-  {
-    id: "client",
-    title: "client",
-    width: 2,
-    cell: (w) => <span title={w.client}>{w.client}</span>,
-    order: (w) => w.client ?? "",
-  },
-  { id: "class", title: "class", width: 1.2, cell: (w) => w.class, order: (w) => w.class ?? "" },
-  per("operations", "operations", (w) => w.operations_per_second),
-  per("refused", "refused", (w) => w.refused_per_second),
-  per("requests", "requests", (w) => w.requests_per_second, true),
-  {
-    id: "waiting",
-    title: "waiting",
-    number: true,
-    wide: true,
-    cell: (w) => format(w.waiting),
-    order: (w) => w.waiting,
-  },
-  {
-    id: "p99",
-    title: "p99",
-    number: true,
-    cell: (w) => format(w.p99_seconds || Number.NaN, "seconds"),
-    order: (w) => w.p99_seconds,
-  },
-  {
-    id: "limit",
-    title: "class may",
-    number: true,
-    wide: true,
-    cell: (w) => format(w.limit_per_second, "per_second"),
-    order: (w) => w.limit_per_second ?? Number.NaN,
-  },
-];

@@ -1,7 +1,7 @@
 // What a cluster was like on a day: the report's text, and its page as a file.
 import { useState } from "preact/hooks";
 import { clusters, report } from "../api";
-import { download } from "../chart";
+import { download } from "../lines";
 import { useData } from "../data";
 import { Empty, Failed, Shown } from "../faces";
 import { setParams, usePlace } from "../place";

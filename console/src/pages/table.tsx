@@ -1,11 +1,13 @@
 // One table: over time, its latencies as a heat map, and its nodes side by side.
 import { useMemo } from "preact/hooks";
-import { nodes as allNodes, query } from "../api";
+import { nodes as nodesOf, query } from "../api";
 import { matchers, together } from "../ask";
-import { type Ask, Chart, mostLines } from "../chart";
+import { Chart, MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Shown } from "../faces";
 import { Heat } from "../heat";
+import { type Ask, mostLines } from "../lines";
+import { type Mark, useMarks } from "../marks";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures } from "../tables";
@@ -131,6 +133,9 @@ export function OneTable({
   const range = rangeOf(at);
   const seconds = windowOf(range);
   const where = `${matchers({ cluster, keyspace, table })},node!=""`;
+  const names = useNames(cluster);
+  // What happened to the cluster's nodes explains its tables.
+  const marks = useMarks(matchers({ cluster }), range, names);
   const [op, many, metric] =
     operations.find(([id]) => id === at.params.get("op")) ?? operations[0]!;
   return (
@@ -169,16 +174,27 @@ export function OneTable({
           unit="seconds"
           expr={`sum(rate(${metric}{${where}}[${seconds}s]))`}
           range={range}
+          marks={marks}
         />
       </section>
       <div class="charts">
         {chartsOf(where, seconds).map((c) => (
-          <Chart key={c.title} {...c} range={range} height={160} />
+          <Chart key={c.title} {...c} range={range} marks={marks} height={160} />
         ))}
       </div>
-      <Nodes cluster={cluster} where={where} nodes={nodes} />
+      <MarkList marks={marks} />
+      <Nodes {...{ cluster, where, nodes, names, marks }} />
     </>
   );
+}
+
+/** The names of a cluster's nodes by id. */
+function useNames(cluster: string): ReadonlyMap<string, string> {
+  const { value } = useData(`names ${cluster}`, (s) => nodesOf({ cluster }, s), {
+    every: 60_000,
+    keep: true,
+  });
+  return useMemo(() => new Map(value?.map((n) => [n.id, n.address || n.id])), [value]);
 }
 
 interface NodeRow {
@@ -188,15 +204,22 @@ interface NodeRow {
 }
 
 /** The table on each of its nodes: one figure over time, all of them now. */
-function Nodes({ cluster, where, nodes }: { cluster: string; where: string; nodes: number }) {
+function Nodes({
+  cluster,
+  where,
+  nodes,
+  names,
+  marks,
+}: {
+  cluster: string;
+  where: string;
+  nodes: number;
+  names: ReadonlyMap<string, string>;
+  marks: Mark[];
+}) {
   const at = usePlace();
   const range = rangeOf(at);
   const figure = figures.find((f) => f.id === at.params.get("by")) ?? figures[0]!;
-  const known = useData("nodes", allNodes, { every: 60_000, keep: true });
-  const names = useMemo(
-    () => new Map(known.value?.map((n) => [n.id, n.address || n.id])),
-    [known.value],
-  );
   const expr = together(figures.map((f) => f.exact(where, "node", 300)));
   const data = useData(expr, (s) => query(expr, s), {
     every: nodes > 50 ? 60_000 : 10_000,
@@ -246,6 +269,7 @@ function Nodes({ cluster, where, nodes }: { cluster: string; where: string; node
           },
         ]}
         range={range}
+        marks={marks}
         {...(figure.most !== undefined && { threshold: figure.most })}
         {...(nodes > mostLines && {
           note: `the ${mostLines} nodes with the highest values at the end`,

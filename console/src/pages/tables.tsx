@@ -4,6 +4,7 @@ import { type Cluster, clusters, query, type Sample } from "../api";
 import { together } from "../ask";
 import { useData } from "../data";
 import { Empty, Old, Shown, Warnings } from "../faces";
+import { Filter, useFilter } from "../filter";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { type Figure, figures, listOf, systemKeyspaces } from "../tables";
@@ -108,7 +109,7 @@ export function TablesPage() {
 function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
   const { params } = usePlace();
   const system = params.get("system") === "1";
-  const want = (params.get("q") ?? "").toLowerCase();
+  const want = useFilter();
   const by = figures.some((f) => f.id === params.get("by")) ? params.get("by")! : "";
   const expr = together(listOf(here.cluster, here.nodes, system));
   // Of a large cluster the rules' records answer, which are made once a minute.
@@ -192,18 +193,12 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
             />
             Cassandra's own
           </label>
-          <label class="field">
-            <span class="sr">Filter tables</span>
-            <input
-              type="search"
-              placeholder="Filter: keyspace, table"
-              value={params.get("q") ?? ""}
-              onInput={(e) => setParams({ q: e.currentTarget.value })}
-            />
-          </label>
-          <span class="dim">
-            {shown?.length ?? 0} of {seen?.length ?? 0}
-          </span>
+          <Filter
+            name="Filter tables"
+            hint="Filter: keyspace, table"
+            shown={shown?.length ?? 0}
+            all={seen?.length ?? 0}
+          />
         </div>
         {data.error && data.value && <Old data={data} />}
         <Shown data={{ ...data, value: shown, error: shown ? undefined : data.error }} rows={8}>

@@ -1,0 +1,286 @@
+// Draws lines with uPlot: one cursor and one zoom for all of a page.
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import { onPoint, point } from "./cursor";
+import type { Lines } from "./lines";
+import { type Mark, mark } from "./marks";
+import { colour, useTheme } from "./theme";
+import { clock, stamp, utc, zoom } from "./time";
+import { format } from "./units";
+
+const dashes = [[], [6, 4], [2, 3]];
+const colours = 8;
+
+const sync = uPlot.sync("page");
+const charts = {}; // who says where charts are pointed at
+
+/** Draws lines. New data of the same lines moves them without a flicker. */
+export function Plot({
+  title,
+  lines,
+  unit,
+  marks,
+  threshold,
+  height,
+}: {
+  title: string;
+  lines: Lines;
+  unit: string;
+  marks: Mark[];
+  threshold?: number;
+  height: number;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const led = useRef(false); // a map moves the cursor
+  const extra = useRef({ marks, threshold });
+  extra.current = { marks, threshold };
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [hover, setHover] = useState<number | null>(null);
+  const theme = useTheme();
+  const names = lines.names.join("\n");
+  const styles = stylesOf(lines);
+  const data = [lines.at, ...lines.values] as uPlot.AlignedData;
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const text = colour("--dim");
+    const grid = { stroke: colour("--line"), width: 1 };
+    const font = "12px system-ui, sans-serif";
+    const u = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: false },
+        padding: [8, 8, 0, 0],
+        tzDate: (t) => (utc() ? uPlot.tzDate(new Date(t * 1e3), "Etc/UTC") : new Date(t * 1e3)),
+        cursor: {
+          sync: { key: sync.key, setSeries: false },
+          drag: { x: true, y: false, setScale: false },
+          points: { size: 6 },
+        },
+        scales: {
+          x: { time: true },
+          y: { range: (_, low, high) => bounds(low, high, extra.current.threshold) },
+        },
+        axes: [
+          {
+            stroke: text,
+            font,
+            grid: { ...grid, show: false },
+            ticks: grid,
+            space: 70,
+            size: 28,
+            values: times,
+          },
+          {
+            stroke: text,
+            font,
+            grid,
+            ticks: { show: false },
+            size: 64,
+            values: (_, list) => list.map((v) => format(v, unit)),
+          },
+        ],
+        series: [
+          {},
+          ...lines.names.map((label, i) => ({
+            label,
+            stroke: colour(`--line-${styles[i]![0]}`),
+            dash: styles[i]![1],
+            width: 1.5,
+            spanGaps: false,
+            points: { show: lone as uPlot.Series.Points.Show },
+          })),
+        ],
+        hooks: {
+          setCursor: [
+            (u) => {
+              const i = u.cursor.idx ?? null;
+              setHover(i);
+              // Of the charts that move together, the one below the pointer tells the maps.
+              if (u.cursor.event && !led.current) point(i === null ? null : u.data[0][i]!, charts);
+            },
+          ],
+          setSelect: [
+            (u) => {
+              if (u.select.width < 8) return;
+              const a = u.posToVal(u.select.left, "x");
+              const b = u.posToVal(u.select.left + u.select.width, "x");
+              u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+              zoom(a, b);
+            },
+          ],
+          draw: [(u) => annotate(u, extra.current.marks, extra.current.threshold)],
+        },
+      },
+      data,
+      element,
+    );
+    plot.current = u;
+    const resize = new ResizeObserver(() => {
+      if (element.clientWidth > 0) u.setSize({ width: element.clientWidth, height });
+    });
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      u.destroy();
+      plot.current = null;
+    };
+  }, [names, unit, height, theme]);
+
+  useEffect(
+    () =>
+      onPoint((at, by) => {
+        const u = plot.current;
+        if (!u || by === charts) return;
+        led.current = true;
+        const left = at === null ? -10 : u.valToPos(at, "x");
+        u.setCursor({ left, top: at === null ? -10 : 0 });
+        led.current = false;
+      }),
+    [],
+  );
+  useEffect(() => plot.current?.setData(data), [lines]);
+  useEffect(() => plot.current?.redraw(false), [marks, threshold]);
+  useEffect(() => {
+    lines.names.forEach((n, i) => {
+      plot.current?.setSeries(i + 1, { show: !hidden.has(n) });
+    });
+  }, [hidden, names, theme]);
+
+  const last = hover ?? lines.at.length - 1;
+  return (
+    <div>
+      <div
+        ref={box}
+        class="plot"
+        role="img"
+        aria-label={`${title}: ${summary(lines, unit)}`}
+        style={{ height: `${height}px` }}
+      />
+      <p class="legend-time dim">{hover === null ? "newest" : clock(lines.at[hover]!)}</p>
+      <ul class="legend">
+        {lines.names.map((n, i) => (
+          <li key={n}>
+            <button
+              type="button"
+              class="plain"
+              aria-pressed={!hidden.has(n)}
+              title="Show or hide this line"
+              onClick={() => setHidden(toggled(hidden, n))}
+            >
+              <Stroke style={styles[i]!} />
+              <span>{n || "value"}</span>
+              <span class="number">{format(at(lines.values[i]!, last, hover === null), unit)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** A point that has no neighbours is drawn, else nobody would see it. */
+function lone(u: uPlot, series: number): number[] | boolean {
+  const list = u.data[series]!;
+  const single: number[] = [];
+  for (let i = 0; i < list.length; i++) {
+    if (list[i] != null && list[i - 1] == null && list[i + 1] == null) single.push(i);
+  }
+  return single.length > 0 && single.length < 60;
+}
+
+type Style = [colour: number, dash: number[]];
+
+/** Colours by turns, then dashes; a line beside another one has its colour and is dashed. */
+function stylesOf({ names, beside }: Lines): Style[] {
+  const places = new Map<string, number>();
+  names.forEach((n, i) => !beside?.[i] && places.set(n, places.size));
+  return names.map((n, i) => {
+    const partner = places.get(beside?.[i] ?? n);
+    if (beside?.[i]) return [(partner ?? places.size + i) % colours, [6, 4]];
+    return [partner! % colours, dashes[Math.floor(partner! / colours) % dashes.length]!];
+  });
+}
+
+function Stroke({ style: [colour, dashed] }: { style: Style }) {
+  const dash = dashed.join(" ");
+  return (
+    <svg width="18" height="8" aria-hidden="true">
+      <line
+        x1="0"
+        y1="4"
+        x2="18"
+        y2="4"
+        class={`stroke-${colour}`}
+        stroke-width="2.5"
+        {...(dash && { "stroke-dasharray": dash })}
+      />
+    </svg>
+  );
+}
+
+/** The value at a point; the newest one if there is none at the end. */
+function at(list: (number | null)[], i: number, newest: boolean): number | null {
+  if (!newest) return list[i] ?? null;
+  for (let j = list.length - 1; j >= 0; j--) if (list[j] !== null) return list[j]!;
+  return null;
+}
+
+function toggled(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  const next = new Set(set);
+  if (!next.delete(name)) next.add(name);
+  return next;
+}
+
+/** The chart in words, for whoever does not see it. */
+function summary(lines: Lines, unit: string): string {
+  return lines.names
+    .slice(0, 6)
+    .map((n, i) => `${n || "value"} ${format(at(lines.values[i]!, 0, true), unit)}`)
+    .join(", ");
+}
+
+/** From zero on, with some room above; the threshold is in it. */
+function bounds(low: number | null, high: number | null, limit = 0): [number, number] {
+  const bottom = Math.min(0, low ?? 0, limit);
+  const top = Math.max(high ?? 1, limit);
+  return [bottom, top <= bottom ? bottom + 1 : top + (top - bottom) * 0.08];
+}
+
+/** Times along the axis: clocks within days, dates beyond. */
+function times(u: uPlot, splits: number[]): string[] {
+  const span = (u.scales.x?.max ?? 0) - (u.scales.x?.min ?? 0);
+  return splits.map((t) => {
+    const s = stamp(t);
+    if (span > 40 * 86400) return s.slice(0, 10);
+    if (span > 2 * 86400) return s.slice(5, 16);
+    return span < 600 ? s.slice(11) : s.slice(11, 16);
+  });
+}
+
+/** Draws marks and the threshold over the lines. */
+function annotate(u: uPlot, marks: Mark[], threshold: number | undefined): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  for (const m of marks) {
+    const x = u.valToPos(m.at, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    mark(ctx, m, x, bbox.top, bbox.top + bbox.height, devicePixelRatio);
+  }
+  if (threshold !== undefined) {
+    const y = u.valToPos(threshold, "y", true);
+    if (y >= bbox.top && y <= bbox.top + bbox.height) {
+      ctx.strokeStyle = colour("--bad");
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+    }
+  }
+  ctx.restore();
+}
