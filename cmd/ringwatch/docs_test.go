@@ -28,13 +28,13 @@ func TestDocumentedCommandsExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks, prose := split(string(b))
-		for _, command := range commands(blocks) {
+		blocks, prose := splitShell(string(b))
+		for _, command := range typedCommands(blocks) {
 			typed++
-			if usage(command) { // shows a choice, cannot be typed
-				err = namesExist(command)
+			if showsChoice(command) { // shows a choice, cannot be typed
+				err = commandNamesExist(command)
 			} else {
-				err = parses(command)
+				err = canBeTyped(command)
 			}
 			if err != nil {
 				t.Errorf("%s: ringwatch %s: %v", file, strings.Join(command, " "), err)
@@ -45,8 +45,8 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			if !strings.HasPrefix(text, "ringwatch ") {
 				continue
 			}
-			for _, command := range commands(strings.ReplaceAll(text, "\n", " ")) {
-				if err := namesExist(command); err != nil {
+			for _, command := range typedCommands(strings.ReplaceAll(text, "\n", " ")) {
+				if err := commandNamesExist(command); err != nil {
 					t.Errorf("%s: `%s`: %v", file, m[1], err)
 				}
 			}
@@ -57,8 +57,8 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// split returns a document's blocks of shell and the rest.
-func split(text string) (blocks, prose string) {
+// splitShell returns a document's blocks of shell and the rest.
+func splitShell(text string) (blocks, prose string) {
 	in, shell := false, false
 	for line := range strings.Lines(text) {
 		if fence, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
@@ -76,21 +76,21 @@ func split(text string) (blocks, prose string) {
 }
 
 var (
-	continued = regexp.MustCompile(`\\\n\s*`)
+	lineContinues = regexp.MustCompile(`\\\n\s*`)
 	// A command begins a line, or follows what a shell begins another one after.
-	begun = regexp.MustCompile(`(?m)(?:^|\$\(|[|;&]|\bsudo|\w+=\S*)[ \t]*(?:\$ )?(?:\./|bin/|[\w/]*/)?ringwatch (.*)$`)
+	commandBegins = regexp.MustCompile(`(?m)(?:^|\$\(|[|;&]|\bsudo|\w+=\S*)[ \t]*(?:\$ )?(?:\./|bin/|[\w/]*/)?ringwatch (.*)$`)
 )
 
-// commands returns the words of each call of ringwatch in a text of shell.
-func commands(text string) (list [][]string) {
-	for _, m := range begun.FindAllStringSubmatch(continued.ReplaceAllString(text, " "), -1) {
-		list = append(list, words(m[1]))
+// typedCommands returns the words of each call of ringwatch in a text of shell.
+func typedCommands(text string) (list [][]string) {
+	for _, m := range commandBegins.FindAllStringSubmatch(lineContinues.ReplaceAllString(text, " "), -1) {
+		list = append(list, shellWords(m[1]))
 	}
 	return list
 }
 
-// words splits a command as a shell does, up to where it ends.
-func words(text string) (list []string) {
+// shellWords splits a command as a shell does, up to where it ends.
+func shellWords(text string) (list []string) {
 	var word strings.Builder
 	open, quote := false, rune(0)
 	end := func() {
@@ -124,7 +124,7 @@ func words(text string) (list []string) {
 	return list
 }
 
-func usage(command []string) bool {
+func showsChoice(command []string) bool {
 	text := strings.Join(command, " ")
 	return strings.Contains(text, "…") || strings.Contains(text, "[-") || strings.Contains(text, "...")
 }
@@ -135,10 +135,10 @@ func newKong() (*kong.Kong, error) {
 		kong.Exit(func(int) {}), kong.Writers(io.Discard, io.Discard))
 }
 
-// parses says what is wrong with a command that can be typed.
-func parses(command []string) error {
+// canBeTyped says what is wrong with a command that can be typed.
+func canBeTyped(command []string) error {
 	if len(command) == 0 || strings.HasPrefix(command[len(command)-1], "--help") || command[0] == "--version" {
-		return namesExist(command)
+		return commandNamesExist(command)
 	}
 	k, err := newKong()
 	if err != nil {
@@ -148,12 +148,12 @@ func parses(command []string) error {
 	return err
 }
 
-type unknown struct{ what, name string }
+type noSuchName struct{ what, name string }
 
-func (u unknown) Error() string { return "there is no " + u.what + " " + u.name }
+func (u noSuchName) Error() string { return "there is no " + u.what + " " + u.name }
 
-// namesExist looks up a command's name and its flags.
-func namesExist(command []string) error {
+// commandNamesExist looks up a command's name and its flags.
+func commandNamesExist(command []string) error {
 	k, err := newKong()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func namesExist(command []string) error {
 				}
 			}
 			if !known {
-				return unknown{"flag", word}
+				return noSuchName{"flag", word}
 			}
 			continue
 		}
@@ -182,7 +182,7 @@ func namesExist(command []string) error {
 		if child != nil {
 			node = child
 		} else if node == k.Model.Node && regexp.MustCompile(`^[a-z]+$`).MatchString(word) {
-			return unknown{"command", word}
+			return noSuchName{"command", word}
 		}
 	}
 	return nil
