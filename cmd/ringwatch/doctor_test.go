@@ -202,7 +202,7 @@ func TestDoctor(t *testing.T) {
 			s.CassandraHome = filepath.Dir(filepath.Dir(s.file(t, "old/lib/apache-cassandra-3.11.19.jar", "", 0o644)))
 		}, "cassandra", doctor.Fail, "the agent stays off"},
 		{"NoCassandra", func(t *testing.T) { s.CassandraHome = filepath.Join(s.root, "none") }, "cassandra", doctor.Warn, "--cassandra-home"},
-		{"Twice", func(t *testing.T) { s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644) }, "line", doctor.Warn, "stands 2 times"},
+		{"Twice", func(t *testing.T) { s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644) }, "line", doctor.Warn, "name the agent 2 times"},
 		{"OtherLine", func(t *testing.T) {
 			s.file(t, "etc/cassandra/cassandra-env.sh", "JVM_OPTS=\"$JVM_OPTS -javaagent:/old/ringwatch-agent.jar=/x\"\n", 0o644)
 		}, "line", doctor.Warn, "replace it by the one below"},
