@@ -111,7 +111,7 @@ func (c *Config) Validate() error {
 		value time.Duration
 	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"discovery_span", c.DiscoverySpan}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
 		if d.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("%s is %v, it must be more than nothing", d.name, d.value))
+			wrong = append(wrong, fmt.Errorf("%s is %v: use more than 0", d.name, d.value))
 		}
 	}
 	for _, n := range []struct {
@@ -120,14 +120,14 @@ func (c *Config) Validate() error {
 	}{{"max_points", int64(c.MaxPoints)}, {"max_series", int64(c.MaxSeries)}, {"max_response_bytes", c.MaxResponseBytes}, {"max_selectors", int64(c.MaxSelectors)},
 		{"max_query_bytes", int64(c.MaxQueryBytes)}, {"max_request_bytes", c.MaxRequestBytes}} {
 		if n.value < 1 {
-			wrong = append(wrong, fmt.Errorf("%s is %d, it must be more than nothing", n.name, n.value))
+			wrong = append(wrong, fmt.Errorf("%s is %d: use more than 0", n.name, n.value))
 		}
 	}
 	if c.AnswersBytes < 0 {
 		wrong = append(wrong, fmt.Errorf("answers_bytes is %d: use 0 to keep no answers, or more", c.AnswersBytes))
 	}
 	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
-		wrong = append(wrong, fmt.Errorf("public_url: %q is not like https://ringwatch.example:9470", c.PublicURL))
+		wrong = append(wrong, fmt.Errorf("public_url: %q must have the form https://ringwatch.example:9470", c.PublicURL))
 	}
 	if err := c.Selectors.Validate(); err != nil {
 		wrong = append(wrong, fmt.Errorf("selectors: %w", err))
@@ -229,7 +229,7 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("api: cannot listen on %s, set api.listen to another address: %w", c.Listen, err)
+		return nil, fmt.Errorf("api: cannot listen on %s: set api.listen to another address: %w", c.Listen, err)
 	}
 	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
 		listener.Close()

@@ -86,7 +86,7 @@ func TestOldAndNobodyToAsk(t *testing.T) {
 	f.store.SetDown(true)
 	for range 2 { // the second time it is kept encoded
 		r := f.ask(acmeKey, f.metricsPath(0), nil)
-		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" || !strings.Contains(string(r.body), `"partial":["whatever is newer than 20`) {
+		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" || !strings.Contains(string(r.body), `"partial":["everything newer than 20`) {
 			t.Fatalf("%d %v %.300s", r.status, r.header, r.body)
 		}
 	}

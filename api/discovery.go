@@ -27,7 +27,7 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	}
 	by := values.Get("by")
 	if by != "" && by != "node" && by != "cluster" {
-		return bad("bad_by", "by", "unknown by=%s: there are node and cluster", by)
+		return bad("bad_by", "by", "unknown by=%s: use node or cluster", by)
 	}
 	nodes, missing, err := s.describe(r.Context(), p, values)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// scraper is a real Prometheus, started with the configuration in README.md.
+// scraper is a real Prometheus, started with the configuration in docs/PROMETHEUS.md.
 type scraper struct {
 	*testing.T
 	url string
@@ -125,13 +125,13 @@ func mustPrometheus(t *testing.T, api, key string) *scraper {
 	if err != nil {
 		t.Fatalf("prometheus is missing: apt-get install prometheus (%v)", err)
 	}
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/PROMETHEUS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := configBlock.FindSubmatch(readme)
+	block := configBlock.FindSubmatch(page)
 	if block == nil || !strings.Contains(string(block[1]), "127.0.0.1:9470") {
-		t.Fatal("README.md has no configuration for Prometheus")
+		t.Fatal("docs/PROMETHEUS.md has no configuration for Prometheus")
 	}
 	dir, port := t.TempDir(), engines.FreePorts(t, 1)[0]
 	for name, text := range map[string]string{"prometheus.yml": strings.ReplaceAll(string(block[1]), "127.0.0.1:9470", api), "ringwatch.key": key + "\n"} {
@@ -251,7 +251,7 @@ func (f *fixture) goLive(shape func()) *live {
 
 func (l *live) end() { l.stop(); <-l.ended }
 
-// TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that README.md prints.
+// TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that docs/PROMETHEUS.md prints.
 func TestPrometheus(t *testing.T) {
 	f := newFixture(t, engines.SharedRedis(t).Addr(), 0, 0, 0)
 	for i := range 4 {

@@ -45,11 +45,11 @@ func asError(ctx context.Context, err error) *Error {
 	case errors.Is(err, memory.ErrTooLarge):
 		return &Error{Status: http.StatusBadRequest, Reason: "too_large", Message: "the answer needs more memory than an account may have at once: ask for fewer metrics, less time or one node at a time", Cause: err}
 	case errors.Is(err, memory.ErrBusy):
-		return &Error{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the account's other answers take as much memory as they may: ask again when they are done, or for less at a time", RetryAfter: 2, Cause: err}
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "busy", Message: "the account's other answers use all memory that it may have: ask again when they are done, or for less at a time", RetryAfter: 2, Cause: err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for less time or fewer metrics", Cause: err}
 	}
-	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer just now: try again in a moment; /-/ready says more", RetryAfter: 5, Cause: err}
+	return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the store does not answer now: try again in a moment; /-/ready says why", RetryAfter: 5, Cause: err}
 }
 
 // writeError writes a refusal in this package's form.

@@ -85,7 +85,7 @@ func (s *Server) postKey(w http.ResponseWriter, r *http.Request, p account.Princ
 	}
 	if s.deps.MakeKey == nil {
 		return &Error{Status: http.StatusConflict, Reason: "keys_configured",
-			Message: "this server has its keys from its configuration only: add one there, " +
+			Message: "this server takes keys from its configuration only: add one there, " +
 				"with ringwatch key create --for-config"}
 	}
 	k.Created, k.CreatedBy = s.config.Clock(), p.Account+"/"+p.Key()+" by the API"
@@ -127,7 +127,7 @@ func keyWanted(r *http.Request, p account.Principal) (*account.StoredKey, error)
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, &Error{Status: http.StatusUnsupportedMediaType, Reason: "content_type",
-			Field: "Content-Type", Message: "the body is JSON: send Content-Type: application/json"}
+			Field: "Content-Type", Message: "the body must be JSON: send Content-Type: application/json"}
 	}
 	text, err := io.ReadAll(r.Body) // bounded by enter
 	var large *http.MaxBytesError
@@ -135,11 +135,11 @@ func keyWanted(r *http.Request, p account.Principal) (*account.StoredKey, error)
 	case errors.As(err, &large):
 		return nil, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large",
 			Field: "body", Message: fmt.Sprintf(
-				"the body has more than the %d bytes that are allowed: name fewer clusters", large.Limit)}
+				"the body has more than %d bytes: name fewer clusters", large.Limit)}
 	case err != nil:
 		return nil, bad("bad_body", "body", "the body broke off: send it again")
 	case !utf8.Valid(text):
-		return nil, bad("bad_body", "body", "the body is not UTF-8: write it so")
+		return nil, bad("bad_body", "body", "the body is not UTF-8: encode it as UTF-8")
 	}
 	var body struct {
 		Name     string          `json:"name"`
@@ -157,14 +157,14 @@ func keyWanted(r *http.Request, p account.Principal) (*account.StoredKey, error)
 		}
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 			return nil, bad("unknown_field", strings.Trim(name, `"`),
-				"unknown field: there are name, scopes, clusters, node; "+
+				"unknown field: use name, scopes, clusters and node; "+
 					"the account is that of the key that asks")
 		}
 		return nil, bad("bad_body", "body",
-			`the body is no JSON such as {"name":"node7","scopes":["write"]}`)
+			`the body is not JSON such as {"name":"node7","scopes":["write"]}`)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, bad("bad_body", "body", "the body has something behind its JSON object: leave it out")
+		return nil, bad("bad_body", "body", "the body has more after its JSON object: leave it out")
 	}
 	k := &account.StoredKey{Account: p.Account, Name: body.Name, Scopes: body.Scopes,
 		Clusters: body.Clusters, Node: body.Node, Networks: p.Networks(), Expires: p.Expires()}
@@ -181,7 +181,7 @@ func checkKey(k *account.StoredKey, p account.Principal) error {
 	}
 	for i, scope := range k.Scopes {
 		if slices.Contains(k.Scopes[:i], scope) {
-			return bad("bad_scopes", "scopes", "scope %s is there twice: name it once", scope)
+			return bad("bad_scopes", "scopes", "scope %s is named twice: name it once", scope)
 		}
 		if !p.Can(scope) {
 			return &Error{Status: http.StatusForbidden, Reason: "scope_beyond", Field: "scopes",

@@ -65,7 +65,7 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 		return err
 	}
 	if s.deps.Lookup == nil {
-		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table", Message: "no table can be looked up here: the operator lists them in lookup.tables"}
+		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table", Message: "this server offers no table for lookups: the operator lists them in lookup.tables"}
 	}
 	q.Account, q.Client = p.Account, p.Account+"/"+p.Key()
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -104,7 +104,7 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, 0, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has more than the %d bytes that are allowed: ask for fewer keys at a time", large.Limit)}
+		return nil, 0, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has more than %d bytes: ask for fewer keys at a time", large.Limit)}
 	case err != nil:
 		return nil, 0, bad("bad_body", "body", "the body broke off")
 	case !utf8.Valid(text):
@@ -125,24 +125,24 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 			return nil, 0, bad("bad_body", kind.Field, "%s cannot be %s: keys and columns are lists, rows is a number, class and timeout are strings", kind.Field, kind.Value)
 		}
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return nil, 0, bad("unknown_field", strings.Trim(name, `"`), "unknown field: there are keys, columns, rows, class, timeout")
+			return nil, 0, bad("unknown_field", strings.Trim(name, `"`), "unknown field: use keys, columns, rows, class and timeout")
 		}
-		return nil, 0, bad("bad_body", "body", `the body is no JSON such as {"keys":[1,2],"columns":["name"]}`)
+		return nil, 0, bad("bad_body", "body", `the body is not JSON such as {"keys":[1,2],"columns":["name"]}`)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, 0, bad("bad_body", "body", "the body has something behind its JSON object")
+		return nil, 0, bad("bad_body", "body", "the body has more after its JSON object")
 	}
 	q := &LookupQuery{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"), Columns: body.Columns, Keys: body.Keys, Class: body.Class}
 	if body.Rows != nil {
 		if q.Rows = *body.Rows; q.Rows < 1 {
-			return nil, 0, bad("bad_rows", "rows", "rows is how many rows of a key are wanted, 1 or more")
+			return nil, 0, bad("bad_rows", "rows", "rows must be the number of rows of a key, 1 or more")
 		}
 	}
 	timeout := s.config.RequestTimeout
 	if body.Timeout != nil {
 		d, err := model.ParseDuration(*body.Timeout)
 		if err != nil || d <= 0 || time.Duration(d) > timeout {
-			return nil, 0, bad("bad_timeout", "timeout", "timeout is a duration such as 250ms, %s at most", model.Duration(timeout))
+			return nil, 0, bad("bad_timeout", "timeout", "timeout must be a duration such as 250ms, at most %s", model.Duration(timeout))
 		}
 		timeout = time.Duration(d)
 	}

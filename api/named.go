@@ -79,7 +79,7 @@ func (s *Server) names(
 				return nil, nil, bad(
 					"too_many_metrics",
 					"metrics",
-					"metrics has more than the %d names and selectors that are allowed: ask for "+
+					"metrics has more than %d names and selectors: ask for "+
 						"fewer at a time",
 					s.config.MaxSelectors,
 				)

@@ -300,10 +300,10 @@ func (g *caller) parametersAreDescribed(path string, op *openapi3.Operation) {
 		}
 	}
 	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0), jsonType(op)...)
-	_, list, _ := strings.Cut(string(r.body), "there are ")
+	_, list, _ := strings.Cut(string(r.body), "unknown parameter: use ")
 	list, _, _ = strings.Cut(list, `"`)
 	var served []string
-	if list != "no parameters here" {
+	if !strings.Contains(string(r.body), "this path takes no parameters") {
 		served = strings.Split(list, ", ")
 	}
 	slices.Sort(described)

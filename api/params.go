@@ -29,12 +29,12 @@ func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 	for name, values := range q {
 		if !slices.Contains(allowed, name) {
 			if len(allowed) == 0 {
-				return nil, bad("unknown_parameter", name, "there are no parameters here")
+				return nil, bad("unknown_parameter", name, "this path takes no parameters")
 			}
-			return nil, bad("unknown_parameter", name, "unknown parameter: there are %s", strings.Join(allowed, ", "))
+			return nil, bad("unknown_parameter", name, "unknown parameter: use %s", strings.Join(allowed, ", "))
 		}
 		if len(values) > 1 && name != "metrics" && name != "match[]" {
-			return nil, bad("repeated_parameter", name, "%s is there more than once", name)
+			return nil, bad("repeated_parameter", name, "%s is given more than once", name)
 		}
 	}
 	return q, nil
@@ -65,13 +65,13 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 	case "prometheus":
 		q.text = true
 	default:
-		return nil, bad("bad_format", "format", "unknown format %q: there are json and prometheus", f)
+		return nil, bad("bad_format", "format", "unknown format %q: use json or prometheus", f)
 	}
 	switch v := values.Get("reportNaN"); {
 	case v == "true":
 		q.nan = true
 	case v != "false" && values.Has("reportNaN"):
-		return nil, bad("bad_report_nan", "reportNaN", "reportNaN is true or false, not %q", v)
+		return nil, bad("bad_report_nan", "reportNaN", "reportNaN must be true or false, not %q", v)
 	}
 	var texts []string
 	if texts, q.names, err = s.names(p, values["metrics"]); err != nil {
@@ -102,7 +102,7 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 
 func (s *Server) selectors(ctx context.Context, field string, list []string) ([][]*labels.Matcher, error) {
 	if len(list) > s.config.MaxSelectors {
-		return nil, bad("too_many_metrics", field, "%s is there %d times, %d are allowed: use a selector such as {__name__=~\"a|b\"}", field, len(list), s.config.MaxSelectors)
+		return nil, bad("too_many_metrics", field, "%s is given %d times, and %d are allowed: use a selector such as {__name__=~\"a|b\"}", field, len(list), s.config.MaxSelectors)
 	}
 	var all [][]*labels.Matcher
 	request := s.parser.Request(ctx)
@@ -115,10 +115,10 @@ func (s *Server) selectors(ctx context.Context, field string, list []string) ([]
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, bad("bad_matcher", field, "%.200q is no series selector: %v", text, err)
+			return nil, bad("bad_matcher", field, "%.200q is not a series selector: %v", text, err)
 		}
 		if !slices.ContainsFunc(matchers, narrows) {
-			return nil, bad("bad_matcher", field, "%.200q selects everything: name a metric or a label, or leave %s out where everything is meant", text, field)
+			return nil, bad("bad_matcher", field, "%.200q selects everything: name a metric or a label, or leave %s out to get everything", text, field)
 		}
 		all = append(all, matchers)
 	}
@@ -190,17 +190,17 @@ func parseTime(field, text string) (int64, error) {
 		if at := t.UnixMilli(); at >= 0 && at <= maxTime {
 			return at, nil
 		}
-		return 0, bad("bad_time", field, "%s lies outside of the times there are", field)
+		return 0, bad("bad_time", field, "%s is out of range", field)
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || strings.ContainsAny(text, "xXpP_") {
-		return 0, bad("bad_time", field, "%s is no time: use RFC 3339 such as 2026-09-03T00:48:05Z, or seconds or milliseconds since 1970", field)
+		return 0, bad("bad_time", field, "%s is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, or seconds or milliseconds since 1970", field)
 	}
 	if v < 1e11 {
 		v *= 1000
 	}
 	if v < 0 || v > maxTime {
-		return 0, bad("bad_time", field, "%s lies outside of the times there are", field)
+		return 0, bad("bad_time", field, "%s is out of range", field)
 	}
 	return int64(math.Round(v)), nil
 }
@@ -209,7 +209,7 @@ func parseTime(field, text string) (int64, error) {
 func parseSpan(field, text string) (int64, error) {
 	d, err := model.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, bad("bad_duration", field, "%s is no duration: use a number and a unit such as 30s, 15m, 6h or 2d", field)
+		return 0, bad("bad_duration", field, "%s is not a duration: use a number and a unit such as 30s, 15m, 6h or 2d", field)
 	}
 	return time.Duration(d).Milliseconds(), nil
 }

@@ -58,7 +58,7 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		by = strings.Split(values.Get("by"), ",")
 		for _, part := range by {
 			if !slices.Contains(workParts, part) {
-				return bad("bad_by", "by", "unknown by=%s: there are %s, with commas between", part, strings.Join(workParts, ", "))
+				return bad("bad_by", "by", "unknown by=%s: use %s, with commas between them", part, strings.Join(workParts, ", "))
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		return all || client == p.Account || strings.HasPrefix(client, p.Account+"/")
 	}, by)
 	if err != nil {
-		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "it cannot be said just now who asks for what: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the usage of Cassandra cannot be read now: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
 	}
 	if partial != "" {
 		s.notePartial(w, []string{partial})

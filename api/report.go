@@ -84,7 +84,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	switch format {
 	case "", "json", "text", "html":
 	default:
-		return bad("bad_format", "format", "unknown format %q: there are json, text and html", format)
+		return bad("bad_format", "format", "unknown format %q: use json, text or html", format)
 	}
 	to := s.config.Clock()
 	from := to.Add(-reportTime)
@@ -99,8 +99,8 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	end, may := s.reports.begin(p.Account)
 	if !may {
 		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
-			Field: "Authorization", RetryAfter: reportRetry, Message: fmt.Sprintf("account %s "+
-				"has a report made already: ask again when it is done", p.Account)}
+			Field: "Authorization", RetryAfter: reportRetry, Message: fmt.Sprintf("a report of account %s "+
+				"is being made: ask again when it is done", p.Account)}
 	}
 	defer end()
 	made, lacks, err := s.deps.Report(r.Context(), p, r.PathValue("cluster"), from, to)
@@ -125,7 +125,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 // dayOf returns when a day in UTC begins and ends, the latter not after now.
 func dayOf(text string, now time.Time) (from, to time.Time, err error) {
 	if from, err = time.Parse(time.DateOnly, text); err != nil {
-		return from, to, bad("bad_day", "day", "%.40q is no day: write one such as 2026-11-20", text)
+		return from, to, bad("bad_day", "day", "%.40q is not a day: write one such as 2026-11-20", text)
 	}
 	if !from.Before(now.Add(-reportMin)) {
 		return from, to, bad("bad_day", "day",

@@ -63,7 +63,7 @@ func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	names = append(names, noRollup)
 	switch {
 	case i < 0:
-		return bad("bad_rollup", "rollup", "unknown rollup %q: there are %s", text, strings.Join(names, ", "))
+		return bad("bad_rollup", "rollup", "unknown rollup %q: use %s", text, strings.Join(names, ", "))
 	case !s.deps.Reader.HasRollups():
 		return bad("bad_rollup", "rollup", "this server has no rollups")
 	case q.latest:

@@ -120,10 +120,10 @@ const lowMemoryRetry = 5
 // enter returns who a request comes from if it may be answered: its size, its key and the account's limits are right.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Scope) (account.Principal, error) {
 	if n := len(r.URL.RawQuery); n > s.config.MaxQueryBytes {
-		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes where %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
+		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes, and %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
 	}
 	if r.ContentLength > s.config.MaxRequestBytes {
-		return account.Principal{}, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has %d bytes where %d are allowed: ask for less at a time", r.ContentLength, s.config.MaxRequestBytes)}
+		return account.Principal{}, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has %d bytes, and %d are allowed: ask for less at a time", r.ContentLength, s.config.MaxRequestBytes)}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxRequestBytes)
 	p, err := s.deps.Admit(r)
@@ -171,6 +171,6 @@ func missing(mux *http.ServeMux) http.Handler {
 				return
 			}
 		}
-		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "there is nothing here: / lists what there is"})
+		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "this path does not exist: / lists those that do"})
 	})
 }

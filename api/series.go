@@ -131,7 +131,7 @@ func (s *Server) getLabels(w http.ResponseWriter, r *http.Request, p account.Pri
 func (s *Server) getLabelValues(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	name := r.PathValue("name")
 	if !model.LegacyValidation.IsValidLabelName(name) {
-		return bad("bad_label", "name", "%q is no label's name: /v1/labels lists those there are", name)
+		return bad("bad_label", "name", "%q is not the name of a label: /v1/labels lists them", name)
 	}
 	return s.getNames(w, r, p, func(found *series.Selection) []string { return found.Values(name) })
 }
@@ -177,7 +177,7 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 	}
 	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
-		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the series are being loaded: try again in a moment; /-/ready says how far it is", RetryAfter: 5, Cause: err}
+		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the list of series is being loaded: try again in a moment; /-/ready shows the progress", RetryAfter: 5, Cause: err}
 	}
 	if errors.Is(err, series.ErrTooLarge) {
 		return nil, 0, bad("selectors_too_large", "match[]", "%v", err)

@@ -88,7 +88,7 @@ func (n *node) checkJar() {
 		err = isAgent(jar)
 	}
 	if err != nil {
-		n.add("jar", Fail, "copy it here anew: with a broken jar in its options Cassandra does not start", "%v", err)
+		n.add("jar", Fail, "copy it here again: Cassandra does not start with a broken jar in its options", "%v", err)
 		n.Jar = ""
 		return
 	}
@@ -114,7 +114,7 @@ func (n *node) checkConfig(ctx context.Context) {
 		n.AgentConfig = config
 	}
 	if n.Jar == "" || n.java == "" {
-		n.add("config", Fail, "put right the jar and Java first", "%s cannot be checked: the agent's own code reads it", n.AgentConfig)
+		n.add("config", Fail, "correct the jar and Java first", "%s cannot be checked: the agent's own code reads it", n.AgentConfig)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -131,12 +131,12 @@ func (n *node) checkConfig(ctx context.Context) {
 		}
 		n.add("config", Fail, remedy, "%s", problem)
 	case err != nil:
-		n.add("config", Fail, "check that the jar is whole and that Java is 11 or later", "the agent's code could not read it: %v", err)
+		n.add("config", Fail, "check that the jar is complete and that Java is 11 or later", "the agent's code could not read it: %v", err)
 	default:
 		n.parsed = true
 		n.add("config", OK, "", "%s is understood by agent %s", n.AgentConfig, n.agent.version)
 		if n.agent.paused {
-			n.add("paused", Warn, "take the line out when the agent shall work", "%s says paused: true: nothing will be read or sent", n.AgentConfig)
+			n.add("paused", Warn, "remove the line when the agent should work", "%s says paused: true: nothing will be read or sent", n.AgentConfig)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (n *node) checkPort(ctx context.Context) {
 			n.add("port", OK, "", "%s is in use by an agent that runs now", n.agent.listen)
 			return
 		}
-		n.add("port", Fail, "stop what has it or set another listen", "%s cannot be listened on: %v", n.agent.listen, err)
+		n.add("port", Fail, "stop the program that uses it, or set another listen", "cannot listen on %s: %v", n.agent.listen, err)
 		return
 	}
 	l.Close()

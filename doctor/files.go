@@ -77,7 +77,7 @@ func (n *node) checkFiles() {
 	a := n.agent
 	bad := false
 	if n.user == nil {
-		n.add("files", Warn, "name --cassandra-conf, whose data directories tell", "it is unknown which user runs Cassandra, so whether that user may read the agent's files")
+		n.add("files", Warn, "name --cassandra-conf, whose data directories tell", "doctor does not know which user runs Cassandra, so it cannot tell whether that user may read the agent's files")
 		bad = true
 	} else {
 		for _, file := range []string{n.Jar, n.AgentConfig, a.keyFile, a.caFile, a.certFile, a.certKeyFile} {
@@ -122,7 +122,7 @@ func (n *node) checkSpool() {
 		dir = filepath.Dir(dir)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		n.add("spool", Fail, "make it a directory, or frames wait in memory only", "%s is no directory", dir)
+		n.add("spool", Fail, "make it a directory, or frames wait in memory only", "%s is not a directory", dir)
 		return
 	}
 	if n.user != nil {
@@ -133,7 +133,7 @@ func (n *node) checkSpool() {
 	}
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
-		n.add("spool", Warn, "look with df", "the room on %s is unknown: %v", dir, err)
+		n.add("spool", Warn, "check it with df", "the free space on %s is unknown: %v", dir, err)
 		return
 	}
 	free := int64(fs.Bavail) * fs.Bsize
@@ -144,7 +144,7 @@ func (n *node) checkSpool() {
 		}
 	}
 	if free < 2*n.agent.spoolSize {
-		n.add("spool", Warn, "lower spool.bytes or make room", "%s has %s free and the spool may take %s%s", dir, megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)
+		n.add("spool", Warn, "lower spool.bytes, or free some space", "%s has %s free and the spool may take %s%s", dir, megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)
 		return
 	}
 	n.add("spool", OK, "", "%s has %s free and the spool takes at most %s%s", dir, megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)

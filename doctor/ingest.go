@@ -93,7 +93,7 @@ func (n *node) checkIngest(ctx context.Context) {
 	for _, address := range n.agent.urls {
 		u, err := url.Parse(address)
 		if err != nil {
-			n.add("ingest", Fail, "correct ingest.urls", "%s is no URL", address)
+			n.add("ingest", Fail, "correct ingest.urls", "%s is not a URL", address)
 			continue
 		}
 		if u.Scheme == "https" && !n.checkTLS(ctx, u, trust) {
@@ -117,7 +117,7 @@ func (n *node) checkAddress(u *url.URL, a answer) {
 	said := oneLine(refusal.Error.Message)
 	switch {
 	case ours && a.status == http.StatusBadRequest && refusal.Error.Reason == "truncated": // an empty frame is, after the key was looked at
-		n.add("ingest", OK, "", "%s answers in %s and takes this key", where, a.took.Round(time.Millisecond))
+		n.add("ingest", OK, "", "%s answers in %s and accepts this key", where, a.took.Round(time.Millisecond))
 	case ours && (a.status == http.StatusUnauthorized || a.status == http.StatusForbidden):
 		n.add("key", Fail, "put a key with the scope write into agent.yaml (ringwatch key create --scopes write)", "%s refuses the key: %s", where, said)
 	case ours && (a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable):
@@ -127,14 +127,14 @@ func (n *node) checkAddress(u *url.URL, a answer) {
 	case a.status >= 300 && a.status < 400:
 		n.add("ingest", Fail, "put the address itself into ingest.urls: redirects are not followed", "%s answers %d", where, a.status)
 	default:
-		n.add("ingest", Fail, "check ingest.urls and any proxy before it", "%s answers %d and is no Ringwatch ingest", where, a.status)
+		n.add("ingest", Fail, "check ingest.urls and any proxy before it", "%s answers %d, so it is not a Ringwatch ingest", where, a.status)
 	}
 	n.checkClock(where, a)
 }
 
 func (n *node) checkClock(where string, a answer) {
 	if a.date.IsZero() {
-		n.add("clock", Warn, "compare this node's clock with ingest's yourself", "%s does not tell its time", where)
+		n.add("clock", Warn, "compare this node's clock with that of ingest by hand", "%s does not tell its time", where)
 		return
 	}
 	// Date has whole seconds, cut off.
@@ -186,7 +186,7 @@ func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: look}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		n.add("tls", Fail, "check ingest.urls, the firewall between, and that TLS is spoken there", "no TLS connection to %s: %v", address, err)
+		n.add("tls", Fail, "check ingest.urls, the firewall between, and that ingest uses TLS", "no TLS connection to %s: %v", address, err)
 		return false
 	}
 	defer conn.Close()
@@ -206,7 +206,7 @@ func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool
 	case errors.As(err, &unknown):
 		n.add("tls", Fail, "put the CA that signed it into ingest.ca_file", "%s's certificate is signed by %s, which is not in %s", address, oneLine(leaf.Issuer.String()), n.agent.caFile)
 	case errors.As(err, &name):
-		n.add("tls", Fail, "use a name of the certificate in ingest.urls, or make a certificate for this one", "%s's certificate is for others: %v", address, name)
+		n.add("tls", Fail, "use a name of the certificate in ingest.urls, or make a certificate for this one", "%s's certificate is for other names: %v", address, name)
 	case time.Now().After(leaf.NotAfter):
 		n.add("tls", Fail, "renew it", "%s's certificate has expired on %s", address, until)
 	case err != nil:

@@ -112,7 +112,7 @@ func TestTLS(t *testing.T) {
 		{"Expired", in(-30 * time.Hour), keep, ca.file, Fail, "has expired on"},
 		{"OtherCA", in(900 * time.Hour), keep, other.file, Fail, "which is not in " + other.file},
 		{"NoCA", in(900 * time.Hour), keep, "", Fail, "name your CA's certificate in ingest.ca_file"},
-		{"OtherName", in(900 * time.Hour), func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"ingest.example"} }, ca.file, Fail, "is for others"},
+		{"OtherName", in(900 * time.Hour), func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"ingest.example"} }, ca.file, Fail, "is for other names"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cert := ca.sign(t, c.ends, c.change)
@@ -127,7 +127,7 @@ func TestTLS(t *testing.T) {
 				t.Error("the key went to a server that is not trusted")
 			}
 			if c.status != Fail {
-				want(t, results, "ingest", OK, "takes this key")
+				want(t, results, "ingest", OK, "accepts this key")
 			}
 		})
 	}
@@ -170,8 +170,8 @@ func TestNotIngest(t *testing.T) {
 		status  Status
 		says    string
 	}{
-		{http.NotFound, Fail, "404 and is no Ringwatch ingest"},
-		{func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1<<20)) }, Fail, "200 and is no Ringwatch ingest"},
+		{http.NotFound, Fail, "404, so it is not a Ringwatch ingest"},
+		{func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1<<20)) }, Fail, "200, so it is not a Ringwatch ingest"},
 		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, Fail, "redirects are not followed"},
 		{func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, Fail, "does not answer"},
 		{func(w http.ResponseWriter, r *http.Request) {

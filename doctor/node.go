@@ -66,7 +66,7 @@ func (n *node) findVersion(dir, jars string) {
 	case n.version == "":
 		n.add("cassandra", Warn, "name its directory with --cassandra-home", "%s holds no apache-cassandra-VERSION.jar, so its version is unknown", n.CassandraHome)
 	case len(found) > 1:
-		n.add("cassandra", Warn, "take the jars of other versions away", "%s holds the jars of several versions", dir)
+		n.add("cassandra", Warn, "remove the jars of other versions", "%s holds the jars of several versions", dir)
 	case n.version[0] < '4' || n.version[0] > '6' || n.version[1] != '.':
 		n.add("cassandra", Fail, "4.0 to 6.x are supported; on this one the agent stays off", "Cassandra is %s", n.version)
 	default:
@@ -183,11 +183,11 @@ func (n *node) findLine() {
 	if len(there) > 0 {
 		n.File = there[0].file
 	}
-	n.Remove = fmt.Sprintf("take the line out of %s and restart Cassandra; delete the jar only after that, because with the line and without the jar Cassandra does not start", n.File)
+	n.Remove = fmt.Sprintf("remove the line from %s and restart Cassandra. Delete the jar only after that: Cassandra does not start with the line and without the jar", n.File)
 	switch {
 	case len(there) > 1:
 		n.Present = true
-		n.add("line", Warn, "leave one of them", "the agent stands %d times in Cassandra's options (%s), where the first one counts", len(there), there[0].file+", "+there[1].file)
+		n.add("line", Warn, "keep one of them", "Cassandra's options name the agent %d times (%s), and the first one counts", len(there), there[0].file+", "+there[1].file)
 	case len(there) == 1 && !strings.Contains(there[0].text, n.Line):
 		n.add("line", Warn, "replace it by the one below", "%s has an agent already, as %s", there[0].file, there[0].text)
 	case len(there) == 1:

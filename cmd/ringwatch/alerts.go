@@ -17,16 +17,16 @@ import (
 type alertsCmd struct {
 	clientFlags
 	Cluster string `help:"Only alerts of this cluster." placeholder:"NAME"`
-	State   string `help:"Only alerts that are firing, or pending: not yet for long enough." enum:"firing,pending," default:"" placeholder:"STATE"`
-	Wide    bool   `help:"Show each alert's expression and summary, too." short:"w"`
+	State   string `help:"Only alerts in this state: firing, or pending, which did not hold for long enough yet." enum:"firing,pending," default:"" placeholder:"STATE"`
+	Wide    bool   `help:"Show each alert's expression and summary too." short:"w"`
 	JSON    bool   `name:"json" help:"Print the API's JSON, of all alerts."`
 }
 
 // Help implements kong.HelpProvider.
 func (*alertsCmd) Help() string {
 	return "Lists the alerts that the key may see, the worst severity first and then the oldest: " +
-		"since when each is active, where, and the value of its expression. What is silenced is " +
-		"Alertmanager's to say.\n\nExample: ringwatch alerts --state firing --wide"
+		"since when each is active, where, and the value of its expression. Silences are not shown; " +
+		"Alertmanager has them.\n\nExample: ringwatch alerts --state firing --wide"
 }
 
 // Run implements the command.

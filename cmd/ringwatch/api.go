@@ -195,7 +195,7 @@ func apiError(err error) error {
 	if !ok {
 		return err
 	}
-	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "there is no room for more reads just now: ask again in a moment, or for less", RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
+	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "too many reads are under way: ask again in a moment, or for less", RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 }
 
 // ReadRollup is store.Store.ReadRollup with its report in words.

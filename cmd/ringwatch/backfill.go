@@ -14,7 +14,7 @@ import (
 
 type backfillCmd struct {
 	roleFlags
-	Account string   `help:"Whose nodes these are: an account of the configuration." default:"default" env:"RINGWATCH_ACCOUNT"`
+	Account string   `help:"The account of the configuration that owns these nodes." default:"default" env:"RINGWATCH_ACCOUNT"`
 	Files   []string `arg:"" name:"file" help:"Recordings: frames one after another (frame/FORMAT.md), such as bench/recordings has."`
 }
 
@@ -46,7 +46,7 @@ func (c *backfillCmd) load(ctx context.Context, p *process) error {
 		fmt.Printf("%s: %s\n", file, loadedSummary(done))
 		if ctx.Err() != nil {
 			// Not ctx's error: main takes that for a role that was told to end.
-			return fmt.Errorf("stopped in %s; what was loaded is whole, run the same command again for the rest", file)
+			return fmt.Errorf("stopped in %s: the frames so far are loaded; run the same command again for the rest", file)
 		}
 		switch {
 		case errors.Is(err, store.ErrRecording), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
@@ -58,7 +58,7 @@ func (c *backfillCmd) load(ctx context.Context, p *process) error {
 		}
 	}
 	if lost := p.lostFrames(); lost > 0 {
-		bad = append(bad, fmt.Errorf("%d frames could not be read for want of their key frame: load the recording that has it", lost))
+		bad = append(bad, fmt.Errorf("%d frames could not be read without their key frame: load the recording that has it", lost))
 	}
 	return errors.Join(bad...)
 }

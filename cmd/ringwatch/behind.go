@@ -25,9 +25,9 @@ func (p *process) tellProgress(consumer *stream.Consumer, db *store.Store) part 
 		defer tick.Stop()
 		for {
 			if reached, err := consumer.Progress(ctx); err != nil {
-				p.log.Debug("cannot find out how far the frames are", "error", err)
+				p.log.Debug("cannot find out how far the stream is", "error", err)
 			} else if err := db.WriteProgress(ctx, storeProgress(reached)); err != nil {
-				p.log.Debug("cannot say how far the frames are", "error", err)
+				p.log.Debug("cannot write down how far the stream is", "error", err)
 			}
 			select {
 			case <-tick.C:

@@ -63,14 +63,14 @@ func (c *config) validateCatalogs() error {
 
 type catalogCmd struct {
 	clientFlags
-	Name    string `arg:"" optional:"" help:"A name such as n::cpuUtilization, or a part of one: its PromQL is shown."`
-	Shipped bool   `help:"Show what comes with this program and ask no API."`
+	Name    string `arg:"" optional:"" help:"A name such as n::cpuUtilization, or a part of one. Its PromQL is shown."`
+	Shipped bool   `help:"Show the shipped catalogue, without asking an API."`
 	JSON    bool   `help:"Print the API's JSON." name:"json"`
 }
 
 // Help implements kong.HelpProvider.
 func (*catalogCmd) Help() string {
-	return "Lists what can be asked by name in metrics= of the API, with the account's own " +
+	return "Lists the names that metrics= of the API takes, with the account's own " +
 		"entries. In " +
 		"PromQL $scope stands for the matchers of a cluster, a datacenter or a node, $by for the " +
 		"labels " +
@@ -91,7 +91,7 @@ func (c *catalogCmd) run(ctx context.Context, out io.Writer) error {
 	if c.Name != "" {
 		if found = findEntries(groups, c.Name); len(found) == 0 {
 			return fmt.Errorf(
-				"nothing in the catalogue has %q in its name: ringwatch catalog lists all names",
+				"no name in the catalogue contains %q: ringwatch catalog lists all names",
 				c.Name,
 			)
 		}

@@ -20,7 +20,7 @@ import (
 // clientFlags are what every command that asks the API takes.
 type clientFlags struct {
 	API string `name:"api" help:"Address of the API, such as http://127.0.0.1:9470. Without it: api: of the nearest .ringwatch/cli.yaml." env:"RINGWATCH_API"`
-	Key string `help:"API key, rw_…; better in the environment, where other users do not see it. Without it: key: of that file." env:"RINGWATCH_KEY"`
+	Key string `help:"API key, rw_…. Set it in the environment, where other users do not see it. Without it: key: of that file." env:"RINGWATCH_KEY"`
 	clientTLS
 }
 
@@ -75,7 +75,7 @@ func (f *clientFlags) client() (*client, error) {
 	}
 	u, err := url.Parse(c.base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usageError{fmt.Errorf("%q is no address of an API: use one such as %s", c.base, defaultAPI)}
+		return nil, usageError{fmt.Errorf("%q is not the address of an API: use one such as %s", c.base, defaultAPI)}
 	}
 	c.base = strings.TrimSuffix(c.base, "/")
 	if c.key == "" {
@@ -97,7 +97,7 @@ func nearestFile(dir string) (clientFile, error) {
 		text, err := os.ReadFile(path)
 		if err == nil {
 			if yaml.Unmarshal(text, &f) != nil {
-				return f, usageError{fmt.Errorf("%s cannot be read: it needs the two lines api: and key:", path)}
+				return f, usageError{fmt.Errorf("%s must have the two lines api: and key:", path)}
 			}
 			return f, nil
 		}
@@ -179,7 +179,7 @@ func (c *client) do(
 		if err := refusal(body); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, fmt.Errorf("%s answered %s and is no Ringwatch API: check --api", c.base, plain(response.Status))
+		return nil, nil, fmt.Errorf("%s answered %s, so it is not a Ringwatch API: check --api", c.base, plain(response.Status))
 	}
 	return body, response.Header, nil
 }
@@ -213,7 +213,7 @@ func (c *client) ask(ctx context.Context, path string, query url.Values, into an
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
+		return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
 	}
 	return nil
 }

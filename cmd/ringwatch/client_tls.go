@@ -11,9 +11,9 @@ import (
 
 // clientTLS is for an API whose certificate this machine does not know, or that asks for one.
 type clientTLS struct {
-	CAFile      string `help:"Certificates, PEM, that the API's certificate may be signed by, instead of this machine's." env:"RINGWATCH_CA_FILE"`
-	CertFile    string `help:"Our certificate, PEM, for an API that asks for one." env:"RINGWATCH_CERT_FILE"`
-	CertKeyFile string `help:"The key of --cert-file, PEM." env:"RINGWATCH_CERT_KEY_FILE"`
+	CAFile      string `help:"PEM file of the authorities that may sign the API's certificate. Without it: those of this machine." env:"RINGWATCH_CA_FILE"`
+	CertFile    string `help:"PEM file of the client certificate, for an API that asks for one." env:"RINGWATCH_CERT_FILE"`
+	CertKeyFile string `help:"PEM file of the key of --cert-file." env:"RINGWATCH_CERT_KEY_FILE"`
 }
 
 // transport returns nil where nothing is set.
@@ -28,7 +28,7 @@ func (f *clientTLS) transport() (http.RoundTripper, error) {
 			return nil, usageError{fmt.Errorf("--ca-file: %w", err)}
 		}
 		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usageError{fmt.Errorf("--ca-file: %s has no certificate in PEM", f.CAFile)}
+			return nil, usageError{fmt.Errorf("--ca-file: %s has no PEM certificate", f.CAFile)}
 		}
 	}
 	if (f.CertFile == "") != (f.CertKeyFile == "") {

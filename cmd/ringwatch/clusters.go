@@ -16,7 +16,7 @@ type clustersCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*clustersCmd) Help() string {
-	return "Lists the clusters that the key may see, with how many of their nodes are up, late and down.\n\nExample: ringwatch clusters"
+	return "Lists the clusters that the key may see, with the numbers of their nodes that are up, late and down.\n\nExample: ringwatch clusters"
 }
 
 // Run implements the command.

@@ -123,7 +123,7 @@ func defaultConfig() config {
 type roleFlags struct {
 	Config string `help:"The configuration file." type:"path" default:"ringwatch.yaml" env:"RINGWATCH_CONFIG" short:"c"`
 	// A Cassandra that starts beside us needs most of the default.
-	Wait time.Duration `help:"How long to wait at the start for engines, before their addresses count as wrong." default:"90s"`
+	Wait time.Duration `help:"How long to wait for engines at the start. After that the start fails." default:"90s"`
 }
 
 // load reads the configuration and the accounts. Every error of the file is reported at once, as a usageError.
@@ -169,10 +169,10 @@ func section(name string, err error) error {
 func (c *logConfig) validate() error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		return fmt.Errorf("level: %q is none of debug, info, warn, error", c.Level)
+		return fmt.Errorf("level: %q: use debug, info, warn or error", c.Level)
 	}
 	if c.Format != "text" && c.Format != "json" {
-		return fmt.Errorf("format: %q is neither text nor json", c.Format)
+		return fmt.Errorf("format: %q: use text or json", c.Format)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ log: {level: loud}
 		t.Errorf("exit code %d, want %d", code, exitUsage)
 	}
 	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", "redis:", "max_frame_bytes", "nowhere", "throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
-		"lookup: max_keys", `"items" is not like shop.items`, "lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl", `there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes", `no class "mine"`} {
+		"lookup: max_keys", `"items" must have the form keyspace.table`, "lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl", `there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes", `no class "mine"`} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, stderr)
 		}

@@ -37,7 +37,7 @@ type reportConfig struct {
 func (c *reportConfig) timeOfDay() (time.Duration, error) {
 	t, err := time.Parse("15:04", c.At)
 	if err != nil {
-		return 0, fmt.Errorf("at: %q is no time of day: write one such as 01:30, in UTC", c.At)
+		return 0, fmt.Errorf("at: %q is not a time of day: write one such as 01:30, in UTC", c.At)
 	}
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
@@ -47,7 +47,7 @@ func (c *config) validateReport() error {
 	r := &c.Report
 	if r.At == "" {
 		if r.Directory != "" || r.Webhook != "" || r.Topic != "" {
-			return errors.New("at is missing: say when reports are made, for instance at: \"01:30\"")
+			return errors.New("at is missing: set the time of reports, for instance at: \"01:30\"")
 		}
 		return nil
 	}
@@ -65,7 +65,7 @@ func (c *config) validateReport() error {
 	}
 	for _, name := range r.Accounts {
 		if !slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name }) {
-			wrong = append(wrong, fmt.Errorf("there is no account %q: name one of the section accounts", name))
+			wrong = append(wrong, fmt.Errorf("there is no account %q: use one of the section accounts", name))
 		}
 	}
 	return errors.Join(wrong...)
@@ -142,7 +142,7 @@ func (r *reporter) schedules() ([]*report.Schedule, error) {
 				return r.report(ctx, who, cluster, from, to)
 			},
 			Failed: func(cluster string, err error) {
-				r.log.Error("the daily report has failed; ringwatch report --day makes it later",
+				r.log.Error("the daily report failed; make it later with ringwatch report --day",
 					"account", name, "cluster", cluster, "error", err)
 			}}
 		if dir := r.config.Directory; dir != "" {

@@ -219,7 +219,7 @@ func TestReportSection(t *testing.T) {
 	for text, want := range map[string]string{
 		"report: {}":                                                        "",
 		"report: {directory: /tmp/x}":                                       "at is missing",
-		"report: {at: \"25:00\", topic: x}":                                 "no time of day",
+		"report: {at: \"25:00\", topic: x}":                                 "not a time of day",
 		"report: {at: \"01:30\"}":                                           "nothing takes the reports",
 		"report: {at: \"01:30\", webhook: x}":                               "the webhook's address",
 		"report: {at: \"01:30\", topic: \"a b\"}":                           `topic "a b"`,

@@ -15,25 +15,25 @@ import (
 
 type doctorCmd struct {
 	AgentConfig   string `help:"The agent's configuration." default:"/etc/ringwatch/agent.yaml" type:"path"`
-	Jar           string `help:"The agent's jar; without it, ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
-	CassandraConf string `help:"The directory of cassandra.yaml; without it, that of the Cassandra that runs here, else where packages put it." type:"path"`
-	CassandraHome string `help:"The directory of Cassandra's jars, or with them in lib; found like --cassandra-conf." type:"path"`
-	JavaHome      string `help:"The Java that runs Cassandra; without it JAVA_HOME, the running Cassandra's, or the PATH's." type:"path"`
+	Jar           string `help:"The agent's jar. Without it: ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
+	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"path"`
+	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"path"`
+	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"path"`
 	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
-	Cassandra     string `help:"Check the Cassandra that keeps the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
+	Cassandra     string `help:"Check the Cassandra that stores the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
 	Keyspace      string `help:"With --cassandra: the configuration's cassandra.keyspace." default:"ringwatch"`
 	JSON          bool   `name:"json" help:"Print JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
-	return "Checks a node before it is restarted with the agent, prints the one line to add to Cassandra's options and how to remove it again. " +
-		"With --redis it checks a Redis against docs/REDIS.md, with --cassandra whether the Cassandra that keeps the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+	return "Checks a node before you restart it with the agent. Prints the one line to add to Cassandra's options, and how to remove it again. " +
+		"With --redis it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
 		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml"
 }
 
 // errUnwell has been told in detail already.
-var errUnwell = errors.New("put right what failed above")
+var errUnwell = errors.New("correct what failed above")
 
 // Run implements the command.
 func (c *doctorCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }

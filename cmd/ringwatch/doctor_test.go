@@ -140,7 +140,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	for name, says := range map[string]string{"cassandra": "Cassandra is 5.0.9", "config": "is understood by agent", "ingest": "takes this key", "clock": "agree", "files": "may read",
+	for name, says := range map[string]string{"cassandra": "Cassandra is 5.0.9", "config": "is understood by agent", "ingest": "accepts this key", "clock": "agree", "files": "may read",
 		"series": "about 3260 series and 0.5 MB an hour when idle, at most about 3.1 MB", "port": "not configured", "spool": "wait in memory", "java": "is Java"} {
 		if !find(r, name, doctor.OK, says) {
 			t.Errorf("no %s with %q in %+v", name, says, r.Results)
@@ -155,7 +155,7 @@ func TestDoctor(t *testing.T) {
 	if err := s.run(t.Context(), &text); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(text.String(), "\nAdd this line to "+s.options+" and restart Cassandra:\n\n  "+r.Line+"\n\nTo remove the agent again: take the line out of "+s.options) {
+	if !strings.Contains(text.String(), "\nAdd this line to "+s.options+" and restart Cassandra:\n\n  "+r.Line+"\n\nTo remove the agent again: remove the line from "+s.options) {
 		t.Errorf("%s", &text)
 	}
 	s.file(t, "etc/cassandra/jvm-server.options", "-ea\n"+r.Line+"\n", 0o644)
@@ -189,10 +189,10 @@ func TestDoctor(t *testing.T) {
 		{"Paused", func(t *testing.T) { s.agent(t, "paused: true\n") }, "paused", doctor.Warn, "nothing will be read or sent"},
 		{"NoEnvironment", func(t *testing.T) { s.agent(t, "cluster: ${RINGWATCH_TEST_NOT_SET}\n") }, "config", doctor.Fail, "with the environment that Cassandra will have"},
 		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") }, "config", doctor.Fail, "there is no such file"},
-		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") }, "port", doctor.Fail, "stop what has it"},
+		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") }, "port", doctor.Fail, "stop the program that uses it"},
 		{"OpenPort", func(t *testing.T) { s.agent(t, fmt.Sprintf("listen: 0.0.0.0:%d\n", closed)) }, "port", doctor.Warn, "has no password"},
 		{"NoJar", func(t *testing.T) { s.Jar = filepath.Join(s.root, "none.jar") }, "jar", doctor.Fail, "Cassandra does not start"},
-		{"OtherJar", func(t *testing.T) { s.Jar = s.file(t, "other.jar", "PK", 0o644) }, "jar", doctor.Fail, "copy it here anew"},
+		{"OtherJar", func(t *testing.T) { s.Jar = s.file(t, "other.jar", "PK", 0o644) }, "jar", doctor.Fail, "copy it here again"},
 		{"NoJava", func(t *testing.T) { s.JavaHome = s.root }, "java", doctor.Fail, "--java-home"},
 		{"OldJava", func(t *testing.T) {
 			s.file(t, "java8/bin/java", "#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n", 0o755) // the words of one
@@ -202,7 +202,7 @@ func TestDoctor(t *testing.T) {
 			s.CassandraHome = filepath.Dir(filepath.Dir(s.file(t, "old/lib/apache-cassandra-3.11.19.jar", "", 0o644)))
 		}, "cassandra", doctor.Fail, "the agent stays off"},
 		{"NoCassandra", func(t *testing.T) { s.CassandraHome = filepath.Join(s.root, "none") }, "cassandra", doctor.Warn, "--cassandra-home"},
-		{"Twice", func(t *testing.T) { s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644) }, "line", doctor.Warn, "stands 2 times"},
+		{"Twice", func(t *testing.T) { s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644) }, "line", doctor.Warn, "name the agent 2 times"},
 		{"OtherLine", func(t *testing.T) {
 			s.file(t, "etc/cassandra/cassandra-env.sh", "JVM_OPTS=\"$JVM_OPTS -javaagent:/old/ringwatch-agent.jar=/x\"\n", 0o644)
 		}, "line", doctor.Warn, "replace it by the one below"},

@@ -15,7 +15,7 @@ import (
 
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Make an API key and print it, once."`
-	List   keyListCmd   `cmd:"" help:"List the API keys and who made and revoked them."`
+	List   keyListCmd   `cmd:"" help:"List the API keys, and who made and revoked them."`
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke an API key."`
 }
 

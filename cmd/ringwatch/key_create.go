@@ -18,18 +18,18 @@ import (
 type keyCreateCmd struct {
 	keyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
-	Account   string          `help:"Whose key it is. Not needed where there is one account."`
-	Scopes    []account.Scope `help:"What it may do: read (the API), write (frames), rules (change them), admin (make keys, qps)." default:"read" enum:"read,write,rules,admin"`
-	Expires   string          `help:"Until when it is good: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: until it is revoked."`
-	Networks  []string        `name:"network" help:"Where it may be used from, such as 10.1.0.0/16; may be repeated. Without it: anywhere."`
-	Clusters  []string        `name:"cluster" help:"Of which clusters it may write frames, such as prod-*; may be repeated. Without it: all of the account's."`
-	Node      string          `help:"The one node whose frames it may write: an id as ringwatch nodes shows it, or first for the node that first uses the key. Without it: all nodes."`
-	ForConfig bool            `name:"for-config" help:"Write nothing into Cassandra, print what goes into the configuration instead."`
+	Account   string          `help:"The account that owns the key. Not needed if there is only one."`
+	Scopes    []account.Scope `help:"What the key may do: read (use the API), write (send frames), rules (change rules), admin (make keys, see qps)." default:"read" enum:"read,write,rules,admin"`
+	Expires   string          `help:"When it expires: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: never."`
+	Networks  []string        `name:"network" help:"The network that it may be used from, such as 10.1.0.0/16; may be repeated. Without it: any."`
+	Clusters  []string        `name:"cluster" help:"The clusters whose frames it may write, such as prod-*; may be repeated. Without it: all of the account's."`
+	Node      string          `help:"The one node whose frames it may write: an id as ringwatch nodes shows it, or 'first' for the node that uses the key first. Without it: all nodes."`
+	ForConfig bool            `name:"for-config" help:"Write nothing into Cassandra; print the line for the configuration instead."`
 }
 
 // Help implements kong.HelpProvider.
 func (*keyCreateCmd) Help() string {
-	return "The key stands alone on standard output; only its hash is kept, so it is not shown again. It works within a second.\n\nExample: ringwatch key create grafana --expires 90d\n\nA key for one agent, which speaks for no other node: ringwatch key create node7 --scopes write --node first"
+	return "Prints the key, alone, on standard output. Ringwatch keeps only its hash, so it cannot be shown again. The key works within a second.\n\nExample: ringwatch key create grafana --expires 90d\n\nA key for the agent of one node, which cannot send for another node: ringwatch key create node7 --scopes write --node first"
 }
 
 // Run implements the command.
@@ -53,7 +53,7 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 		text := account.NewKey()
 		k.ID, k.SHA256 = account.KeyID(text), account.Hash(text)
 		fmt.Fprintln(out, text)
-		fmt.Fprintf(notes, "Keep the line above, it is not shown again. Into the configuration, below accounts → keys:\n%s\n", configLine(&k))
+		fmt.Fprintf(notes, "Keep the line above: it is not shown again. Into the configuration, below accounts → keys:\n%s\n", configLine(&k))
 		return nil
 	}
 	s, err := c.open(ctx)
@@ -80,7 +80,7 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 		return printKeyJSON(out, info)
 	}
 	fmt.Fprintln(out, text)
-	fmt.Fprintln(notes, "Keep the line above, it is not shown again.")
+	fmt.Fprintln(notes, "Keep the line above: it is not shown again.")
 	return nil
 }
 
@@ -91,11 +91,11 @@ func (s *keyStore) account(name string) (string, error) {
 	case len(names) == 0:
 		return "", usageError{errors.New("the configuration has no account: add one below accounts")}
 	case name == "" && len(names) > 1:
-		return "", usageError{fmt.Errorf("name the account with --account: there are %s", strings.Join(names, ", "))}
+		return "", usageError{fmt.Errorf("name the account with --account: the configuration has %s", strings.Join(names, ", "))}
 	case name == "":
 		return names[0], nil
 	case !slices.Contains(names, name):
-		return "", usageError{fmt.Errorf("there is no account %q in the configuration: there are %s", name, strings.Join(names, ", "))}
+		return "", usageError{fmt.Errorf("the configuration has no account %q: use one of %s", name, strings.Join(names, ", "))}
 	}
 	return name, nil
 }
@@ -136,9 +136,9 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, fmt.Errorf("--expires: %q is no time: write 90d, 2027-06-30 or 2027-06-30T12:00:00Z", text)
+		return at, fmt.Errorf("--expires: %q is not a time: write 90d, 2027-06-30 or 2027-06-30T12:00:00Z", text)
 	case !at.After(now):
-		return at, fmt.Errorf("--expires: %s has passed: name a time that lies ahead", text)
+		return at, fmt.Errorf("--expires: %s has passed: name a time in the future", text)
 	}
 	return at.UTC().Truncate(time.Millisecond), nil
 }

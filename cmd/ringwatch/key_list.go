@@ -79,12 +79,12 @@ func keyMoment(t *time.Time) string {
 type keyRevokeCmd struct {
 	keyFlags
 	Key     string `arg:"" help:"The key's id, or its name."`
-	Account string `help:"Whose key it is, where accounts have keys of one name."`
+	Account string `help:"The account that owns the key, if several accounts have keys of this name."`
 }
 
 // Help implements kong.HelpProvider.
 func (*keyRevokeCmd) Help() string {
-	return "Every api and ingest process refuses the key within ten seconds, if it can read Cassandra; one that cannot goes on with what it knows. Keys of the configuration are revoked by taking them out of it."
+	return "Every api and ingest process that can read Cassandra refuses the key within ten seconds. A process that cannot read it goes on with the keys that it knows. To revoke a key of the configuration, take it out of the file."
 }
 
 // Run implements the command.
@@ -146,5 +146,5 @@ func (s *keyStore) find(meant, of string) (*account.StoredKey, error) {
 	for _, k := range found {
 		which = append(which, k.ID+" of account "+k.Account)
 	}
-	return nil, fmt.Errorf("%q may be %s: name the id", meant, strings.Join(which, " or "))
+	return nil, fmt.Errorf("%q may mean %s: name the id", meant, strings.Join(which, " or "))
 }

@@ -217,10 +217,10 @@ api: {listen: "127.0.0.1:%d"}
 		args []string
 	}{
 		{exitFailed, "has an active key named grafana", []string{"create", "grafana", "--account", "acme"}},
-		{exitUsage, "--account: there are acme, zeta", []string{"create", "x"}},
+		{exitUsage, "--account: the configuration has acme, zeta", []string{"create", "x"}},
 		{exitUsage, `no account "nobody"`, []string{"create", "x", "--account", "nobody"}},
 		{exitUsage, "--expires: 2001-01-01 has passed", []string{"create", "x", "--account", "acme", "--expires", "2001-01-01"}},
-		{exitUsage, `--expires: "soon" is no time`, []string{"create", "x", "--account", "acme", "--expires", "soon"}},
+		{exitUsage, `--expires: "soon" is not a time`, []string{"create", "x", "--account", "acme", "--expires", "soon"}},
 		{exitUsage, `network "here"`, []string{"create", "x", "--account", "acme", "--network", "here"}},
 		{exitUsage, `name "X"`, []string{"create", "X", "--account", "acme"}},
 		{exitUsage, "--scopes", []string{"create", "x", "--account", "acme", "--scopes", "fly"}},

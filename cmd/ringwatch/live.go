@@ -15,7 +15,7 @@ type screen struct{ title, text string }
 // live shows what ask says, again and again, until q.
 func live(ctx context.Context, where string, every time.Duration, ask func(context.Context) (screen, error), options ...tea.ProgramOption) error {
 	if every < 100*time.Millisecond {
-		return usageError{errors.New("--every is less than 100ms: what is shown changes every few seconds only")}
+		return usageError{errors.New("--every must be at least 100ms, since values change every few seconds only")}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a question under way when q is pressed
@@ -80,7 +80,7 @@ func (m *liveModel) View() tea.View {
 	lines := []string{strings.TrimSpace(m.shown.title + "   q quits"), ""}
 	switch {
 	case m.err != nil:
-		lines[1] = "What follows is old: " + plain(m.err.Error())
+		lines[1] = "The following is old: " + plain(m.err.Error())
 	case m.shown == screen{}:
 		lines[1] = "asking " + m.where
 	}

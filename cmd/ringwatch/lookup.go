@@ -18,8 +18,8 @@ import (
 type lookupCmd struct {
 	clientFlags
 	Table    string   `arg:"" help:"The table, as keyspace.table: one that the API's configuration lists under lookup."`
-	Keys     []string `arg:"" name:"key" optional:"" help:"Partition keys. One of several columns is a JSON list or object: '[\"acme\", \"2026-11-20\"]'."`
-	KeysFrom string   `help:"A file with a key per line, beside those named; - is standard input." placeholder:"FILE"`
+	Keys     []string `arg:"" name:"key" optional:"" help:"Partition keys. Write a key of several columns as a JSON list or object: '[\"acme\", \"2026-11-20\"]'."`
+	KeysFrom string   `help:"A file with more keys, one per line; - is standard input." placeholder:"FILE"`
 	Columns  []string `help:"Only these columns." placeholder:"COLUMN"`
 	Rows     int      `help:"At most so many rows of each key." placeholder:"N"`
 	Class    string   `help:"The workload class: bulk yields to all others." placeholder:"CLASS"`
@@ -28,7 +28,7 @@ type lookupCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*lookupCmd) Help() string {
-	return "Shows rows of a table by their partition keys, which are read from the nodes that have them. The exit code is 1 if a key could not be read; one that is not there is no failure.\n\n" +
+	return "Shows rows of a table by their partition keys. They are read straight from the nodes that own them. The exit code is 1 if a key could not be read. A key without rows is not a failure.\n\n" +
 		"Example: ringwatch lookup shop.items 17 18 --columns name,price\n\n" +
 		"Example: ringwatch lookup shop.orders --keys-from keys.txt --class bulk"
 }
@@ -59,7 +59,7 @@ func (c *lookupCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdin,
 func (c *lookupCmd) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	keyspace, table, ok := strings.Cut(c.Table, ".")
 	if !ok {
-		return usageError{fmt.Errorf("%q is no table: write keyspace.table", c.Table)}
+		return usageError{fmt.Errorf("%q is not a table: write keyspace.table", c.Table)}
 	}
 	keys, err := c.keys(in)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *lookupCmd) run(ctx context.Context, in io.Reader, out io.Writer) error 
 			Results []lookupResult
 		}
 		if err := json.Unmarshal(body, &answer); err != nil {
-			return fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
+			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
 		}
 		failed += answer.Failed
 		if !c.JSON {
@@ -129,7 +129,7 @@ func (c *lookupCmd) keys(in io.Reader) ([]json.RawMessage, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, usageError{errors.New("no keys: name some, or --keys-from")}
+		return nil, usageError{errors.New("the command has no keys: name some, or use --keys-from")}
 	}
 	return keys, nil
 }

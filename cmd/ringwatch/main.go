@@ -29,22 +29,22 @@ type cli struct {
 	Ingest ingestCmd `cmd:"" group:"Roles" help:"Take frames from agents and put them into Kafka."`
 	Store  storeCmd  `cmd:"" group:"Roles" help:"Write frames from Kafka to Cassandra."`
 	Recent recentCmd `cmd:"" group:"Roles" help:"Write the last 15 minutes from Kafka to Redis."`
-	Rules  rulesCmd  `cmd:"" group:"Roles" help:"Evaluate rules on the stream of frames, and tell of alerts; or work with rule files."`
-	API    apiCmd    `cmd:"" name:"api" group:"Roles" help:"Answer readers."`
+	Rules  rulesCmd  `cmd:"" group:"Roles" help:"Evaluate rules on the stream of frames and send alerts, or work with rule files."`
+	API    apiCmd    `cmd:"" name:"api" group:"Roles" help:"Answer queries: JSON, Prometheus and the console."`
 
 	Clusters clustersCmd `cmd:"" group:"Questions" help:"List the clusters."`
 	Nodes    nodesCmd    `cmd:"" group:"Questions" help:"List the nodes with the age of their data."`
 	Latest   latestCmd   `cmd:"" group:"Questions" help:"Show a node's newest values."`
 	Series   seriesCmd   `cmd:"" group:"Questions" help:"Show one metric of a node over time, with a plot."`
-	Query    queryCmd    `cmd:"" group:"Questions" help:"Ask in PromQL, of one instant or over time."`
-	Catalog  catalogCmd  `cmd:"" group:"Questions" help:"List what can be asked by name, with units and healthy ranges."`
-	Report   reportCmd   `cmd:"" group:"Questions" help:"Say what a cluster was like over a day."`
+	Query    queryCmd    `cmd:"" group:"Questions" help:"Ask in PromQL, at one instant or over time."`
+	Catalog  catalogCmd  `cmd:"" group:"Questions" help:"List the names that can be asked for, with units and healthy ranges."`
+	Report   reportCmd   `cmd:"" group:"Questions" help:"Report on a day of a cluster."`
 	Lookup   lookupCmd   `cmd:"" group:"Questions" help:"Look up rows of a table by key."`
-	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who asks for how much of Cassandra."`
+	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who uses how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
 	Alerts   alertsCmd   `cmd:"" group:"Questions" help:"Show what fires, worst first."`
 
-	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before it is restarted with the agent."`
+	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before you restart it with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 

@@ -20,7 +20,7 @@ type nodesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
-	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, down when none came for a minute; it is claimed if several senders have sent frames of it by turns.\n\nExample: ringwatch nodes"
+	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, and down when none came for a minute. It is claimed if several senders send its frames by turns.\n\nExample: ringwatch nodes"
 }
 
 // Run implements the command.
@@ -147,9 +147,9 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no node %q that this key may see: ringwatch nodes lists them", meant)
+		return nil, fmt.Errorf("this key sees no node %q: ringwatch nodes lists those that it sees", meant)
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("%q may be %s or %s: give more of its id", meant, plain(found[0].ID), plain(found[1].ID))
+	return nil, fmt.Errorf("%q may mean %s or %s: give more of its id", meant, plain(found[0].ID), plain(found[1].ID))
 }

@@ -69,7 +69,7 @@ func (p *process) listen(address string, tls front.TLS, mux *http.ServeMux) (par
 	}
 	plain, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address or stop what has it", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address, or stop the program that uses it", address, err)
 	}
 	l, err := tls.Listener(plain, p.log)
 	if err != nil {

@@ -52,7 +52,7 @@ func (p *process) beat(ctx context.Context, log *stream.Log) error {
 		if err == nil {
 			last = time.Now()
 		} else if ctx.Err() == nil {
-			p.log.Debug("cannot say that frames are taken", "error", err)
+			p.log.Debug("cannot write the sign that ingest works", "error", err)
 		}
 		pause(ctx, pulseEvery)
 	}

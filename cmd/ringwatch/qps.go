@@ -22,17 +22,17 @@ import (
 
 type qpsCmd struct {
 	clientFlags
-	By    []string      `help:"Add up by class, client, table, datacenter, or several of these with commas between. Without it: all four." placeholder:"PART"`
+	By    []string      `help:"Add up by class, client, table or datacenter, or by several of these with commas. Without it: by all four." placeholder:"PART"`
 	JSON  bool          `name:"json" help:"Print the API's JSON."`
-	Once  bool          `help:"Print one table and exit, as when the output is no terminal."`
+	Once  bool          `help:"Print one table and exit. This is the default if the output is not a terminal."`
 	Every time.Duration `help:"How often to ask again." default:"2s"`
 }
 
 // Help implements kong.HelpProvider.
 func (*qpsCmd) Help() string {
-	return "Shows who asks for how much of Cassandra, in all processes together, as a mean of the last seconds, the most first: operations, requests that ended, operations that wait and that were " +
-		"refused, and what the requests took. LIMIT is the class's, HEALTH the part of it that the cluster's health leaves. The key needs the scope admin; it sees its account's clients, and all if " +
-		"the server's api.operators has the account. q quits.\n\n" +
+	return "Shows who uses how much of Cassandra, over all processes, as a mean of the last seconds, the largest first: operations, finished requests, operations that wait, operations that were " +
+		"refused, and how long requests took. LIMIT is the class's limit, HEALTH the part of it that the cluster's health leaves. The key needs the scope admin. It sees its account's clients, or all clients if " +
+		"the server's api.operators names the account. q quits.\n\n" +
 		"Example: ringwatch qps\n\nExample: ringwatch qps --by class,client --once"
 }
 
@@ -87,7 +87,7 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 	}
 	var rows []api.WorkRate
 	if err := json.Unmarshal(body, &rows); err != nil {
-		return screen{}, fmt.Errorf("the API's answer is not understood (%w): is it of another version than this program?", err)
+		return screen{}, fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
 	}
 	var operations, waiting float64
 	for i := range rows {
@@ -99,7 +99,7 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 		s.text = "Nobody whom this key may see has asked for anything in the last seconds.\n"
 	}
 	if header.Get(api.PartialHeader) != "" {
-		s.title += "   of this API server alone"
+		s.title += "   of this API process alone"
 		s.text += "Redis does not answer the API, so this is what that server does by itself.\n"
 	}
 	return s, nil

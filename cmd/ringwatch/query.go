@@ -16,24 +16,24 @@ type queryCmd struct {
 	clientFlags
 	PromQL  string `arg:"" name:"promql" help:"The expression; - reads it from standard input."`
 	At      string `help:"The instant, instead of now."`
-	From    string `help:"Begin of a range: RFC 3339, seconds or milliseconds since 1970, or now-1h."`
+	From    string `help:"Start of a range: RFC 3339, seconds or milliseconds since 1970, or now-1h."`
 	To      string `help:"End of the range, instead of now."`
 	Period  string `help:"How long a range is, such as 15m, 6h or 2d, instead of --from."`
 	Step    string `help:"Time between values. Without it: a 250th of the range, at least 5s."`
 	JSON    bool   `name:"json" help:"Print the API's JSON."`
 	CSV     bool   `name:"csv" help:"Print CSV, a column for each label."`
-	Buckets bool   `help:"Print the buckets of histograms, too."`
+	Buckets bool   `help:"Print the buckets of histograms too."`
 	Limit   int    `help:"At most so many series." placeholder:"N"`
-	Timeout string `help:"How long the server may work on it, such as 30s." placeholder:"DURATION"`
+	Timeout string `help:"How long the query may take, such as 30s." placeholder:"DURATION"`
 }
 
 // Help implements kong.HelpProvider.
 func (*queryCmd) Help() string {
-	return "Asks in PromQL: of one instant as a table, over time as a plot. Of a histogram it shows " +
-		"how many observations it has, their sum and quantiles, which a plot shows the p99 of. In " +
-		"CSV a label is named exported_value if its name is one of CSV's own columns. Characters " +
-		"that a terminal obeys are written as \\u001b in all outputs. An expression that begins " +
-		"with a minus stands behind --.\n\n" +
+	return "Asks in PromQL. The answer at one instant is a table, over time it is a plot. A histogram " +
+		"is shown as its number of observations, their sum and quantiles; a plot shows its p99. In " +
+		"CSV a label becomes exported_value if its name is one of CSV's own columns. Control " +
+		"characters are written as \\u001b in all outputs. Put -- before an expression that begins " +
+		"with a minus.\n\n" +
 		"Example: ringwatch query 'topk(10, sum by (keyspace, table) " +
 		"(rate(cassandra_table_write_latency_seconds_count[5m])))'\n\n" +
 		"Example: ringwatch query 'histogram_quantile(0.99, sum by (cluster) " +
@@ -100,8 +100,8 @@ func (c *queryCmd) run(ctx context.Context, in io.Reader, out, errs io.Writer) e
 	case answer.text != nil:
 		_, err = fmt.Fprintln(out, plain(*answer.text))
 	case len(answer.series) == 0:
-		_, err = fmt.Fprintln(errs, "no series: nothing has these names and labels at that time, or "+
-			"no value passes the conditions; ringwatch latest NODE shows what a node has")
+		_, err = fmt.Fprintln(errs, "no series: no series has these names and labels at that time, or "+
+			"no value passes the conditions; ringwatch latest NODE shows a node's series")
 	case answer.overTime:
 		err = printRange(out, answer.series, span)
 	default:
@@ -123,10 +123,10 @@ func (c *queryCmd) parameters(span timeSpan) (values url.Values, timeout time.Du
 	switch {
 	case c.JSON && c.CSV:
 		return nil, 0, usageError{errors.New(
-			"--json and --csv are two forms of the answer: leave one out")}
+			"--json and --csv exclude each other: leave one out")}
 	case c.Buckets && (c.JSON || c.CSV || span.ranged):
 		return nil, 0, usageError{errors.New(
-			"--buckets is for the table of one instant: leave it out, or ask with --at " +
+			"--buckets works for one instant only: leave it out, or ask with --at " +
 				"and without --json and --csv")}
 	case c.Limit < 0:
 		return nil, 0, usageError{errors.New("--limit must be 1 or more, or 0 for all series")}

@@ -62,7 +62,7 @@ func readAnswer(body []byte) (*queryAnswer, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
-			"the API's answer is not understood (%w): is it of another version than this program?", err)
+			"the API's answer cannot be read (%w): use a program of the API's version", err)
 	}
 	return answer, nil
 }

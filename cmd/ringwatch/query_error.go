@@ -38,9 +38,9 @@ func pointAt(expression string, refused promError) error {
 	if len(behind) > shownBehind {
 		behind = append(behind[:shownBehind:shownBehind], '…')
 	}
-	where := "the expression is wrong here"
+	where := "the expression has a mistake here"
 	if len(lines) > 1 {
-		where = fmt.Sprintf("line %d of the expression is wrong here", line)
+		where = fmt.Sprintf("line %d of the expression has a mistake here", line)
 	}
 	return fmt.Errorf("%s:\n  %s%s\n  %s^\n%s", where, string(before), string(behind),
 		strings.Repeat(" ", width(string(before))), plain(m[3]))

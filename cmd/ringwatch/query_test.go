@@ -249,11 +249,11 @@ func TestQueryRange(t *testing.T) {
 func TestQueryPointsAtTheMistake(t *testing.T) {
 	long := strings.Repeat("a", 200)
 	for _, c := range []struct{ expression, place, want string }{
-		{"sum(rate(", "1:8", "the expression is wrong here:\n  sum(rate(\n         ^\nparse error: why"},
+		{"sum(rate(", "1:8", "the expression has a mistake here:\n  sum(rate(\n         ^\nparse error: why"},
 		{"sum(\n\tü + )", "2:7",
-			"line 2 of the expression is wrong here:\n  \\u0009ü + )\n            ^\nparse error: why"},
-		{"up{", "1:4", "the expression is wrong here:\n  up{\n     ^\nparse error: why"},
-		{long + "}" + long, "1:201", "the expression is wrong here:\n  …" + strings.Repeat("a", 60) +
+			"line 2 of the expression has a mistake here:\n  \\u0009ü + )\n            ^\nparse error: why"},
+		{"up{", "1:4", "the expression has a mistake here:\n  up{\n     ^\nparse error: why"},
+		{long + "}" + long, "1:201", "the expression has a mistake here:\n  …" + strings.Repeat("a", 60) +
 			"}" +
 			strings.Repeat("a", 29) + "…\n  " + strings.Repeat(" ", 61) + "^\nparse error: why"},
 		{"up", "9:1", `invalid parameter "query": 9:1: parse error: why`},
@@ -291,13 +291,13 @@ func TestQueryExitCodes(t *testing.T) {
 			"unknown API key"},
 		{"up", 404, `{"error":{"code":"not_found","message":"there is no such path"}}`, 1,
 			"no such path"},
-		{"up", 502, `<html>`, 1, "no Ringwatch API"},
+		{"up", 502, `<html>`, 1, "not a Ringwatch API"},
 		{"up", 200, `{"status":"error","errorType":"timeout","error":"query timed out"}`, 1,
 			"query timed out"},
-		{"up", 200, success("vector", `[{"metric":{}}]`), 1, "not understood"},
-		{"up", 200, success("vector", `[{"metric":{},"value":[1]}]`), 1, "not understood"},
+		{"up", 200, success("vector", `[{"metric":{}}]`), 1, "cannot be read"},
+		{"up", 200, success("vector", `[{"metric":{},"value":[1]}]`), 1, "cannot be read"},
 		{"up", 200, success("vector", `[{"metric":{},"histogram":[1,{"buckets":[[1]]}]}]`), 1,
-			"not understood"},
+			"cannot be read"},
 		{"up", 200, success("tensor", `[]`), 1, "tensor"},
 		{"up --at now --from now-1h", 0, "", 2, "leave out one or the other"},
 		{"up --at now --step 5s", 0, "", 2, "leave out one or the other"},
@@ -305,10 +305,10 @@ func TestQueryExitCodes(t *testing.T) {
 		{"up --to now", 0, "", 2, "add --from or --period"},
 		{"up --step 1m", 0, "", 2, "add --period or --from"},
 		{"up --from now --to now-1h", 0, "", 2, "--from is after --to"},
-		{"up --at soon", 0, "", 2, "no time"},
-		{"up --at 1e400", 0, "", 2, "no time"},
-		{"up --period soon", 0, "", 2, "no duration"},
-		{"up --period 1h --step 0s", 0, "", 2, "no duration"},
+		{"up --at soon", 0, "", 2, "not a time"},
+		{"up --at 1e400", 0, "", 2, "not a time"},
+		{"up --period soon", 0, "", 2, "not a duration"},
+		{"up --period 1h --step 0s", 0, "", 2, "not a duration"},
 		{"up --json --csv", 0, "", 2, "leave one out"},
 		{"up --period 1h --buckets", 0, "", 2, "--buckets"},
 		{"up --limit=-1", 0, "", 2, "--limit"},

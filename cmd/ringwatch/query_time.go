@@ -30,14 +30,14 @@ func (c *queryCmd) timeSpan(now time.Time) (span timeSpan, err error) {
 	switch {
 	case c.At != "" && (ranged || c.To != "" || c.Step != ""):
 		return span, usageError{errors.New(
-			"--at asks of one instant, --from, --to, --period and --step of a range: " +
+			"--at asks for one instant; --from, --to, --period and --step ask for a range: " +
 				"leave out one or the other")}
 	case c.From != "" && c.Period != "":
 		return span, usageError{errors.New(
-			"--from and --period both say where the range begins: leave one out")}
+			"--from and --period both set the start of the range: leave one out")}
 	case c.To != "" && !ranged:
 		return span, usageError{errors.New(
-			"--to ends a range: add --from or --period, or ask with --at of one instant")}
+			"--to ends a range: add --from or --period, or ask for one instant with --at")}
 	case c.Step != "" && !ranged:
 		return span, usageError{errors.New("--step is for a range: add --period or --from")}
 	case c.At != "":
@@ -65,7 +65,7 @@ func (c *queryCmd) timeSpan(now time.Time) (span timeSpan, err error) {
 	}
 	if span.from.After(span.to) {
 		return span, usageError{errors.New(
-			"--from is after --to, which is now if it is left out: exchange or change them")}
+			"--from is after --to (by default now): exchange or change them")}
 	}
 	if c.Step != "" {
 		span.step, err = parseSpan("step", c.Step)
@@ -86,7 +86,7 @@ const maxTime = 1<<48 - 1
 // parseTime reads what the API takes as a time, and now with a duration taken off it. Numbers from
 // 10^11 on are milliseconds, as in the API.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
-	wrong := usageError{fmt.Errorf("--%s: %q is no time: use RFC 3339 such as 2026-09-03T00:48:05Z, "+
+	wrong := usageError{fmt.Errorf("--%s: %q is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, "+
 		"seconds or milliseconds since 1970, now or now-1h", flag, text)}
 	if text == "now" {
 		return now, nil
@@ -122,7 +122,7 @@ func parseSpan(flag, text string) (time.Duration, error) {
 	}
 	if err != nil || d < model.Duration(time.Millisecond) {
 		return 0, usageError{fmt.Errorf(
-			"--%s: %q is no duration: use a number and a unit such as 30s, 15m, 6h or 2d",
+			"--%s: %q is not a duration: use a number and a unit such as 30s, 15m, 6h or 2d",
 			flag, text)}
 	}
 	return time.Duration(d), nil

@@ -48,7 +48,7 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 		switch {
 		case errs[i] == nil:
 		case e.optional:
-			log.Warn("going on without an engine: reads go to Cassandra, limits count in each process", "engine", e.name, "error", errs[i])
+			log.Warn("Redis cannot be reached; reads go to Cassandra, and limits count in each process", "engine", e.name, "error", errs[i])
 		default:
 			fatal = append(fatal, errs[i])
 		}

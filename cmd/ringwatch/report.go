@@ -19,13 +19,13 @@ import (
 type reportCmd struct {
 	clientFlags
 	Cluster string `arg:"" help:"The cluster's name."`
-	Day     string `help:"A day in UTC; without it the last 24 hours." placeholder:"YYYY-MM-DD"`
+	Day     string `help:"The day, in UTC. Without it: the last 24 hours." placeholder:"YYYY-MM-DD"`
 	Format  string `help:"text, html or json." enum:"text,html,json" default:"text"`
 }
 
 // Help implements kong.HelpProvider.
 func (*reportCmd) Help() string {
-	return "Says what a cluster was like: its worst nodes, what left its healthy range and for how " +
+	return "Reports on a cluster: its worst nodes, what left its healthy range and for how " +
 		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, " +
 		"and " +
 		"what changed. The page of --format html needs no network and can be printed.\n\n" +
@@ -45,11 +45,11 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 	if c.Day != "" {
 		var err error
 		if from, err = time.Parse(time.DateOnly, c.Day); err != nil {
-			return usageError{fmt.Errorf("--day %q is no day: write one such as 2026-11-20", c.Day)}
+			return usageError{fmt.Errorf("--day: %q is not a day: write one such as 2026-11-20", c.Day)}
 		}
 		if !from.Before(to.Add(-report.Step)) {
 			return usageError{
-				fmt.Errorf("--day %s has not begun in UTC: leave it out for the last 24 "+
+				fmt.Errorf("--day: %s has not begun in UTC: leave it out for the last 24 "+
 					"hours", c.Day),
 			}
 		}
@@ -116,14 +116,14 @@ func (c *client) hasCluster(ctx context.Context, name string) error {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) == 0 {
-		return errors.New("this key sees no clusters: ringwatch nodes says more")
+		return errors.New("this key sees no clusters: ringwatch nodes shows what it sees")
 	}
 	const most = 10
 	rest := ""
 	if len(names) > most {
 		names, rest = names[:most], " and more"
 	}
-	return usageError{fmt.Errorf("there is no cluster %q that this key may see: there are %s%s",
+	return usageError{fmt.Errorf("this key sees no cluster %q: it sees %s%s",
 		plain(name), strings.Join(names, ", "), rest)}
 }
 
@@ -177,8 +177,8 @@ func (s reportSource) series(
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return nil, fmt.Errorf(
-			"the API's answer is not understood (%w): is it of another version than "+
-				"this program?",
+			"the API's answer cannot be read (%w): use a program of the API's "+
+				"version",
 			err,
 		)
 	}

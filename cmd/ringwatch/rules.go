@@ -20,8 +20,8 @@ import (
 
 // rulesCmd is the role and what works with rule files.
 type rulesCmd struct {
-	Role    rulesRunCmd     `cmd:"" name:"run" default:"withargs" help:"Evaluate rules: the role, which is also what no subcommand means."`
-	List    rulesListCmd    `cmd:"" help:"Show the rules as they are evaluated: state, last evaluation, duration, error."`
+	Role    rulesRunCmd     `cmd:"" name:"run" default:"withargs" help:"Run the role that evaluates rules. This is the default without a subcommand."`
+	List    rulesListCmd    `cmd:"" help:"Show the rules with their state, last evaluation, duration and error."`
 	Check   rulesCheckCmd   `cmd:"" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
 	Test    rulesTestCmd    `cmd:"" help:"Run unit tests of rules, in promtool's format."`
 	Apply   rulesApplyCmd   `cmd:"" help:"Give an account rule files through the API, or remove them."`
@@ -29,19 +29,19 @@ type rulesCmd struct {
 }
 
 // errRules has been told in detail already.
-var errRules = errors.New("put right what failed above")
+var errRules = errors.New("correct what failed above")
 
 type rulesCheckCmd struct {
 	Files     []string `arg:"" optional:"" name:"file" help:"Rule files of one account, as a Prometheus reads them; without any, those that Ringwatch ships."`
-	Lint      string   `help:"Which oddities to look for: all, duplicate-rules or none." enum:"all,duplicate-rules,none" default:"duplicate-rules"`
-	LintFatal bool     `help:"Exit with 3 if there are oddities and no errors."`
+	Lint      string   `help:"What to look for beside errors: all, duplicate-rules or none." enum:"all,duplicate-rules,none" default:"duplicate-rules"`
+	LintFatal bool     `help:"Exit with 3 if lint finds something and there are no errors."`
 	JSON      bool     `name:"json" help:"Print JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (*rulesCheckCmd) Help() string {
-	return "Checks what promtool check rules does. FORM says where a rule is evaluated: cluster is by the process that has the cluster, account by one process over the account's recorded series. " +
-		"A rule that mixes clusters in another way is an error. Files that use each other's recorded series are checked together. It asks no server. It exits with 1 if a file is wrong.\n\n" +
+	return "Checks rule files as promtool check rules does. FORM says where a rule is evaluated: cluster means by the process that has the cluster, account means by one process, over the account's recorded series. " +
+		"A rule that mixes clusters in another way is an error. Files that use each other's recorded series are checked together. It needs no server. It exits with 1 if a file is wrong.\n\n" +
 		"Example: ringwatch rules check rules/*.yaml"
 }
 
@@ -180,7 +180,7 @@ type rulesTestCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*rulesTestCmd) Help() string {
-	return "Runs files for promtool test rules as they are. It asks no server. It exits with 1 if a test fails.\n\n" +
+	return "Runs the files of promtool test rules as they are. It needs no server. It exits with 1 if a test fails.\n\n" +
 		"Example: ringwatch rules test rules/*_test.yaml\n\nExample: ringwatch rules test --run NodeDown"
 }
 
@@ -192,7 +192,7 @@ func (c *rulesTestCmd) run(ctx context.Context, out io.Writer) error {
 	if c.Only != "" {
 		only, err := regexp.Compile(c.Only)
 		if err != nil {
-			return usageError{fmt.Errorf("--run %q is no regular expression: %w", c.Only, err)}
+			return usageError{fmt.Errorf("--run %q is not a regular expression: %w", c.Only, err)}
 		}
 		o.Only = only.MatchString
 	}

@@ -20,15 +20,15 @@ import (
 type rulesApplyCmd struct {
 	clientFlags
 	Files  []string `arg:"" name:"file" help:"Rule files, as a Prometheus reads them. A file's name, without its folder, is its name from then on."`
-	Remove bool     `help:"Remove the files of these names instead."`
+	Remove bool     `help:"Remove the files with these names instead."`
 }
 
 // Help implements kong.HelpProvider.
 func (*rulesApplyCmd) Help() string {
-	return "Gives the key's account rule files, through the API; a file replaces the one of its name. " +
-		"They are checked together with the account's other ones, and all of a file is applied or " +
-		"nothing. The key needs the scope rules. They are evaluated some seconds later: ringwatch " +
-		"rules list shows since when.\n\nExample: ringwatch rules apply team.yaml"
+	return "Gives rule files to the key's account, through the API. A file replaces one of the same name. " +
+		"Files are checked together with the account's others, and each is applied whole or not at " +
+		"all. The key needs the scope rules. Evaluation begins some seconds later; ringwatch rules " +
+		"list shows when.\n\nExample: ringwatch rules apply team.yaml"
 }
 
 // Run implements the command.
@@ -59,7 +59,7 @@ func (c *rulesApplyCmd) run(ctx context.Context, out io.Writer) error {
 		}
 		var of rules.AppliedFile
 		if err := json.Unmarshal(body, &of); err != nil {
-			return fmt.Errorf("the API's answer is not understood (%w): is it of another version?", err)
+			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
 		}
 		fmt.Fprintf(out, "applied %s: %d rules\n", plain(of.Name), of.Rules)
 	}
@@ -128,7 +128,7 @@ func (c *rulesListCmd) run(ctx context.Context, out io.Writer, now time.Time) er
 		}
 	}
 	if shown == 0 {
-		_, err := fmt.Fprintln(out, "No rule is like that.")
+		_, err := fmt.Fprintln(out, "No rule matches.")
 		return err
 	}
 	if err := t.Flush(); err != nil {

@@ -367,7 +367,7 @@ func (p *process) boardParts() (
 		if e.Value != nil {
 			var err error
 			if s, err = rules.UnpackState(e.Value); err != nil {
-				p.log.Warn("what a cluster's rules say cannot be read", "cluster", e.Cluster, "error", err)
+				p.log.Warn("the state of a cluster's rules cannot be read", "cluster", e.Cluster, "error", err)
 				return nil
 			}
 		}
@@ -435,7 +435,7 @@ func promRules(
 		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],
 			Names: q["rule_name[]"], Owns: who.Owns, WithoutAlerts: q.Get("exclude_alerts") == "true"}
 		if f.Type != "" && f.Type != "alert" && f.Type != "record" {
-			return nil, bad("type", "type is alert or record: leave it out for all rules")
+			return nil, bad("type", "type must be alert or record: leave it out for all rules")
 		}
 		read := selectors.Request(context.Background())
 		for _, text := range q["match[]"] {
@@ -449,10 +449,10 @@ func promRules(
 		if text := q.Get("group_limit"); text != "" {
 			var err error
 			if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
-				return nil, bad("group_limit", "group_limit is a number of groups: 0 means all")
+				return nil, bad("group_limit", "group_limit must be a number of groups: 0 means all")
 			}
 		} else if token != "" {
-			return nil, bad("group_next_token", "group_limit must be there beside group_next_token")
+			return nil, bad("group_next_token", "group_next_token needs group_limit: set both")
 		}
 		page, next, ok := rules.Page(board.Groups(who.Account, f), limit, token)
 		if !ok {

@@ -50,7 +50,7 @@ func TestRulesCheck(t *testing.T) {
 		{"good.yaml", "cluster:load:sum  cluster  1h5m", 0},
 		{"uses.yaml", "sum aggregates over clusters; write sum by (cluster, …)", 1},
 		{"mixes.yaml", `rule "Mixed": the expression mixes clusters: in sum(os_load1)`, 1},
-		{"mixes.yaml", "the modifier @ is not for rules: up @ 0.000; write an offset instead", 1},
+		{"mixes.yaml", "rules may not use the modifier @: up @ 0.000; write an offset instead", 1},
 		{"twice.yaml", `lint error: `, 0},
 		{"--lint-fatal twice.yaml", "A is defined twice", 3},
 		{"--lint-fatal --lint=none twice.yaml", "SUCCESS: 2 rules found", 0},

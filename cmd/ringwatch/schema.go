@@ -12,16 +12,16 @@ import (
 )
 
 type schemaCmd struct {
-	Apply   schemaApplyCmd   `cmd:"" help:"Create what is missing and alter what differs from the configuration; refuse what would lose data."`
+	Apply   schemaApplyCmd   `cmd:"" help:"Create missing tables and alter those that differ from the configuration. Refuse changes that would lose data."`
 	Show    schemaShowCmd    `cmd:"" help:"Print which generation serves which time, and the tables with their sizes."`
-	Cutover schemaCutoverCmd `cmd:"" help:"Let another generation of tables serve the windows from a time on."`
-	Drop    schemaDropCmd    `cmd:"" help:"Drop the tables of a generation whose data has all expired."`
-	Grants  schemaGrantsCmd  `cmd:"" help:"Print the GRANT statements for a role of Cassandra's."`
+	Cutover schemaCutoverCmd `cmd:"" help:"Store windows in another generation of tables from a given time on."`
+	Drop    schemaDropCmd    `cmd:"" help:"Drop the tables of a generation after all its data has expired."`
+	Grants  schemaGrantsCmd  `cmd:"" help:"Print the GRANT statements for a role in Cassandra."`
 }
 
 type schemaApplyCmd struct {
 	roleFlags
-	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also where rows will expire earlier than they do now."`
+	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also shorten the time after which rows expire."`
 }
 
 func (c *schemaApplyCmd) Run(ctx context.Context) error {
@@ -46,7 +46,7 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	}
 	fmt.Printf("topic %s and keyspace %s are there\n", p.Kafka.Topic, p.Cassandra.Keyspace)
 	if len(done) > 0 && p.Cassandra.Username != "" {
-		fmt.Println("if Ringwatch's services log in with another role, give it what ringwatch schema grants prints")
+		fmt.Println("if Ringwatch's services use another role, give it the rights that ringwatch schema grants prints")
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func moment(millis int64, zero string) string {
 type schemaCutoverCmd struct {
 	schemaFlags
 	To string    `required:"" help:"The generation: v1, v2 or v3."`
-	At time.Time `required:"" help:"When, as 2026-05-17T12:00:00Z, at least ten minutes ahead; it is rounded up to a full five minutes."`
+	At time.Time `required:"" help:"From when on, such as 2026-05-17T12:00:00Z: at least ten minutes ahead. It is rounded up to a full five minutes."`
 }
 
 // clockSlack is how far this machine's clock may be from Cassandra's for a cutover. Processes allow each other a minute.
@@ -127,7 +127,7 @@ func (c *schemaCutoverCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if off.Abs() > clockSlack {
-		return fmt.Errorf("this machine's clock and Cassandra's differ by %s; a cutover needs clocks that agree: set them right first", off.Round(time.Second))
+		return fmt.Errorf("this machine's clock and Cassandra's differ by %s, and a cutover needs clocks that agree: set them first", off.Round(time.Second))
 	}
 	cut, err := db.Cutover(ctx, c.To, c.At, caller())
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *schemaCutoverCmd) Run(ctx context.Context) error {
 	}
 	fmt.Printf("%s serves from %s on\n", cut.Generation, moment(cut.At, "the beginning"))
 	if p.Cassandra.Username != "" {
-		fmt.Println("before then, give the role that Ringwatch's services log in with what ringwatch schema grants prints")
+		fmt.Println("before then, give the role of Ringwatch's services the rights that ringwatch schema grants prints")
 	}
 	return nil
 }

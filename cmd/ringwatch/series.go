@@ -30,10 +30,10 @@ type seriesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*seriesCmd) Help() string {
-	return "Shows one metric of a node over time, as a plot and a table: a counter as its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
+	return "Shows one metric of a node over time, as a plot and a table. A counter is shown as its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
 		"Example: ringwatch series 127.0.0.1 'cassandra_client_request_latency_seconds{request=\"Read\"}' --period 15m\n\n" +
 		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h --step 1m\n\n" +
-		"Example: ringwatch series 127.0.0.1 node_load1 --period 90d --step 1d"
+		"Example: ringwatch series 127.0.0.1 os_load1 --period 90d --step 1d"
 }
 
 // Run implements the command.
@@ -41,7 +41,7 @@ func (c *seriesCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout
 
 func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 	if c.Top < 1 || c.Rows < 0 {
-		return usageError{fmt.Errorf("--top must be 1 or more and --rows 0 or more")}
+		return usageError{fmt.Errorf("--top must be 1 or more, and --rows 0 or more")}
 	}
 	api, err := c.client()
 	if err != nil {

@@ -60,7 +60,7 @@ func (p *process) young(db *store.Store, reader *query.Reader, index *series.Ind
 		for every := time.NewTicker(youngEvery); ; {
 			for _, a := range p.config.Accounts {
 				if err := addYoung(ctx, a.Name, db, reader, index); err != nil && ctx.Err() == nil {
-					p.log.Debug("young nodes are left for later", "account", a.Name, "error", err)
+					p.log.Debug("the series of new nodes will be loaded later", "account", a.Name, "error", err)
 				}
 			}
 			select {

@@ -17,7 +17,7 @@ import (
 
 type storeCmd struct {
 	roleFlags
-	From string `help:"Walk Kafka again from this time (2026-11-20T08:00:00Z, or 3h for three hours ago), then go on as always. What is stored already stays as it is. It walks the partitions that this process has: all of them while no other store process runs." placeholder:"TIME"`
+	From string `help:"Read Kafka again from this time (2026-11-20T08:00:00Z, or 3h for three hours ago), then go on as usual. Stored data stays as it is. The role reads the partitions that this process has: all of them while no other store process runs." placeholder:"TIME"`
 }
 
 func (c *storeCmd) Run(ctx context.Context) error {
@@ -85,7 +85,7 @@ func parseFrom(text string, now time.Time) (time.Time, error) {
 	case err != nil:
 		return at, fmt.Errorf("--from: %q is neither a time such as 2026-11-20T08:00:00Z nor a duration such as 3h", text)
 	case !at.Before(now):
-		return at, errors.New("--from: it lies in the future; give a time that has passed")
+		return at, errors.New("--from lies in the future: give a time in the past")
 	}
 	return at, nil
 }

@@ -88,7 +88,7 @@ func apiWork(t *throttle.Throttle) api.Work {
 		}
 		partial := ""
 		if report.Alone {
-			partial = "Redis does not answer: this is what this process does"
+			partial = "Redis does not answer: only this process is shown"
 		}
 		return list, partial, nil
 	}

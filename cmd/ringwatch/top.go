@@ -21,13 +21,13 @@ import (
 
 type topCmd struct {
 	clientFlags
-	Once  bool          `help:"Print one table and exit, as when the output is no terminal."`
+	Once  bool          `help:"Print one table and exit. This is the default if the output is not a terminal."`
 	Every time.Duration `help:"How often to ask again." default:"2s"`
 }
 
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
-	return "Watches the nodes, worst first: down, then late, then by the p99 of client reads. Rates and p99 are of the last 20 seconds, or of two of the agent's intervals where these are longer. q quits.\n\n" +
+	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others by the p99 of client reads. Rates and p99 cover the last 20 seconds, or two of the agent's intervals if these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
 }
 

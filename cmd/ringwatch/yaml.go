@@ -26,7 +26,7 @@ import (
 func decodeYAML(text []byte, into any) error {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return fmt.Errorf("not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
+		return fmt.Errorf("the file is not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
 	}
 	var d yamlDecoder
 	for _, doc := range file.Docs {
@@ -100,7 +100,7 @@ func (d *yamlDecoder) mapping(n ast.Node, v reflect.Value, path string) {
 				names = append(names, name)
 			}
 			sort.Strings(names)
-			d.fail(e, at, "unknown key, known here are %s", strings.Join(names, ", "))
+			d.fail(e, at, "unknown key: use one of %s", strings.Join(names, ", "))
 			continue
 		}
 		d.value(e.Value, field, at)
@@ -215,7 +215,7 @@ func (d *yamlDecoder) duration(n ast.Node, v reflect.Value, path string) {
 	}
 	p, err := model.ParseDuration(text)
 	if err != nil {
-		d.fail(n, path, "%q is no duration; write it like 500ms, 5s, 15m, 14d", text)
+		d.fail(n, path, "%q is not a duration: write it as 500ms, 5s, 15m or 14d", text)
 		return
 	}
 	v.SetInt(int64(p))
@@ -232,7 +232,7 @@ func (d *yamlDecoder) instant(n ast.Node, v reflect.Value, path string) {
 			return
 		}
 	}
-	d.fail(n, path, "%q is no time; write it like 2027-01-31 or 2027-01-31T12:00:00Z", text)
+	d.fail(n, path, "%q is not a time: write it as 2027-01-31 or 2027-01-31T12:00:00Z", text)
 }
 
 var byteUnits = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -260,7 +260,7 @@ func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
 		}
 		i, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil || i*factor/factor != i || v.CanInt() && v.OverflowInt(i*factor) || v.CanUint() && (i < 0 || v.OverflowUint(uint64(i*factor))) {
-			d.fail(n, path, "%q is no number that fits here", text)
+			d.fail(n, path, "%q is not a number that fits here", text)
 			return
 		}
 		if v.CanInt() {
@@ -271,11 +271,11 @@ func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			d.fail(n, path, "%q is no number", text)
+			d.fail(n, path, "%q is not a number", text)
 		}
 		v.SetFloat(f)
 	default:
-		d.fail(n, path, "cannot be set from a file")
+		d.fail(n, path, "this setting cannot be set in a file")
 	}
 }
 

@@ -102,8 +102,8 @@ hook: 1
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"line 2: nmae: unknown key, known here are accounts, expires, hosts,", "line 3: raw_ttl: \"5 fortnights\" is no duration", "line 4: max_bytes:",
-		"line 5: hosts: expected a list", "line 6: name: the environment variable RW_TEST_NOT_SET is not set", "inner.listne: unknown key, known here are listen",
+		"line 2: nmae: unknown key: use one of accounts, expires, hosts,", "line 3: raw_ttl: \"5 fortnights\" is not a duration", "line 4: max_bytes:",
+		"line 5: hosts: expected a list", "line 6: name: the environment variable RW_TEST_NOT_SET is not set", "inner.listne: unknown key: use one of listen",
 		"line 8: hook: unknown key",
 	} {
 		if !strings.Contains(err.Error(), want) {

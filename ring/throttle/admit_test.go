@@ -275,7 +275,7 @@ func TestValidate(t *testing.T) {
 	}}
 	_, err := New(bad, nil, prometheus.NewRegistry())
 	for _, want := range []string{"throttle: ", `name is "A b"`, `default_class is "none"`, "Big, bulk, dashboard, few, other, serving", "slow_share is 2", "failed_share is 0", "local_fraction", "classes.bulk.operations_per_second is -1", "classes.bulk.concurrency is -1",
-		"classes.bulk.max_wait", "classes.bulk.shrink is 11", "classes.bulk.floor is 2", "classes.bulk.target_latency", "classes.Big: the name", "classes.other: the name", "classes.few.burst is 1", "refresh is", "lease is", "timeout is", "health_window",
+		"classes.bulk.max_wait", "classes.bulk.shrink is 11", "classes.bulk.floor is 2", "classes.bulk.target_latency", "classes.Big: a class needs a name", "classes.other: a class needs a name", "classes.few.burst is 1", "refresh is", "lease is", "timeout is", "health_window",
 		"target_latency", "usage_interval", "max_waiting"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
