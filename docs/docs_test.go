@@ -248,7 +248,7 @@ func TestReadmeCommandsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, doc := range append(docs, "../README.md") {
+	for _, doc := range append(docs, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
 		for _, m := range makeTarget.FindAllStringSubmatch(mustRead(t, doc), -1) {
 			if !regexp.MustCompile(`(?m)^`+m[1]+`( [a-z -]*)?:`).MatchString(makefile) && !(strings.HasPrefix(m[1], "bench-") && strings.Contains(makefile, "bench-%:")) {
 				t.Errorf("%s names `make %s`, which the Makefile does not have", doc, m[1])

@@ -30,6 +30,7 @@ func TestAlertmanager(t *testing.T) {
 }
 
 func TestAlertmanagerThatCannotStart(t *testing.T) {
+	Needed(t, "Alertmanager")
 	_, err := StartAlertmanager(t.Context(), AlertmanagerConfig{
 		Dir: t.TempDir(), Config: "route: {receiver: somebody}\n",
 	})

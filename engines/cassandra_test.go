@@ -94,6 +94,7 @@ func TestCassandra(t *testing.T) {
 }
 
 func TestCassandraThatCannotStart(t *testing.T) {
+	Needed(t, "Cassandra")
 	t.Run("bad setting", func(t *testing.T) {
 		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), Extra: map[string]any{"no_such_setting": 1}})
 		oneSentence(t, err, "Cassandra ended while starting", "no_such_setting", "cassandra.log")

@@ -77,6 +77,7 @@ func TestChangedJarIsRefused(t *testing.T) {
 
 // Two at once, as two packages' tests on a fresh machine: one fetches, both end with the same checked directory.
 func TestFetchTwiceAtOnce(t *testing.T) {
+	Needed(t, "Kafka's files")
 	cache := t.TempDir()
 	t.Setenv("RINGWATCH_ENGINES", cache)
 	var fetched, waited sync.Map

@@ -101,6 +101,7 @@ func TestFetchedJavaRunsTheEngines(t *testing.T) {
 }
 
 func TestFetchedJava(t *testing.T) {
+	Needed(t, "a fetched Java")
 	for _, r := range javaRuntimes() {
 		version := CassandraVersion
 		if r.version == 11 {

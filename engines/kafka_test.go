@@ -69,6 +69,7 @@ func consumeOne(t *testing.T, addr, topic, want string) {
 }
 
 func TestKafkaThatCannotStart(t *testing.T) {
+	Needed(t, "Kafka")
 	_, err := StartKafka(t.Context(), KafkaConfig{Dir: t.TempDir(), Extra: map[string]string{"num.io.threads": "many"}})
 	oneSentence(t, err, "num.io.threads")
 }

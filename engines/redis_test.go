@@ -50,6 +50,7 @@ func TestRedis(t *testing.T) {
 }
 
 func TestRedisThatCannotStart(t *testing.T) {
+	Needed(t, "Redis")
 	_, err := StartRedis(t.Context(), RedisConfig{Dir: t.TempDir(), MaxMemory: "lots"})
 	oneSentence(t, err, "Redis ended while starting", "redis.log")
 	t.Setenv("PATH", "")

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/report"
@@ -33,6 +34,7 @@ import (
 func reportFleet(t *testing.T, from time.Time, clockOf func() time.Time) (*query.Reader, *query.Engine,
 	*catalog.Catalog) {
 	t.Helper()
+	engines.Needed(t, "minutes, for a day of a fleet")
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(), Span: 28 * time.Hour,
 		Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
 	store := querytest.NewMemory(t, f.Frames)

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store"
@@ -32,6 +33,7 @@ type sent struct {
 // TestKilledRolesLoseNothing kills all roles at random moments while frames arrive. Then every frame that was answered 2xx is in Cassandra exactly once per series
 // and instant, with its values, and nothing is there that was never sent.
 func TestKilledRolesLoseNothing(t *testing.T) {
+	engines.Needed(t, "Cassandra, Kafka and Redis")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

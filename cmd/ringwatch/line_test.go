@@ -18,11 +18,13 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
 // TestWholeLine starts everything as `make up` does, the agent in Cassandra included, and holds what the API answers against what Cassandra says of itself.
 func TestWholeLine(t *testing.T) {
+	engines.Needed(t, "Cassandra, Kafka and Redis")
 	t.Parallel() // with TestRulesLine, which waits most of the time
 	self, err := os.Executable()
 	if err != nil {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLint(t *testing.T) {
@@ -39,5 +42,45 @@ func TestBrief(t *testing.T) {
 {"Action":"pass","Package":"p","Elapsed":0.1}`), show)
 	if sum != (tally{passed: 1, skipped: 1}) || out.Len() > 0 {
 		t.Errorf("%+v, and it says %q", sum, out.String())
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	stamp, file := filepath.Join(dir, "passed"), filepath.Join(dir, "src", "a", "A.java")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{stamp, file} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string, age time.Duration) {
+		t.Helper()
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(name, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := filepath.Join(dir, "src")
+	for _, name := range []string{src, filepath.Dir(file), file} {
+		at(name, 2*time.Hour)
+	}
+	at(stamp, time.Hour)
+	if !unchanged(stamp, src) {
+		t.Error("what is older than the stamp is changed")
+	}
+	at(file, time.Minute)
+	if unchanged(stamp, src) {
+		t.Error("a younger file is unchanged")
+	}
+	at(file, 2*time.Hour)
+	at(filepath.Dir(file), time.Minute)
+	if unchanged(stamp, src) {
+		t.Error("a folder that lost a file is unchanged")
+	}
+	if unchanged(stamp, filepath.Join(dir, "gone")) || unchanged(filepath.Join(dir, "gone"), src) {
+		t.Error("what is not there is unchanged")
 	}
 }

@@ -45,6 +45,7 @@ func mustFail(t *testing.T, err error, parts ...string) {
 
 // The engines of a stack through a day: up, up again, one dies, up, down, clean.
 func TestStack(t *testing.T) {
+	engines.Needed(t, "Cassandra, Kafka and Redis")
 	st, up := testStack(t)
 	t.Cleanup(func() { _ = (&downCmd{}).Run(context.Background(), st) })
 	pids := func() map[string]engines.Identity {
@@ -108,6 +109,7 @@ func TestStack(t *testing.T) {
 
 // A step that fails takes back what the run had started.
 func TestUpTakesBack(t *testing.T) {
+	engines.Needed(t, "Cassandra, Kafka and Redis")
 	st, up := testStack(t)
 	up.Settings.CassandraHeap = "1Q"
 	mustFail(t, up.Run(t.Context(), st), "Cassandra ended while starting", "JVM size")
