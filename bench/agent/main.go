@@ -27,6 +27,7 @@ type options struct {
 	tables   int
 	interval time.Duration
 	warm     time.Duration
+	named    time.Duration
 	length   time.Duration
 	sides    string
 	jar      string
@@ -42,6 +43,7 @@ func main() {
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
+	flag.DurationVar(&o.named, "profile-warm", 3*time.Minute, "how long a profile runs before it is measured: all beans of a thousand tables have their names by then")
 	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
 	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all,ringwatch,"+strings.Join(profiles, ","), "what to compare; a result is kept of none, push, pull, jmx and jmx_all, and another of ringwatch and all profiles, if all of them are there")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
@@ -162,7 +164,7 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	defer n.Kill()
 	m := &measurement{options: o, node: n, receiver: r}
 	if isProfile(name) {
-		if _, err := m.phase(ctx, max(o.warm, profileWarm), 1); err != nil {
+		if _, err := m.phase(ctx, o.named, 1); err != nil {
 			return nil, err
 		}
 		return m.profile(ctx)

@@ -19,9 +19,6 @@ var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "crit
 
 func isProfile(name string) bool { return name == "ringwatch" || slices.Contains(profiles, name) }
 
-// profileWarm is how long a profile runs before it is measured at least: all beans of a thousand tables have their names by then.
-const profileWarm = 3 * time.Minute
-
 // maxRatio is what a scrape of a profile may cost, by sample, of what one of our own names does.
 const maxRatio = 2.0
 
@@ -112,6 +109,6 @@ func keepProfiles(o options, found map[string]*figures) error {
 	}
 	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; %s warm-up, %s without a scrape and %s with one at each %s. A scrape's cost is what the agent's threads "+
 		"take beyond their passes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
-		max(o.warm, profileWarm), o.length, o.length, o.interval, over)
+		o.named, o.length, o.length, o.interval, over)
 	return r.Keep(os.Stdout, o.results)
 }

@@ -94,8 +94,11 @@ final class YamlSubset {
         return first.indent > indent ? map(first.indent) : null;
     }
 
-    /** A scalar, or a map of one key whose value is a scalar, a map in braces or a map on the lines below. */
+    /** A scalar, a map in braces, or a map of one key whose value is a scalar, a map in braces or a map on the lines below. */
     private Object item(Line line, String text) {
+        if (text.startsWith("{")) {
+            return braces(line, text);
+        }
         int colon = colon(text);
         if (colon < 0) {
             return unquote(line, text);

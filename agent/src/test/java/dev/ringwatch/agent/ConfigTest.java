@@ -57,6 +57,8 @@ class ConfigTest {
     void profilesOfFiles() throws Exception {
         assertEquals("[ringwatch, jmx_exporter, jmx_exporter_2]",
                 parse("listen: a:1", "profiles: [ringwatch, {jmx_exporter: /no/such.yaml}, {jmx_exporter: \"/no/other, one.yaml\"}]").profiles.toString());
+        assertEquals("[ringwatch, jmx_exporter]",
+                parse("listen: a:1", "profiles:", "  - ringwatch", "  - {jmx_exporter: \"/no/such.yaml\"}").profiles.toString());
         assertEquals("[jmx_exporter, instaclustr_exporter]",
                 parse("listen: a:1", "profiles:", "  - jmx_exporter: /no/such.yaml", "  - instaclustr_exporter").profiles.toString());
     }

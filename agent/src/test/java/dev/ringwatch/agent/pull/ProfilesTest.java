@@ -128,12 +128,26 @@ class ProfilesTest {
     @Test
     void mcac() throws Exception {
         String of = ", dc=dc1, instance=10.0.0.7, ";
+        for (int exponent : new int[] {-6, -9}) { // microseconds, and nanoseconds as in 4.0
+            long unit = exponent == -6 ? 1 : 1000;
+            Metric timer = Metric.histogram("cassandra_table_timer" + unit + "_seconds", Kind.HISTOGRAM, "seconds", exponent,
+                    model.bounds(exponent, new long[] {29 * unit, 35 * unit, 42 * unit, 60 * unit}), false);
+            timer.origin = "Timer" + unit;
+            timer.originTimes = true;
+            model.template(0).add(timer);
+            timer.writeBuckets(0)[1] = 1;
+            timer.writeBuckets(0)[3] = 2;
+        }
         for (boolean open : new boolean[] {false, true}) {
             Map<String, Object> s = page(open, Profile.named("mcac")).samples;
             has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=924, rack=r1, table=t}", "0");
             has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=1597, rack=r1, table=t}", "99");
             has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=17436917, rack=r1, table=t}", "100");
             has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=t}", "100");
+            for (int unit : new int[] {1, 1000}) {
+                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of + "keyspace=ks, le=35, rack=r1, table=t}", "1");
+                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of + "keyspace=ks, le=60, rack=r1, table=t}", "3");
+            }
             assertFalse(s.containsKey("mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=quiet}"), "never counted");
             has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=quiet}", "0");
             has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "100");
