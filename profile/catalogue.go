@@ -147,7 +147,7 @@ type shown struct {
 	entity string
 	labels []string // whose values stand in the names, in order
 	peer   []bool   // of those, which are addresses that beans write otherwise
-	system int      // index of the label that begins with system, or does not; −1: that does not matter
+	system int      // index of the label that begins with system, or does not; −1: there is none
 	is     bool     // whether it begins so
 	words  bool     // no value may have blanks
 
@@ -169,9 +169,7 @@ func (c *catalogue) compile(n namer) map[string][]shown {
 		}
 		one := shown{entity: s.entity, system: -1, words: strings.HasPrefix(s.bean, "org.apache.cassandra."), buckets: s.kind == "buckets"}
 		for _, m := range label.FindAllStringSubmatch(s.bean, -1) {
-			if m[1] == "keyspace" {
-				one.system = len(one.labels)
-			}
+			one.system = 0 // the first, which may be a keyspace
 			one.labels = append(one.labels, m[1])
 			one.peer = append(one.peer, m[1] == "peer")
 		}

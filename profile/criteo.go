@@ -63,9 +63,9 @@ func (c *criteo) name(b *bean, a attribute) *named {
 	case "Keyspace":
 		keyspace = b.property("keyspace")
 	}
-	n := &named{name: text{plain: "cassandra_stats"}, kind: "gauge", factor: 1, joined: true}
+	n := &named{name: text{plain: "cassandra_stats"}, kind: "gauge", factor: 1}
 	for _, l := range [][2]string{{"keyspace", keyspace}, {"table", table}, {"name", name}} {
-		n.labels = append(n.labels, namedLabel{text{plain: l[0]}, newText(l[1])})
+		n.labels = append(n.labels, namedLabel{text{plain: l[0]}, newText(l[1]), l[0] == "name"})
 	}
 	return n
 }

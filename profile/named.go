@@ -114,21 +114,13 @@ func (s *shown) show(o *output, st *state, of *window.Series, values []string) {
 	if !ok {
 		return
 	}
-	name := s.named.name.fill(values)
-	if s.named.safe {
-		name = withoutReserved(safe(name))
-	}
+	name := s.named.fill(values)
 	if s.named.kind == "counter" {
 		name += "_total"
 	}
 	o.add(of, name, s.named.kind, v*s.named.factor, func(label func(name, value string)) {
 		for i := range s.named.labels {
-			l := &s.named.labels[i]
-			value := l.value.fill(values)
-			if s.named.joined {
-				value = strings.ReplaceAll(value, " ", "_")
-			}
-			label(l.name.fill(values), value)
+			label(s.named.labels[i].fill(values))
 		}
 	})
 }

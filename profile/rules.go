@@ -25,10 +25,32 @@ type named struct {
 	labels []namedLabel
 	factor float64
 	only   map[int]string // what values must be; nil: any
-	joined bool           // blanks in values of labels become underscores
 }
 
-type namedLabel struct{ name, value text }
+type namedLabel struct {
+	name, value text
+	path        bool // dots of the value are colons, and blanks underscores
+}
+
+var paths = strings.NewReplacer(".", ":", " ", "_")
+
+// fill returns the label with an entity's values.
+func (l *namedLabel) fill(values []string) (name, value string) {
+	value = l.value.fill(values)
+	if l.path {
+		value = paths.Replace(value)
+	}
+	return l.name.fill(values), value
+}
+
+// fill returns the name with an entity's values.
+func (n *named) fill(values []string) string {
+	name := n.name.fill(values)
+	if n.safe {
+		name = withoutReserved(safe(name))
+	}
+	return name
+}
 
 // rules is a configuration of the JMX exporter, of which the shipped ones use what is here: the
 // first rule whose pattern matches domain<properties><path>attribute names the attribute.
@@ -143,7 +165,7 @@ func (r *rules) name(b *bean, a attribute) *named {
 			if r.lowerLabels {
 				label = strings.ToLower(label)
 			}
-			n.labels = append(n.labels, namedLabel{newText(label), newText(value)})
+			n.labels = append(n.labels, namedLabel{name: newText(label), value: newText(value)})
 		}
 		return n
 	}
