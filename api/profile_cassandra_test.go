@@ -26,18 +26,21 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/doctor"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/profile"
 )
 
 // profilePatience bounds every wait: the machine may be ten times slower from one minute to the next.
-const profilePatience = 8 * time.Minute
+const profilePatience = 15 * time.Minute
+
+const agentJar = "../agent/target/ringwatch-agent.jar"
 
 // TestProfiles holds the API's ?profile= against the agent's, of one node at the same time: the same
 // names and labels, and the same values of what does not move, but for what profile/lacks.txt names.
 func TestProfiles(t *testing.T) {
 	store := &apitest.Store{}
-	agent := mustAgent(t, store)
+	agent, config := mustAgent(t, store)
 	url := mustServe(t, store)
 	nodes, err := store.Nodes(t.Context(), "acme")
 	for deadline := time.Now().Add(profilePatience); err == nil && len(nodes) == 0 && time.Now().Before(deadline); {
@@ -57,6 +60,15 @@ func TestProfiles(t *testing.T) {
 		})
 	}
 	t.Run("Losses", func(t *testing.T) { lossesOf(t, agent) })
+	t.Run("Doctor", func(t *testing.T) { // it asks this agent
+		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
+		says := func(c doctor.Result) bool {
+			return c.Name == "profiles" && c.Status == doctor.Warn && strings.Contains(c.Message, "instaclustr_exporter loses series of") && strings.Contains(c.Remedy, "/metrics?profile=instaclustr_exporter")
+		}
+		if !slices.ContainsFunc(report.Results, says) {
+			t.Errorf("%+v", report.Results)
+		}
+	})
 }
 
 // lossesOf holds what profile.Losses says of an order against the page of an agent that has it.
@@ -203,10 +215,10 @@ func sameSeries(t *testing.T, agent, api string) {
 }
 
 // mustAgent starts a Cassandra whose agent serves all profiles and sends frames to a store, and lets
-// it do some work. It returns the address of its /metrics.
-func mustAgent(t *testing.T, store *apitest.Store) string {
+// it do some work. It returns the address of its /metrics and its configuration.
+func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string) {
 	t.Helper()
-	jar, err := filepath.Abs("../agent/target/ringwatch-agent.jar")
+	jar, err := filepath.Abs(agentJar)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +235,7 @@ func mustAgent(t *testing.T, store *apitest.Store) string {
 	}))
 	t.Cleanup(ingest.Close)
 	port := engines.FreePorts(t, 1)[0]
-	config := filepath.Join(t.TempDir(), "agent.yaml")
+	config = filepath.Join(t.TempDir(), "agent.yaml")
 	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\nlisten: 127.0.0.1:%d\nprofiles: [%s]\n", ingest.URL, port, strings.Join(profile.Names(), ", "))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -252,7 +264,7 @@ func mustAgent(t *testing.T, store *apitest.Store) string {
 	}
 	exec("SELECT * FROM watched.indexed WHERE v = 'a'")
 	exec("INSERT INTO watched.t (k, v) VALUES (1, 'a') IF NOT EXISTS")
-	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port)
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port), config
 }
 
 // mustServe runs an API on a store alone.

@@ -39,7 +39,7 @@ class CassandraTest {
     private static final int METRICS_PORT = CassandraProcess.freePort();
 
     /** As the JMX exporter's example has it, and its rules as text. */
-    private static final List<Path> RULES = List.of(Path.of("src/main/resources/dev/ringwatch/agent/pull/jmx_exporter.yaml"),
+    private static final List<Path> RULES = List.of(Path.of("../profile/jmx_exporter.yaml"),
             Path.of("src/test/resources/rules/every_key.yaml"));
 
     /** Profiles whose dashboards' names are kept as lists. */
