@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -51,6 +52,7 @@ type answerKey struct {
 	account string
 	node    uuid.UUID
 	form    form
+	profile string // of the text forms; "" is ours
 }
 
 // answers keeps nodes' newest values as they were encoded, bounded in bytes. What is kept is right for as long as the node's newest frame is the one it was made from, and a
@@ -114,13 +116,13 @@ func (a *answers) put(k answerKey, e *encoded) {
 // encoded again, once for all who ask for them at the same time.
 func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget) error {
 	known := make([]element, len(nodes))
-	for i, e := range s.current(r, p, nodes, asJSON) {
+	for i, e := range s.current(r, p, nodes, asJSON, nil) {
 		if e != nil {
 			known[i] = e.element()
 		}
 	}
 	return s.stream(w, r, nodes, size, known, func(ctx context.Context, n *Node) element {
-		e, err := s.encodeLatest(ctx, p.Account, n, asJSON)
+		e, err := s.encodeLatest(ctx, p.Account, n, asJSON, nil)
 		if err != nil {
 			return element{err: err}
 		}
@@ -136,10 +138,10 @@ func (e *encoded) element() element {
 }
 
 // current returns for each node what is kept of it, if that still is of its newest frame; nil for the others.
-func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form) []*encoded {
+func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form, as *profile.Profile) []*encoded {
 	list := make([]*encoded, len(nodes))
 	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.Kept {
-		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f}); list[i] == nil {
+		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f, nameOf(as)}); list[i] == nil {
 			return nil
 		}
 		return &query.Kept{Seen: list[i].at, Interval: list[i].interval, Recent: list[i].recent}
@@ -158,9 +160,9 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 }
 
 // encodeLatest reads a node's newest state and returns it encoded; nil without an error if there is none.
-func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form) (*encoded, error) {
-	k := answerKey{accountName, n.ID, f}
-	return query.Once(ctx, s.deps.Reader, accountName, fmt.Sprintf("encoded/%d/%s/%s", f, accountName, n.ID), func(ctx context.Context) (*encoded, error) {
+func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form, as *profile.Profile) (*encoded, error) {
+	k := answerKey{accountName, n.ID, f, nameOf(as)}
+	return query.Once(ctx, s.deps.Reader, accountName, fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile), func(ctx context.Context) (*encoded, error) {
 		state, err := s.deps.Reader.Latest(ctx, accountName, n)
 		if err != nil || state.Window == nil {
 			return nil, err
@@ -168,7 +170,7 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 		e := &encoded{at: state.Seen, interval: state.Node.Interval, recent: state.Recent, missing: state.Missing}
 		if known := s.answers.get(k); known != nil && known.at == e.at {
 			e.piece, e.families, e.budget = known.piece, known.families, known.budget
-		} else if err := e.encode(ctx, state.Window, f); err != nil {
+		} else if err := s.encode(ctx, e, n, state.Window, k, as); err != nil {
 			return nil, err
 		}
 		s.answers.put(k, e)
@@ -176,25 +178,32 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 	})
 }
 
-// encode encodes the newest values of a window.
-func (e *encoded) encode(ctx context.Context, w *window.Window, f form) error {
+// encode encodes the newest values of a window for a key of answers.
+func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey, as *profile.Profile) error {
 	series, err := w.LatestContext(ctx)
 	if err != nil {
 		return err
 	}
-	if f == asJSON {
+	var heads map[string]profile.Head
+	switch {
+	case k.form == asJSON:
 		e.budget.addAll(series)
-	} else {
+	case as != nil:
+		if series, heads, err = s.show(ctx, k.account, n, w, series, as); err != nil {
+			return err
+		}
+		e.budget.addAllLines(series)
+	default:
 		series = slices.DeleteFunc(series, neverCounted)
 		e.budget.addAllLines(series)
 	}
 	if err := memory.Of(ctx).Take(e.budget.bytes); err != nil {
 		return err
 	}
-	if f == asJSON {
+	if k.form == asJSON {
 		e.encodeJSON(series)
 	} else {
-		e.encodeText(series, f == asOpenMetrics)
+		e.encodeText(series, heads, k.form == asOpenMetrics)
 	}
 	return nil
 }

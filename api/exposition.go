@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,40 +12,43 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text.
+// getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text, under the names of a profile.
 func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	if _, err := parameters(r); err != nil {
+	as, err := profileOf(r)
+	if err != nil {
 		return err
 	}
 	nodes, err := s.find(r, p)
 	if err != nil {
 		return err
 	}
-	return s.exposeAll(w, r, p, nodes, "this node")
+	return s.exposeAll(w, r, p, nodes, as, "this node")
 }
 
 // getClusterPrometheus answers /v1/clusters/{cluster}/prometheus: the same of all nodes of a cluster that are not silent.
 func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	if _, err := parameters(r); err != nil {
+	as, err := profileOf(r)
+	if err != nil {
 		return err
 	}
 	nodes, err := s.where(r, p)
 	if err != nil {
 		return err
 	}
-	return s.exposeAll(w, r, p, nodes, "no node of this cluster")
+	return s.exposeAll(w, r, p, nodes, as, "no node of this cluster")
 }
 
 // exposeAll writes the newest values of the nodes that are up or late. Values of a silent node are not the present's, and a scrape must not look as if they were; if all nodes are silent
-// it fails, so that Prometheus's up is 0.
-func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, who string) error {
+// it fails, so that Prometheus's up is 0. as is whose names they have; nil: ours.
+func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, who string) error {
 	size := budget{config: &s.config, field: "metrics", remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics with format=prometheus"}
 	if len(nodes) > 1 && s.answers.kept != nil { // a single node's text is mostly asked for once per frame, by a Prometheus
-		return s.getLatestText(w, r, p, nodes, &size, who)
+		return s.getLatestText(w, r, p, nodes, as, &size, who)
 	}
 	now := s.config.Clock().UnixMilli()
 	var answers []nodeSeries
@@ -67,11 +71,18 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if err != nil {
 			return err
 		}
-		series = slices.DeleteFunc(series, neverCounted)
-		if err := size.addLines(series); err != nil {
+		answer := nodeSeries{node: &nodes[i], series: series}
+		if as == nil {
+			answer.series = slices.DeleteFunc(series, neverCounted)
+		} else {
+			if answer.series, answer.heads, err = s.show(r.Context(), p.Account, &nodes[i], w.Window, series, as); err != nil {
+				return err
+			}
+		}
+		if err := size.addLines(answer.series); err != nil {
 			return err
 		}
-		answers = append(answers, nodeSeries{node: &nodes[i], series: series})
+		answers = append(answers, answer)
 	}
 	if len(answers) == 0 {
 		return silent(who, newest, missing)
@@ -115,6 +126,10 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 	}
 	slices.SortStableFunc(all, func(a, b *window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
 	e := exposition{open: opens(r), names: make(map[string]bool, len(all))}
+	heads := map[string]profile.Head{}
+	for i := range answers {
+		maps.Copy(heads, answers[i].heads)
+	}
 	for _, series := range all {
 		e.names[series.Metric.Name] = true
 	}
@@ -123,7 +138,7 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 	for i, series := range all {
 		e.b = e.b[:0]
 		if i == 0 || all[i-1].Metric.Name != series.Metric.Name {
-			e.family(series.Metric)
+			e.family(series.Metric, heads[series.Metric.Name])
 		}
 		e.series(series)
 		if _, err := out.Write(e.b); err != nil {
@@ -144,25 +159,32 @@ type exposition struct {
 	counts []int64 // scratch: a histogram's, by bucket
 }
 
-// family appends what is said of a metric before its first line.
-func (e *exposition) family(m *window.Metric) {
-	name, kind := m.Name, "gauge"
-	switch m.Kind {
-	case frame.Counter:
+// family appends what is said of a metric before its first line: what a profile says of it, if it is one's.
+func (e *exposition) family(m *window.Metric, by profile.Head) {
+	name, kind, help := m.Name, "gauge", by.Help
+	if help == "" {
+		help = query.HelpOf(m)
+	}
+	switch {
+	case by.Type == "untyped" && e.open:
+		kind = "unknown"
+	case by.Type == "untyped":
+		kind = "untyped"
+	case m.Kind == frame.Counter || by.Type == "counter":
 		kind = "counter"
 		if base, ok := strings.CutSuffix(name, "_total"); ok && e.open && !e.names[base] {
 			name = base
 		} else if e.open {
 			kind = "unknown" // OpenMetrics has no counter without _total, and no two families of one name
 		}
-	case frame.Histogram:
+	case m.Kind == frame.Histogram:
 		kind = "histogram"
-	case frame.GaugeHistogram:
+	case m.Kind == frame.GaugeHistogram:
 		if kind = "gaugehistogram"; !e.open {
 			kind = "histogram" // text 0.0.4 has no such type; quantiles of its buckets are right all the same, and rates are not asked of it
 		}
 	}
-	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), query.HelpOf(m)...), '\n')
+	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), help...), '\n')
 	e.b = append(append(append(append(append(e.b, "# TYPE "...), name...), ' '), kind...), '\n')
 	// OpenMetrics demands that a unit is the name's last part; in text 0.0.4 the line is a comment.
 	if m.Unit != "" && (!e.open || strings.HasSuffix(name, "_"+m.Unit)) {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -18,11 +19,12 @@ const openMetricsType = "application/openmetrics-text"
 // family is the lines of one metric of one node.
 type family struct {
 	metric *window.Metric
+	head   profile.Head // of a profile's name
 	piece
 }
 
 // encodeText writes a node's exposition text metric by metric, in the order of their names.
-func (e *encoded) encodeText(series []window.Series, open bool) {
+func (e *encoded) encodeText(series []window.Series, heads map[string]profile.Head, open bool) {
 	slices.SortStableFunc(series, func(a, b window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
 	x := exposition{open: open}
 	for i := 0; i < len(series); {
@@ -32,18 +34,18 @@ func (e *encoded) encodeText(series []window.Series, open bool) {
 			x.series(&series[i])
 		}
 		metric := *first.Metric // not all of the window
-		e.families = append(e.families, family{&metric, newPiece(x.b)})
+		e.families = append(e.families, family{&metric, heads[metric.Name], newPiece(x.b)})
 	}
 }
 
 // getLatestText answers for everything newest of nodes that are up or late as exposition text, as exposeAll does, from what is kept of each node.
-func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget, who string) error {
+func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, size *budget, who string) error {
 	open := opens(r)
 	f := asText
 	if open {
 		f = asOpenMetrics
 	}
-	list := s.current(r, p, nodes, f)
+	list := s.current(r, p, nodes, f, as)
 	var unknown []int
 	for i, e := range list {
 		if e == nil {
@@ -59,7 +61,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
 		ctx, end := s.deps.Reader.Part(ctx)
 		defer end() // what is encoded holds nothing of what was read
-		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f)
+		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f, as)
 		return read{e, err}
 	})
 	for i, of := range unknown {
@@ -118,7 +120,7 @@ func writeFamilies(out *answerWriter, list []*encoded, open bool) {
 			f := &rest[i][0]
 			rest[i] = rest[i][1:]
 			if len(x.b) == 0 {
-				x.family(f.metric)
+				x.family(f.metric, f.head)
 				if _, err := out.Write(x.b); err != nil || out.Flush() != nil {
 					return // the client went away
 				}

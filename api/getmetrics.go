@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -19,6 +20,7 @@ import (
 type nodeSeries struct {
 	node   *Node
 	series []window.Series
+	heads  map[string]profile.Head // what a profile's names are
 	// missing says in words what is stored and cannot be read: with any, the answer is partial.
 	missing []string
 	err     error
@@ -68,7 +70,7 @@ func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p accoun
 	defer cancel()
 	next := query.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
 		series, lost, err := s.select1(ctx, p, &nodes[i], q)
-		return nodeSeries{&nodes[i], slices.DeleteFunc(series, neverCounted), lost, err}
+		return nodeSeries{node: &nodes[i], series: slices.DeleteFunc(series, neverCounted), missing: lost, err: err}
 	})
 	answers := make([]nodeSeries, len(nodes))
 	missing := make([][]string, len(nodes))

@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"ingest":     {"frame", "account", "front", "stream", "memory"},
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
 	"recent":     {"frame", "window"},
-	"doctor":     {"frame"},
+	"doctor":     {"frame", "profile"},
 	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front"},
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
@@ -47,7 +47,8 @@ var mayImport = map[string][]string{
 	"self":       {"frame"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
-	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory"},
+	"profile":    {"frame", "window", "memory"},
+	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile"},
 }
 
 // eachFile parses every Go file of the repository.

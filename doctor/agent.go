@@ -28,6 +28,8 @@ type agentConfig struct {
 	interval              time.Duration
 	paused                bool
 	queueBytes, spoolSize int64
+	profiles              []string // in order
+	files                 []string // those of them that are files of rules
 }
 
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)[^"]*"`)
@@ -183,6 +185,11 @@ func (a *agentConfig) parse(out string) (problem string) {
 			a.queueBytes = number
 		case "interval_ms":
 			a.interval = time.Duration(number) * time.Millisecond
+		case "profile", "profile_of_file":
+			a.profiles = append(a.profiles, value)
+			if name == "profile_of_file" {
+				a.files = append(a.files, value)
+			}
 		case "paused":
 			a.paused = value == "true"
 		}

@@ -87,6 +87,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	if n.parsed {
 		n.checkFiles()
 		n.checkPort(ctx)
+		n.checkProfiles(ctx)
 		n.checkIngest(ctx)
 		n.checkSpool()
 	}

@@ -191,6 +191,16 @@ func TestDoctor(t *testing.T) {
 		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") }, "config", doctor.Fail, "there is no such file"},
 		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") }, "port", doctor.Fail, "stop the program that uses it"},
 		{"OpenPort", func(t *testing.T) { s.agent(t, fmt.Sprintf("listen: 0.0.0.0:%d\n", closed)) }, "port", doctor.Warn, "has no password"},
+		{"LossyOrder", func(t *testing.T) {
+			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, jmx_exporter, instaclustr_exporter]\n", closed))
+		}, "profiles", doctor.Warn, "cassandra_cache_entries"},
+		{"WholeOrder", func(t *testing.T) {
+			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, criteo_exporter]\n", closed))
+		}, "profiles", doctor.OK, "no profile loses a name"},
+		{"OwnRules", func(t *testing.T) {
+			rules := s.file(t, "etc/ringwatch/rules.yaml", "rules: []\n", 0o644)
+			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, {jmx_exporter: %s}]\n", closed, rules))
+		}, "profiles", doctor.Warn, "what jmx_exporter shows is not known before the agent runs"},
 		{"NoJar", func(t *testing.T) { s.Jar = filepath.Join(s.root, "none.jar") }, "jar", doctor.Fail, "Cassandra does not start"},
 		{"OtherJar", func(t *testing.T) { s.Jar = s.file(t, "other.jar", "PK", 0o644) }, "jar", doctor.Fail, "copy it here again"},
 		{"NoJava", func(t *testing.T) { s.JavaHome = s.root }, "java", doctor.Fail, "--java-home"},

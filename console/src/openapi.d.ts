@@ -1268,6 +1268,8 @@ export interface components {
         step: string;
         /** @description what is kept for years; raw: values, whatever the step */
         rollup: "5m" | "1h" | "1d" | "raw";
+        /** @description whose names the values have, for dashboards made for another exporter: quantiles and rates are of the last two minutes then */
+        profile: "ringwatch" | "jmx_exporter" | "grafana_mixin" | "dashboard_5408" | "criteo_exporter" | "instaclustr_exporter";
         /** @description prometheus: newest values as exposition text */
         format: "json" | "prometheus";
         /** @description "NaN" for doubles that are no number and for steps without a value, which are left out otherwise */
@@ -1471,7 +1473,10 @@ export interface operations {
     };
     nodeExposition: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description whose names the values have, for dashboards made for another exporter: quantiles and rates are of the last two minutes then */
+                profile?: components["parameters"]["profile"];
+            };
             header?: never;
             path: {
                 /** @description Cassandra's host id */
@@ -1487,7 +1492,10 @@ export interface operations {
     };
     clusterExposition: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description whose names the values have, for dashboards made for another exporter: quantiles and rates are of the last two minutes then */
+                profile?: components["parameters"]["profile"];
+            };
             header?: never;
             path: {
                 cluster: components["parameters"]["cluster"];

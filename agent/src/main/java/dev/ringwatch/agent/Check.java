@@ -1,5 +1,6 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.pull.Profile;
 import java.io.PrintStream;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -46,6 +47,9 @@ public final class Check {
         line(out, "paused", config.paused ? true : null);
         line(out, "listen", config.listenHost == null ? null
                 : (config.listenHost.indexOf(':') < 0 ? config.listenHost : "[" + config.listenHost + "]") + ":" + config.listenPort);
+        for (Profile profile : config.profiles) {
+            line(out, profile.isOfFile() ? "profile_of_file" : "profile", profile);
+        }
     }
 
     private static void line(PrintStream out, String name, Object value) {

@@ -43,9 +43,9 @@ class CassandraTest {
     private static final Path EVERY_KEY = Path.of("src/test/resources/rules/every_key.yaml");
 
     /** What the real exporter is given, and the profile that must say the same. */
-    private static final List<String[]> RULES = List.of(new String[] {"src/main/resources/dev/ringwatch/agent/pull/jmx_exporter.yaml", "jmx_exporter"},
+    private static final List<String[]> RULES = List.of(new String[] {"../profile/jmx_exporter.yaml", "jmx_exporter"},
             new String[] {EVERY_KEY.toString(), "jmx_exporter_2"},
-            new String[] {"src/main/resources/dev/ringwatch/agent/pull/grafana_mixin.yaml", "grafana_mixin"});
+            new String[] {"../profile/grafana_mixin.yaml", "grafana_mixin"});
 
     /** Profiles whose dashboards' names are kept as lists. */
     private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter", "mcac");

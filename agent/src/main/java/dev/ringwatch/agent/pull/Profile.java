@@ -5,6 +5,7 @@ import dev.ringwatch.agent.beans.CollectdNames;
 import dev.ringwatch.agent.frame.Model;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +22,7 @@ public abstract class Profile {
         }
     };
 
-    /** Shipped configurations of the JMX exporter, each a file of that name beside this class. */
+    /** Shipped configurations of the JMX exporter, each a file of that name in the directory profile. */
     private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter");
     /**
      * Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were
@@ -41,7 +42,7 @@ public abstract class Profile {
     }
 
     /** A profile whose names are made of beans by rules. */
-    private static final class OfBeans extends Profile {
+    private static class OfBeans extends Profile {
         private final BeanProfile beans;
 
         OfBeans(String name, BeanProfile.Kind kind, BeanProfile.Loader rules) {
@@ -85,7 +86,7 @@ public abstract class Profile {
                 if (name.equals(OLD_INSTACLUSTR)) {
                     say.accept("this is Instaclustr's cassandra-exporter: call it " + INSTACLUSTR + ", since criteo has a cassandra_exporter, too");
                 }
-                return ExporterRules.yaml();
+                return resource(INSTACLUSTR + ".yaml");
             });
         }
 
@@ -150,6 +151,11 @@ public abstract class Profile {
         return "";
     }
 
+    /** Whether its rules are a file of the operator's. */
+    public boolean isOfFile() {
+        return false;
+    }
+
     /** What is to be read for it besides the model, or null. */
     public BeanProfile beans() {
         return null;
@@ -166,7 +172,7 @@ public abstract class Profile {
      */
     public static Profile named(String name) {
         if (SHIPPED.contains(name)) {
-            return new OfBeans(name, kind(name), say -> shipped(name));
+            return new OfBeans(name, kind(name), say -> resource(name + ".yaml"));
         }
         if (name.equals(INSTACLUSTR) || name.equals(OLD_INSTACLUSTR)) {
             return new Instaclustr(name);
@@ -186,7 +192,12 @@ public abstract class Profile {
         if (!kind.equals("jmx_exporter") && !kind.equals(CRITEO)) {
             return null;
         }
-        return new OfBeans(number == 1 ? kind : kind + '_' + number, kind(kind), say -> rules(file));
+        return new OfBeans(number == 1 ? kind : kind + '_' + number, kind(kind), say -> rules(file)) {
+            @Override
+            public boolean isOfFile() {
+                return true;
+            }
+        };
     }
 
     private static BeanProfile.Kind kind(String name) {
@@ -201,9 +212,12 @@ public abstract class Profile {
         return names;
     }
 
-    private static String shipped(String name) throws IOException {
-        try (InputStream in = Profile.class.getResourceAsStream(name + ".yaml")) {
+    /** A file of the repository's directory profile, which the jar has beside this class. */
+    static String resource(String name) {
+        try (InputStream in = Profile.class.getResourceAsStream(name)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

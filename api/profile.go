@@ -1,0 +1,66 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/profile"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// profileOf returns the profile whose names a request asks for; nil: ours.
+func profileOf(r *http.Request) (*profile.Profile, error) {
+	values, err := parameters(r, "profile")
+	if err != nil {
+		return nil, err
+	}
+	name := values.Get("profile")
+	if !values.Has("profile") || name == profile.Ringwatch {
+		return nil, nil
+	}
+	as := profile.Named(name)
+	if as == nil {
+		return nil, bad("unknown_profile", "profile", "unknown profile %q: there are %s", name, strings.Join(profile.Names(), ", "))
+	}
+	return as, nil
+}
+
+func nameOf(as *profile.Profile) string {
+	if as == nil {
+		return ""
+	}
+	return as.Name
+}
+
+// show returns a node's newest values under the names of a profile. What was counted lately is what
+// was counted since the state of two minutes before, of which only that is read.
+func (s *Server) show(ctx context.Context, accountName string, n *Node, w *window.Window, now []window.Series, as *profile.Profile) ([]window.Series, map[string]profile.Head, error) {
+	names, err := as.Lately(now)
+	if err != nil {
+		return nil, nil, err
+	}
+	var before []window.Series
+	if len(names) > 0 {
+		slices.Sort(names)
+		to := w.Times[len(w.Times)-1] - profile.Span
+		matcher, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, strings.Join(names, "|"))
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err := s.deps.Reader.Range(ctx, accountName, n, to-2*w.Node.Interval, to, [][]*labels.Matcher{{matcher}})
+		if err != nil {
+			return nil, nil, err
+		}
+		before = values.Series
+	}
+
+	shown, err := as.Show(ctx, &w.Node, now, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	return shown.Series, shown.Heads, nil
+}

@@ -1,0 +1,332 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/doctor"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/profile"
+)
+
+// profilePatience bounds every wait: the machine may be ten times slower from one minute to the next.
+const profilePatience = 15 * time.Minute
+
+const agentJar = "../agent/target/ringwatch-agent.jar"
+
+// TestProfiles holds the API's ?profile= against the agent's, of one node at the same time: the same
+// names and labels, and the same values of what does not move, but for what profile/lacks.txt names.
+func TestProfiles(t *testing.T) {
+	store := &apitest.Store{}
+	agent, config := mustAgent(t, store)
+	url := mustServe(t, store)
+	nodes, err := store.Nodes(t.Context(), "acme")
+	for deadline := time.Now().Add(profilePatience); err == nil && len(nodes) == 0 && time.Now().Before(deadline); {
+		nodes, err = store.Nodes(t.Context(), "acme")
+	}
+	if err != nil || len(nodes) == 0 {
+		t.Fatalf("no frame has come: %v", err)
+	}
+	for _, name := range profile.Names()[1:] {
+		t.Run(name, func(t *testing.T) {
+			sameSeries(t, agent+"?profile="+name, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+name)
+			// many nodes' text is made another way
+			cluster := url + "/v1/clusters/" + nodes[0].Cluster + "/prometheus?profile=" + name
+			if one, all := page(t, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+name), page(t, cluster); len(one) < 100 || len(one) != len(all) {
+				t.Errorf("the node has %d series and its cluster %d", len(one), len(all))
+			}
+		})
+	}
+	t.Run("Losses", func(t *testing.T) { lossesOf(t, agent) })
+	t.Run("Doctor", func(t *testing.T) { // it asks this agent
+		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
+		says := func(c doctor.Result) bool {
+			return c.Name == "profiles" && c.Status == doctor.Warn && strings.Contains(c.Message, "instaclustr_exporter loses series of") && strings.Contains(c.Remedy, "/metrics?profile=instaclustr_exporter")
+		}
+		if !slices.ContainsFunc(report.Results, says) {
+			t.Errorf("%+v", report.Results)
+		}
+	})
+}
+
+// lossesOf holds what profile.Losses says of an order against the page of an agent that has it.
+func lossesOf(t *testing.T, agent string) {
+	losses, err := profile.Losses(profile.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, l := range losses {
+		for _, name := range l.Names {
+			said[l.Profile+" "+name] = true
+		}
+	}
+	all, list := bySeries(page(t, agent)), lacks(t)
+	for _, p := range profile.Names() {
+		alone := bySeries(page(t, agent+"?profile="+p))
+		for name, series := range alone {
+			family := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"), "_sum")
+			lost := 0
+			for _, of := range series {
+				// Losses knows of no indexes, and of no more than frames have
+				if of.Get("table_type") == "index" || of.Get("index") != "" || slices.ContainsFunc(list, func(p *regexp.Regexp) bool { return p.MatchString(of.String()) }) {
+					continue
+				}
+				if !slices.ContainsFunc(all[name], func(s labels.Labels) bool {
+					within := true
+					of.Range(func(l labels.Label) { within = within && s.Get(l.Name) == l.Value })
+					return within
+				}) {
+					lost++
+				}
+			}
+			if is := lost > 0; is != (said[p+" "+name] || said[p+" "+family]) && (is || lost == len(series)) {
+				t.Errorf("%s: %d of %d series of %s are lost", p, lost, len(series), name)
+			}
+		}
+	}
+}
+
+func bySeries(page map[string]float64) map[string][]labels.Labels {
+	all := map[string][]labels.Labels{}
+	for key := range page {
+		l, err := parseLabels(key)
+		if err != nil {
+			panic(err)
+		}
+		all[l.Get(labels.MetricName)] = append(all[l.Get(labels.MetricName)], l)
+	}
+	return all
+}
+
+var pair = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"`)
+
+func parseLabels(key string) (labels.Labels, error) {
+	b := labels.NewScratchBuilder(8)
+	for _, m := range pair.FindAllStringSubmatch(key, -1) {
+		b.Add(m[1], m[2])
+	}
+	b.Sort()
+	return b.Labels(), nil
+}
+
+// lacks are the patterns of profile/lacks.txt.
+func lacks(t *testing.T) (list []*regexp.Regexp) {
+	t.Helper()
+	file, err := os.ReadFile("../profile/lacks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(file)) {
+		if pattern, _, ok := strings.Cut(line, "\t"); ok && !strings.HasPrefix(line, "#") {
+			list = append(list, regexp.MustCompile("(?i)"+pattern))
+		}
+	}
+	return list
+}
+
+// Near and not equal, or not even there while nothing is counted: figures of what was counted lately.
+var lately = regexp.MustCompile(`quantile="|thpercentile|_mean"|_average"|:(mean|max)"|oneminuterate`)
+
+// What moves while a pass reads it twice, once for each face, and one gauge that the agent reads
+// again only when a table moves.
+var moving = regexp.MustCompile(`jvm_|process_|java:(lang|nio)|os_|_bytesunrepaired"|:bytesunrepaired:`)
+
+// What is the agent's alone to say, as a label.
+var described = regexp.MustCompile(`compaction_strategy_class="[^"]*", `)
+
+// sameSeries looks at both pages until all that is not the same at one look is at another.
+func sameSeries(t *testing.T, agent, api string) {
+	list := lacks(t)
+	lacking := func(key string) bool {
+		return slices.ContainsFunc(list, func(p *regexp.Regexp) bool { return p.MatchString(key) })
+	}
+	var wrong map[string]string
+	looks, compared := 0, 0
+	for deadline := time.Now().Add(profilePatience); wrong == nil || len(wrong) > 0; looks++ {
+		if time.Now().After(deadline) {
+			for i, key := range slices.Sorted(maps.Keys(wrong)) {
+				if i == 40 {
+					break
+				}
+				t.Errorf("%s: %s", key, wrong[key])
+			}
+			t.Fatalf("%d series are not the same at any of %d looks", len(wrong), looks)
+		}
+		first, ours, second := page(t, agent), page(t, api), page(t, agent)
+		compared = 0
+		now := map[string]string{}
+		for key, v := range first {
+			after, there := second[key]
+			is, found := ours[key]
+			switch {
+			case lacking(key) || !there || !found && lately.MatchString(key) && strings.Contains(agent, "instaclustr"):
+			case !found:
+				now[key] = "the API does not have it"
+			case lately.MatchString(key) || moving.MatchString(key) || after != v && !math.IsNaN(v):
+			case is != v && math.Abs(is-v) > 1e-9*math.Abs(v) && !math.IsNaN(is+v):
+				now[key] = fmt.Sprintf("%v, and %v by the API", v, is)
+			default:
+				compared++
+			}
+		}
+		for key := range ours {
+			_, before := first[key]
+			_, after := second[key]
+			if !before && !after && !lacking(key) && !(lately.MatchString(key) && strings.Contains(agent, "instaclustr")) {
+				now[key] = "only the API has it"
+			}
+		}
+		if wrong != nil {
+			for key := range wrong {
+				if now[key] == "" {
+					delete(wrong, key)
+					deadline = time.Now().Add(profilePatience) // the agent is still naming beans
+				}
+			}
+		} else {
+			wrong = now
+		}
+	}
+	t.Logf("%d values are the same at look %d", compared, looks)
+	if compared < 100 {
+		t.Errorf("only %d values could be compared", compared)
+	}
+}
+
+// mustAgent starts a Cassandra whose agent serves all profiles and sends frames to a store, and lets
+// it do some work. It returns the address of its /metrics and its configuration.
+func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string) {
+	t.Helper()
+	jar, err := filepath.Abs(agentJar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(jar); err != nil {
+		t.Fatalf("the agent is not built: run `make build` first (%v)", err)
+	}
+	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		store.Put("acme", b)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(ingest.Close)
+	port := engines.FreePorts(t, 1)[0]
+	config = filepath.Join(t.TempDir(), "agent.yaml")
+	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\nlisten: 127.0.0.1:%d\nprofiles: [%s]\n", ingest.URL, port, strings.Join(profile.Names(), ", "))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) { c.JVMArgs = []string{"-javaagent:" + jar + "=" + config} })
+	cluster := gocql.NewCluster(node.Host)
+	cluster.Port, cluster.Timeout, cluster.ConnectTimeout = node.NativePort, time.Minute, time.Minute
+	session, err := cluster.CreateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	exec := func(q string, args ...any) {
+		if err := session.Query(q, args...).Exec(); err != nil {
+			t.Fatal(q, err)
+		}
+	}
+	exec("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+	exec("CREATE TABLE watched.t (k int PRIMARY KEY, v text)")
+	exec("CREATE TABLE watched.indexed (k int PRIMARY KEY, v text)")
+	exec("CREATE INDEX by_v ON watched.indexed (v)")
+	for i := range 50 {
+		exec("INSERT INTO watched.t (k, v) VALUES (?, ?)", i, strings.Repeat("x", i))
+		exec("SELECT * FROM watched.t WHERE k = ?", i)
+		exec("INSERT INTO watched.indexed (k, v) VALUES (?, 'a')", i)
+	}
+	exec("SELECT * FROM watched.indexed WHERE v = 'a'")
+	exec("INSERT INTO watched.t (k, v) VALUES (1, 'a') IF NOT EXISTS")
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port), config
+}
+
+// mustServe runs an API on a store alone.
+func mustServe(t *testing.T, store *apitest.Store) string {
+	t.Helper()
+	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := api.DefaultConfig()
+	c.Listen, c.RequestTimeout = "127.0.0.1:0", profilePatience
+	server, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, store.Sources()),
+		StoreReady: store.Ready, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return "http://" + server.Addr()
+}
+
+// page returns the series of an exposition, without the labels that the API has of each node.
+func page(t *testing.T, url string) map[string]float64 {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+acmeKey)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s %v", url, answer.StatusCode, body, err)
+	}
+	all := map[string]float64{}
+	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
+	for {
+		entry, err := parser.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		var l labels.Labels
+		parser.Labels(&l)
+		_, _, v := parser.Series()
+		key := described.ReplaceAllString(labels.NewBuilder(l).Del("cluster", "datacenter", "rack", "node").Labels().String(), "")
+		if _, twice := all[key]; twice {
+			t.Fatalf("%s has %s twice", url, key)
+		}
+		all[key] = v
+	}
+}

@@ -1,0 +1,211 @@
+package profile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// figure is what an attribute says of a metric.
+type figure byte
+
+const (
+	figureNone  figure = iota
+	figureValue        // as Cassandra has it, without the exponent
+	figurePercent
+	figureCount
+	figureTotal // of a histogram, as Cassandra counts it: in microseconds
+	figureRate  // a second, lately
+	figureMean  // the others are a histogram's, lately
+	figureMax
+	figure50
+	figure75
+	figure95
+	figure98
+	figure99
+	figure999
+)
+
+// attributes are those of beans of metrics, without what frames do not tell.
+var attributes = map[figure]string{
+	figureValue: "Value", figurePercent: "Value", figureCount: "Count", figureTotal: "Count",
+	figureRate: "OneMinuteRate", figureMean: "Mean", figureMax: "Max", figure50: "50thPercentile",
+	figure75: "75thPercentile", figure95: "95thPercentile", figure98: "98thPercentile",
+	figure99: "99thPercentile", figure999: "999thPercentile",
+}
+
+var quantiles = []figure{figureMean, figureMax, figure50, figure75, figure95, figure98, figure99, figure999}
+
+// kinds are which figures a kind of metric has.
+var kinds = map[string][]figure{
+	"gauge": {figureValue}, "percent": {figurePercent}, "counter": {figureCount}, "meter": {figureCount, figureRate},
+	"histogram": append([]figure{figureCount}, quantiles...),
+	"timer":     append([]figure{figureCount, figureRate}, quantiles...),
+	"latency":   append([]figure{figureCount, figureRate}, quantiles...),
+	// of an array: an exporter that makes figures of it
+	"buckets": {figureMax, figure50, figure75, figure95, figure98, figure99},
+}
+
+// source is a bean as its name stands in the catalogue, and what its attributes are of a series.
+type source struct {
+	entity, series string // the entity's type and the metric's name
+	kind           string
+	bean           string    // with {label}
+	attribute      attribute // apart from figures
+	figures        []figure
+	scope, how     string // of sums: keyspace or node; sum, largest or smallest
+}
+
+// catalogue is beans.txt.
+type catalogue struct {
+	sources []source
+	series  map[string]string // TYPE/NAME of Cassandra → the metric's name
+	sums    []source
+}
+
+var catalogued = sync.OnceValues(func() (*catalogue, error) {
+	text, err := files.ReadFile("beans.txt")
+	if err != nil {
+		return nil, err
+	}
+	return newCatalogue(string(text))
+})
+
+func newCatalogue(file string) (*catalogue, error) {
+	c := &catalogue{series: map[string]string{}}
+	beans := map[string][]string{}
+	aliases, renamed := map[string][]string{}, map[string]string{}
+	for line := range strings.Lines(file) {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		switch {
+		case f[0] == "bean" && len(f) == 3:
+			beans[f[1]] = append(beans[f[1]], f[2])
+		case f[0] == "alias" && len(f) == 3:
+			aliases[f[2]] = append(aliases[f[2]], f[1])
+		case f[0] == "rename" && len(f) == 3:
+			renamed[f[2]] = f[1]
+		case f[0] == "metric" && len(f) == 5:
+			c.metric(beans, aliases, renamed, source{entity: f[1], series: f[2], kind: f[3]}, f[4])
+			if series, ok := strings.CutPrefix(f[2], "cassandra_table_"); ok && f[1] == "table" {
+				c.metric(beans, aliases, renamed, source{entity: "index_table", series: "cassandra_index_table_" + series, kind: f[3]}, f[4])
+			}
+			if f[1] == "dropped_message" {
+				c.metric(beans, nil, nil, source{entity: f[1] + oldOf, series: f[2], kind: f[3]}, f[4])
+			}
+		case len(f) >= 4 && (f[0] == "sum" || f[0] == "largest" || f[0] == "smallest"):
+			s := source{entity: f[1] + sumOf, series: c.series["table/"+f[len(f)-1]], kind: f[2], scope: f[1], how: f[0]}
+			if s.series == "" {
+				return nil, fmt.Errorf("profile: beans.txt: no table has %s", f[3])
+			}
+			c.sums = append(c.sums, s)
+			names := aliases
+			if f[1] == "keyspace" {
+				names = nil
+			}
+			c.metric(beans, names, nil, s, f[3])
+		case f[0] == "attribute" && len(f) == 5:
+			c.sources = append(c.sources, source{entity: f[1], series: f[2], bean: f[3], attribute: newAttribute(f[4])})
+		default:
+			return nil, fmt.Errorf("profile: beans.txt: %q", line)
+		}
+	}
+	return c, nil
+}
+
+// metric adds what a metric's beans say.
+func (c *catalogue) metric(beans, aliases map[string][]string, renamed map[string]string, s source, name string) {
+	c.series[s.entity+"/"+name] = s.series
+	s.figures = kinds[s.kind]
+	for _, of := range beans[s.entity] {
+		if s.kind == "latency" && strings.HasSuffix(s.entity, "table") && strings.Contains(of, "ColumnFamily") {
+			continue // the old type never had them
+		}
+		names := append([]string{name}, aliases[name]...)
+		if old := renamed[name]; old != "" && strings.Contains(of, "ColumnFamily") {
+			names = []string{old}
+		}
+		for _, name := range names {
+			one := s
+			one.bean = strings.ReplaceAll(of, "{name}", name)
+			c.sources = append(c.sources, one)
+		}
+		if before, ok := strings.CutSuffix(name, "Latency"); ok && s.kind == "latency" {
+			one := s
+			one.kind, one.bean, one.figures = "total", strings.ReplaceAll(of, "{name}", before+"TotalLatency"), []figure{figureTotal}
+			c.sources = append(c.sources, one)
+		}
+	}
+}
+
+// shown is one series that a profile makes of a series of ours.
+type shown struct {
+	entity string
+	labels []string // whose values stand in the names, in order
+	peer   []bool   // of those, which are addresses that beans write otherwise
+	system int      // index of the label that begins with system, or does not; −1: there is none
+	is     bool     // whether it begins so
+	words  bool     // no value may have blanks
+
+	figure  figure
+	buckets bool // of the distribution as it is, not as it was lately
+	named   *named
+}
+
+var label = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// compile names all that frames can have.
+func (c *catalogue) compile(n namer) map[string][]shown {
+	all := map[string][]shown{}
+	_, figuresOfArrays := n.(*criteo)
+	for i := range c.sources {
+		s := &c.sources[i]
+		if s.kind == "buckets" && !figuresOfArrays {
+			continue
+		}
+		one := shown{entity: s.entity, system: -1, words: strings.HasPrefix(s.bean, "org.apache.cassandra."), buckets: s.kind == "buckets"}
+		for _, m := range label.FindAllStringSubmatch(s.bean, -1) {
+			one.system = 0 // the first, which may be a keyspace
+			one.labels = append(one.labels, m[1])
+			one.peer = append(one.peer, m[1] == "peer")
+		}
+		for _, system := range []bool{false, true} {
+			if system && one.system < 0 {
+				break
+			}
+			one.is = system
+			at := -1
+			b := newBean(label.ReplaceAllStringFunc(s.bean, func(string) string {
+				at++
+				return token(at, system && at == one.system)
+			}))
+			for _, f := range s.figures {
+				one.figure = f
+				c.show(all, n, s.series, one, &b, attribute{name: attributes[f]})
+			}
+			if s.figures == nil {
+				one.figure = figureValue
+				c.show(all, n, s.series, one, &b, s.attribute)
+			}
+		}
+	}
+	return all
+}
+
+func (c *catalogue) show(all map[string][]shown, n namer, series string, one shown, b *bean, a attribute) {
+	if one.named = n.name(b, a); one.named == nil {
+		return
+	}
+	if !slices.ContainsFunc(all[series], func(of shown) bool { return of.same(&one) }) {
+		all[series] = append(all[series], one)
+	}
+}
+
+// same reports whether another makes the same series: a metric has some beans of two names.
+func (s *shown) same(of *shown) bool {
+	return s.entity == of.entity && s.is == of.is && s.figure == of.figure && fmt.Sprint(*s.named) == fmt.Sprint(*of.named)
+}

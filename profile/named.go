@@ -1,0 +1,126 @@
+package profile
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// byRules shows what rules make of beans, and the JVM as the JMX exporter itself does.
+type byRules struct {
+	series map[string][]shown
+	jvm    map[string][]plain // by series
+}
+
+func ofRules(name string) func() (shower, error) {
+	return func() (shower, error) {
+		file, err := files.ReadFile(name + ".yaml")
+		if err != nil {
+			return nil, err
+		}
+		r, err := newRules(string(file))
+		if err != nil {
+			return nil, err
+		}
+		jvm, err := newPlain("jvm.txt")
+		if err != nil {
+			return nil, err
+		}
+		return newByRules(r, jvm)
+	}
+}
+
+func ofCriteo() (shower, error) {
+	file, err := files.ReadFile("criteo_exporter.yaml")
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCriteo(string(file))
+	if err != nil {
+		return nil, err
+	}
+	return newByRules(c, nil)
+}
+
+func newByRules(n namer, jvm map[string][]plain) (*byRules, error) {
+	c, err := catalogued()
+	if err != nil {
+		return nil, err
+	}
+	return &byRules{c.compile(n), jvm}, nil
+}
+
+// lately implements shower.
+func (b *byRules) lately(series string) bool {
+	for _, s := range b.series[series] {
+		if s.figure >= figureRate && !s.buckets {
+			return true
+		}
+	}
+	return false
+}
+
+// What no value of a bean's name may have here: it would have to be quoted there, or patterns would
+// not take it for one.
+var (
+	odd   = regexp.MustCompile(`[,=<>"*?\\\x00-\x1f]`)
+	blank = regexp.MustCompile(`\s`)
+	ports = strings.NewReplacer(":", "_", "[", "_", "]", "_")
+)
+
+// show implements shower.
+func (b *byRules) show(o *output, s *state) error {
+	var values []string
+	for i := range s.now {
+		of := &s.now[i]
+		for j := range b.jvm[of.Metric.Name] {
+			b.jvm[of.Metric.Name][j].show(o, of)
+		}
+		list := b.series[of.Metric.Name]
+		for j := range list {
+			if list[j].entity == of.Metric.Type && list[j].values(&values, of) {
+				list[j].show(o, s, of, values)
+			}
+		}
+	}
+	return o.err
+}
+
+// values puts the entity's values into to; false: they are not those that are meant.
+func (s *shown) values(to *[]string, of *window.Series) bool {
+	*to = (*to)[:0]
+	for i, name := range s.labels {
+		value := of.Labels.Get(name)
+		if s.peer[i] {
+			value = ports.Replace(value)
+		}
+		if value == "" || odd.MatchString(value) || s.words && blank.MatchString(value) {
+			return false
+		}
+		if s.system == i && s.is != strings.HasPrefix(value, "system") {
+			return false
+		}
+		if only, there := s.named.only[i]; there && value != only {
+			return false
+		}
+		*to = append(*to, value)
+	}
+	return true
+}
+
+func (s *shown) show(o *output, st *state, of *window.Series, values []string) {
+	v, ok := st.value(of, s.figure, s.buckets)
+	if !ok {
+		return
+	}
+	name := s.named.fill(values)
+	if s.named.kind == "counter" {
+		name += "_total"
+	}
+	o.add(of, name, s.named.kind, v*s.named.factor, func(label func(name, value string)) {
+		for i := range s.named.labels {
+			label(s.named.labels[i].fill(values))
+		}
+	})
+}

@@ -1,0 +1,128 @@
+// Package profile gives a node's values the names that other exporters give them, so that
+// dashboards and alerts made for those work with what the API answers.
+//
+// It promises the agent's names: what /metrics?profile= has on a node is what Show makes of the
+// node's frames, with the same labels. The profiles are data that the agent's jar and this package
+// share: rules and tables in the files beside this one. Rules speak of beans and their attributes;
+// beans.txt says which series of ours is which attribute.
+//
+// What bites: frames hold counts and no rates or percentiles. Those are made of what was counted
+// in the last two minutes, where Cassandra forgets half each minute, so they are near to
+// Cassandra's and not equal. Sums over a keyspace's tables are made of the tables that there are,
+// where Cassandra's keep what dropped ones have counted.
+package profile
+
+import (
+	"context"
+	"embed"
+	"sync"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+//go:embed *.yaml *.txt
+var files embed.FS
+
+// Ringwatch is the profile of our own names. Its series are shown as they are.
+const Ringwatch = "ringwatch"
+
+// Span is how far back the state before is that Show takes, in ms.
+const Span = 120_000
+
+// Profile is a set of names. It is made when it is first used.
+type Profile struct {
+	Name string
+	make func() (shower, error)
+
+	once sync.Once
+	by   shower
+	err  error
+}
+
+// shower adds what it makes of a node's state.
+type shower interface {
+	show(o *output, s *state) error
+	// lately reports whether what was counted lately is shown of a metric.
+	lately(series string) bool
+}
+
+var profiles = []*Profile{
+	{Name: "jmx_exporter", make: ofRules("jmx_exporter")},
+	{Name: "grafana_mixin", make: ofRules("grafana_mixin")},
+	{Name: "dashboard_5408", make: ofRules("dashboard_5408")},
+	{Name: "criteo_exporter", make: ofCriteo},
+	{Name: "instaclustr_exporter", make: ofInstaclustr},
+}
+
+// Names returns the profiles that there are, our own first.
+func Names() []string {
+	names := []string{Ringwatch}
+	for _, p := range profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Named returns a profile other than our own; nil: there is none of that name.
+func Named(name string) *Profile {
+	for _, p := range profiles {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// Shown is what a profile makes of a node's state.
+type Shown struct {
+	// Series have one value each, of kind frame.GaugeDouble, and are in no order.
+	Series []window.Series
+	// Heads say what each name is.
+	Heads map[string]Head
+
+	from []string // type and name of ours, by series; of a sample
+}
+
+// Head is what an exposition says of a name.
+type Head struct {
+	Type string // counter, gauge or untyped
+	Help string
+}
+
+// Lately returns the metrics whose values of Span before Show needs, if there are any.
+func (p *Profile) Lately(now []window.Series) ([]string, error) {
+	by, err := p.shower()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	known := map[string]bool{}
+	for i := range now {
+		m := now[i].Metric
+		if moves := m.Kind.IsHistogram() && len(now[i].Histograms[0].Filled) > 0 || now[i].Ints != nil && now[i].Ints[0] != 0; moves && !known[m.Name] && by.lately(m.Name) {
+			known[m.Name] = true
+			names = append(names, m.Name)
+		}
+	}
+	return names, nil
+}
+
+// Show returns a node's newest values under the profile's names. now has one value in each series,
+// before those of Span before, each at its last instant, or nothing if there was nothing: then what
+// was ever counted was counted lately. It takes memory of the context's lease as the answer grows.
+func (p *Profile) Show(ctx context.Context, node *window.Node, now, before []window.Series) (*Shown, error) {
+	by, err := p.shower()
+	if err != nil {
+		return nil, err
+	}
+	o := newOutput(ctx, p.Name, node)
+	if err := by.show(o, newState(node, now, before)); err != nil {
+		return nil, err
+	}
+	return o.finish()
+}
+
+func (p *Profile) shower() (shower, error) {
+	p.once.Do(func() { p.by, p.err = p.make() })
+	return p.by, p.err
+}

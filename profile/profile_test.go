@@ -1,0 +1,23 @@
+package profile
+
+import (
+	"testing"
+)
+
+func TestEveryProfileIsMade(t *testing.T) {
+	for _, p := range profiles {
+		if _, err := p.shower(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if b, ok := p.by.(*byRules); ok {
+			n := 0
+			for _, list := range b.series {
+				n += len(list)
+			}
+			t.Logf("%s: %d names of %d series", p.Name, n, len(b.series))
+			if n < 100 {
+				t.Errorf("%s shows %d attributes", p.Name, n)
+			}
+		}
+	}
+}

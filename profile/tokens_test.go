@@ -1,0 +1,126 @@
+package profile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// TestTokens holds names that were made with words in the place of values against those that rules
+// give the values themselves.
+func TestTokens(t *testing.T) {
+	c, err := catalogued()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	value := func() string {
+		words := []string{"system", "system_auth", "KeyCache", "Read", "ks", "T1", "t-2", "READ_REQ", "a.b", "10.0.0.1_7000", "Zq", "x_total"}
+		return words[random.IntN(len(words))] + strings.Repeat("y", random.IntN(2))
+	}
+	for _, p := range profiles {
+		if _, err := p.shower(); err != nil {
+			t.Fatal(err)
+		}
+		by, ok := p.by.(*byRules)
+		if !ok {
+			by = p.by.(*instaclustr).rest
+		}
+		n := namerOf(t, p.Name)
+		compared := 0
+		for range 300 {
+			s := &c.sources[random.IntN(len(c.sources))]
+			_, ofArrays := n.(*criteo)
+			if s.kind == "buckets" && !ofArrays {
+				continue
+			}
+			values := map[string]string{}
+			b := newBean(label.ReplaceAllStringFunc(s.bean, func(l string) string {
+				l = strings.Trim(l, "{}")
+				if values[l] == "" {
+					values[l] = value()
+				}
+				if l == "keyspace" { // of letters, digits and underscores
+					values[l] = strings.NewReplacer(".", "", "-", "").Replace(values[l])
+				}
+				return values[l]
+			}))
+			var want []string
+			for _, f := range s.figures {
+				if n := n.name(&b, attribute{name: attributes[f]}); n != nil {
+					want = append(want, said(f, n, nil))
+				}
+			}
+			builder := labels.NewBuilder(labels.EmptyLabels())
+			for name, v := range values {
+				builder.Set(name, v)
+			}
+			of := window.Series{Labels: builder.Labels(), Metric: &window.Metric{Type: s.entity, Name: s.series, Kind: frame.Gauge}}
+			var got, scratch []string
+			for i := range by.series[s.series] {
+				one := &by.series[s.series][i]
+				if one.entity == s.entity && slices.Contains(s.figures, one.figure) && one.values(&scratch, &of) {
+					got = append(got, said(one.figure, one.named, scratch))
+				}
+			}
+			for _, w := range want {
+				if compared++; !slices.Contains(got, w) {
+					t.Errorf("%s: %v: no %s in %s", p.Name, b, w, got)
+				}
+			}
+			if want == nil && s.kind != "total" && s.figures != nil && len(got) > 0 && len(c.beansOf(s)) == 1 {
+				t.Errorf("%s: %v is not shown, and %s are", p.Name, b, got)
+			}
+		}
+		if compared < 5 {
+			t.Errorf("%s: only %d names were compared", p.Name, compared)
+		}
+	}
+}
+
+// beansOf are all names of beans of a source's metric.
+func (c *catalogue) beansOf(s *source) (names []string) {
+	for i := range c.sources {
+		if of := &c.sources[i]; of.entity == s.entity && of.series == s.series {
+			names = append(names, of.bean)
+		}
+	}
+	return names
+}
+
+func namerOf(t *testing.T, name string) namer {
+	t.Helper()
+	file, err := files.ReadFile(name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n namer
+	if name == "criteo_exporter" {
+		n, err = newCriteo(string(file))
+	} else {
+		n, err = newRules(string(file))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func said(f figure, n *named, values []string) string {
+	s := fmt.Sprint(f, n.fill(values), n.kind, n.factor)
+	for i := range n.labels {
+		if name, value := n.labels[i].fill(values); value != "" {
+			s += " " + name + "=" + value
+		}
+	}
+	return s
+}
