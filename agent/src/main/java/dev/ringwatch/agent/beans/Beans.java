@@ -6,6 +6,7 @@ import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Template;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -30,8 +31,10 @@ public final class Beans {
     /** For taking in new beans: of each pass. */
     private static final long INSTALL_NS = 20_000_000;
     private static final int PASSES_BETWEEN_TIDYING = 60;
-    /** A frame's label has 255 bytes; names have three of them a character at most. */
-    private static final int MAX_BEAN_NAME = 85;
+    /** So many bytes has a frame's label; what is longer has no cost shown, since its beginning may be another's. */
+    private static final int MAX_BEAN_NAME = 255;
+    /** Frames are not to grow by the beans of a thousand tables. */
+    private static final int MAX_COSTS = 200;
 
     /** A bean's series that are shown now. */
     private static final class Shown extends Template.Entity {
@@ -141,7 +144,7 @@ public final class Beans {
         metrics.read(pass, Math.max(1, passesPerMinute));
         for (Shown each : shown.values()) {
             show(each);
-            if (costs != null) {
+            if (each.slot() >= 0) {
                 cpuSeconds.set(each.slot(), each.bean.totalNs / 1_000_000);
             }
         }
@@ -186,7 +189,7 @@ public final class Beans {
         if (before != null && before.bean != bean) {
             before.series.forEach((leaf, series) -> leaf.output.remove(series));
             shown.remove(plan.name);
-            if (costs != null) {
+            if (before.slot() >= 0) {
                 costs.removeEntity(before.slot());
             }
         }
@@ -194,9 +197,9 @@ public final class Beans {
             Shown now = new Shown();
             now.bean = bean;
             shown.put(plan.name, now);
-            if (costs != null) {
-                String name = plan.name.toString();
-                costs.addEntity(now, name.substring(0, Math.min(MAX_BEAN_NAME, name.length())));
+            String name = plan.name.toString();
+            if (costs != null && costs.liveCount() < MAX_COSTS && name.getBytes(StandardCharsets.UTF_8).length <= MAX_BEAN_NAME) {
+                costs.addEntity(now, name);
             }
         }
     }

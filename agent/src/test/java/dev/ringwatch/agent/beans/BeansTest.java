@@ -193,6 +193,26 @@ class BeansTest {
         assertTrue(Double.isNaN(Buckets.figure(counts, 0)), "overflowed");
     }
 
+    /** A frame with one name twice is refused as a whole, and a name beyond its bytes cannot be in it. */
+    @Test
+    void costsAreOfWholeNames() throws Exception {
+        for (String end : new String[] {"1", "2", "x".repeat(200)}) {
+            register("x:type=" + "a".repeat(100) + end, new TestBean().with("Value", "long", () -> 1L));
+        }
+        for (int i = 0; i < 300; i++) {
+            register("x:type=b" + i, new TestBean().with("Value", "long", () -> 1L));
+        }
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), ALL)) {
+            beans.settle();
+            Template costs = beans.model.template(0);
+            java.util.Set<String> names = new java.util.HashSet<>();
+            for (int slot = 0; slot < costs.slots(); slot++) {
+                assertTrue(names.add(costs.labelValue(slot, 0)) && costs.labelValue(slot, 0).length() <= 255, costs.labelValue(slot, 0));
+            }
+            assertEquals(200, names.size());
+        }
+    }
+
     /** Of Cassandra's metrics what stands still is hardly read, and what moves is read at once. */
     @Test
     void anIdleTablesGaugesAreReadInTurnOnly() throws Exception {
