@@ -21,7 +21,6 @@ import (
 type set struct {
 	all            []file
 	cluster, every *part
-	recorded       Recorded
 }
 
 // part is the rules that are evaluated at one place: in each cluster, or over all clusters.
@@ -96,14 +95,14 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 			}
 		}
 	}
-	s.recorded = RecordedBy(recordings)
+	recorded := RecordedBy(recordings)
 	for i, f := range list {
 		here, there := file{name: f.name}, file{name: f.name}
 		for j, g := range f.groups {
 			one, other := g, g
 			one.Rules, other.Rules = nil, nil
 			for _, r := range all[i][j] {
-				form, err := FormOf(r.expr, s.recorded)
+				form, err := FormOf(r.expr, recorded)
 				if err != nil {
 					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
 					continue
