@@ -231,16 +231,21 @@ func Bounded(bytes int64) *Lease { return &Lease{most: bytes} }
 // Take counts memory that is about to be taken. What exceeds the reservation is reserved first,
 // without waiting: who holds memory must not wait for more. The error wraps ErrBusy or ErrTooLarge;
 // whoever gets it should end its work, and begin it again with a larger lease after ErrBusy.
-func (l *Lease) Take(bytes int64) error {
+func (l *Lease) Take(bytes int64) error { return l.TakeLeaving(bytes, 0) }
+
+// TakeLeaving is Take where so many bytes more could be taken afterwards, and refuses otherwise. It
+// is for memory that is held for long, and must leave some to work that passes.
+func (l *Lease) TakeLeaving(bytes, rest int64) error {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if need := l.taken + bytes; l.most > 0 && need > l.most {
+	need := l.taken + bytes
+	if l.most > 0 && need > l.most-rest {
 		return fmt.Errorf("%w: more than %s are needed, %s allowed", ErrTooLarge, mebibytes(need), mebibytes(l.most))
-	} else if l.budget != nil && need > l.reserved {
-		if err := l.grow(need); err != nil {
+	} else if l.budget != nil && need > l.reserved-rest {
+		if err := l.grow(need, rest); err != nil {
 			return err
 		}
 	}
@@ -248,24 +253,28 @@ func (l *Lease) Take(bytes int64) error {
 	return nil
 }
 
-// step is how much is reserved at once at least, so that the budget is asked seldom.
-const step = 1 << 20
+// step is how much is reserved at once at least, so that the budget is asked seldom. It is small, as
+// there may be a lease for each of thousands of clusters.
+const step = 64 << 10
 
-func (l *Lease) grow(need int64) error {
+// grow sees to it that need bytes are reserved, and that rest more could be. Those are not reserved:
+// they are there for all leases of the account.
+func (l *Lease) grow(need, rest int64) error {
 	b := l.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if need > b.share {
-		return b.refuse(need)
+	if need > b.share-rest {
+		return b.refuse(need + rest)
 	}
 	a := b.of(l.account)
 	defer b.forget(l.account, a)
-	more := need - l.reserved
-	if generous := max(more, step, l.reserved/4); l.reserved+generous <= b.share && b.fits(a, generous) {
-		more = generous
+	if !b.fits(a, need+rest-l.reserved) {
+		return b.refuse(need + rest - l.reserved)
 	}
-	if !b.fits(a, more) {
-		return b.refuse(more)
+	more := max(0, need-l.reserved)
+	generous := max(more, step, l.reserved/4)
+	if more > 0 && l.reserved+generous <= b.share && b.fits(a, generous+rest) {
+		more = generous
 	}
 	b.take(a, more)
 	l.reserved += more
@@ -280,6 +289,25 @@ func (l *Lease) Give(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken -= bytes
+}
+
+// Return is Give for a lease that lives long: what it holds beyond a quarter more than is taken goes
+// back to the budget.
+func (l *Lease) Return(bytes int64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken -= bytes
+	surplus := l.reserved - l.taken - max(step, l.taken/4)
+	if l.budget == nil || l.ended || surplus <= 0 {
+		return
+	}
+	l.reserved -= surplus
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	l.budget.give(l.account, surplus)
 }
 
 // Taken returns how many bytes are taken now.

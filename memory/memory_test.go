@@ -181,6 +181,51 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// TestLeaving: what must stay free is asked for and not taken, whoever's lease would take it; what
+// is returned can be taken by another lease.
+func TestLeaving(t *testing.T) {
+	b := mustBudget(t, 40<<20)
+	const rest = 5 << 20
+	var leases []*Lease
+	for range 100 { // 10 MiB in all
+		l := b.Open("a")
+		if err := l.TakeLeaving(100<<10, rest); err != nil {
+			t.Fatalf("lease %d: %v", len(leases), err)
+		}
+		leases = append(leases, l)
+	}
+	if n := b.Used(); n < 100*100<<10 || n > 14<<20 {
+		t.Errorf("%d bytes are reserved", n)
+	}
+	large := b.Open("a")
+	if err := large.TakeLeaving(6<<20, rest); !errors.Is(err, ErrBusy) {
+		t.Errorf("what would leave too little: %v", err)
+	}
+	if err := large.TakeLeaving(16<<20, rest); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("what would always leave too little: %v", err)
+	}
+	if err := large.Take(4 << 20); err != nil {
+		t.Errorf("what need not leave anything: %v", err)
+	}
+	large.Return(4 << 20)
+	for _, l := range leases {
+		l.Return(100 << 10)
+	}
+	if err := large.TakeLeaving(8<<20, rest); err != nil {
+		t.Errorf("after all was returned: %v", err)
+	}
+	if err := large.TakeLeaving(0, rest); err != nil {
+		t.Errorf("nothing more: %v", err)
+	}
+	large.Release()
+	for _, l := range leases {
+		l.Release()
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+}
+
 // TestManyAtOnce: whatever is asked at the same time, nobody gets more than there is and everybody
 // comes to an end.
 func TestManyAtOnce(t *testing.T) {

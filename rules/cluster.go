@@ -357,7 +357,7 @@ func (c *cluster) finished(g *group) bool {
 
 // drop forgets a node.
 func (c *cluster) drop(n *node) {
-	c.lease.Give(n.forget())
+	c.lease.Return(n.forget())
 	for _, of := range n.list {
 		of.ends, of.At = of.ends[:0], of.At[:0]
 	}
@@ -388,7 +388,7 @@ func (c *cluster) tidy(at int64) {
 				dead[of] = true
 				delete(n.mapped, of.Labels.Hash())
 				c.count--
-				c.lease.Give(costOf(of.Metric.Kind, of.keep, n.interval))
+				c.lease.Return(costOf(of.Metric.Kind, of.keep, n.interval))
 			} else {
 				kept = append(kept, of)
 				c.untidy = c.untidy || of.over()

@@ -174,3 +174,31 @@ groups:
 		t.Errorf("%d bytes are not given back", n)
 	}
 }
+
+// TestMemoryOfManyClusters: an account's clusters take of its share what they need. What each leaves
+// free for reading frames is the same for all of them.
+func TestMemoryOfManyClusters(t *testing.T) {
+	w := newTown(t, 0, `
+groups:
+- name: all
+  rules:
+  - {alert: Load, expr: node_load1 > 3}
+`)
+	budget, err := memory.NewBudget("rules", 16<<20, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.set = func(_ *Config, d *Deps) { d.Budget = budget }
+	const clusters = 24
+	for i := range clusters {
+		w.add("acme", fmt.Sprint("c", i), uint64(i+1))
+	}
+	w.pass(3*time.Minute, nil)
+	w.wantHealth("acme", 1, nil)
+	w.nodes[clusters-1].load = 5
+	w.pass(2*time.Minute, nil)
+	w.wantTold(0, fmt.Sprintf("Load %d firing", clusters-1))
+	if n := budget.Used(); n > budget.Share()/2 {
+		t.Errorf("%d nodes hold %d bytes", clusters, n)
+	}
+}

@@ -58,7 +58,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 		n.follower = nil
 	}
 	if n.follower == nil {
-		c.lease.Give(n.forget())
+		c.lease.Return(n.forget())
 		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id}, c.wanted)
 		n.cells, n.mapped = map[*window.Dictionary][][]*cell{}, nil
 	}
@@ -79,7 +79,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 		c.lease.Give(taken.bytes)
 	case taken.bytes > 0: // else it was known
 		if n.kept = append(n.kept, taken.bytes); len(n.kept) > window.FollowedKeys {
-			c.lease.Give(n.kept[0])
+			c.lease.Return(n.kept[0])
 			n.kept = n.kept[1:]
 		}
 	}
@@ -303,15 +303,7 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 // room takes memory for a series if there is some. A part of the account's share is left for reading
 // frames: without it no rule would have anything to look at.
 func (c *cluster) room(bytes int64) bool {
-	rest := int64(0)
-	if c.deps.Budget != nil {
-		rest = c.deps.Budget.Share() / 8
-	}
-	if c.lease.Take(bytes+rest) != nil {
-		return false
-	}
-	c.lease.Give(rest)
-	return true
+	return c.lease.TakeLeaving(bytes, c.deps.Budget.Share()/8) == nil
 }
 
 // shared returns the first metric that is the same: a fleet's nodes have the same ones.

@@ -90,14 +90,14 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 
 func startLive(ctx context.Context, o options, dir string) (l *live, stop func(), err error) {
 	var ends []func()
-	stop = func() {
+	end := func() {
 		for i := len(ends) - 1; i >= 0; i-- {
 			ends[i]()
 		}
 	}
 	defer func() {
 		if err != nil {
-			stop()
+			end()
 		}
 	}()
 	if err = os.RemoveAll(dir); err == nil {
@@ -177,7 +177,7 @@ alerting:
 		n.Entities = append(n.Entities, []frametest.Entity{{Cells: make([]frametest.Cell, 1)}})
 		l.nodes = append(l.nodes, n)
 	}
-	return l, stop, nil
+	return l, end, nil
 }
 
 // signalRules has a rule of each interval; each value of the signal is an alert of its own.
