@@ -137,7 +137,7 @@ func startLive(ctx context.Context, o options, dir string) (l *live, stop func()
 kafka: {brokers: [%q], partitions: 4}
 ingest: {listen: %q}
 rules: {listen: %q, files: [%q]}
-alerting:
+notify:
   alertmanagers:
     - {static_configs: [{targets: [%q]}]}
 `, account.Hash(l.key), kafka.Addr(), addresses[0], addresses[1],
