@@ -35,7 +35,8 @@ async function firstPage() {
   return bytes / 1024;
 }
 
-/** How long a fleet's page takes, ms: to its first node and its map, drawn. */
+/** How long a fleet's page takes, ms: to its first node and its map, drawn; and where that goes, as
+ *  ms since the page was asked for. */
 async function fleet(account) {
   const { context, page } = await open(process.env[`KEY_${account}`]);
   await page.goto(`${BASE}/#/fleet`);
@@ -43,18 +44,30 @@ async function fleet(account) {
     () => {
       const map = document.querySelector(".cells canvas");
       if (!document.querySelector(".row-link") || !map?.height) return 0;
-      return performance.now();
+      const ms = performance.now();
+      const list = performance.getEntriesByType("resource");
+      const code = list.filter((e) => e.name.includes("/assets/") && e.responseEnd < ms);
+      const asked = list.find((e) => new URL(e.name).pathname === "/v1/nodes");
+      return {
+        ms,
+        page: performance.getEntriesByType("navigation")[0].responseEnd,
+        code: Math.max(...code.map((e) => e.responseEnd)),
+        painted: performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
+        asked: asked.startTime,
+        answering: asked.responseStart,
+        answered: asked.responseEnd,
+      };
     },
     undefined,
     { polling: "raf" },
   );
-  const ms = await took.jsonValue();
+  const steps = await took.jsonValue();
   if (SHOTS) {
     await page.waitForTimeout(8000); // for colours, before the picture
     await page.screenshot({ path: join(SHOTS, `${account}.png`) });
   }
   await context.close();
-  return ms;
+  return steps;
 }
 
 /** An answer to a range query: three lines of its steps. */
@@ -170,11 +183,15 @@ async function hour() {
 
 const say = (text) => process.stderr.write(`          ${text}\n`);
 say("the first page");
-const result = { first_page_kb: await firstPage(), fleet_ms: {}, charts_ms: [] };
+const result = { first_page_kb: await firstPage(), fleet_ms: {}, fleet_steps: {}, charts_ms: [] };
 for (const account of accounts) {
   say(`the fleet ${account}`);
-  result.fleet_ms[account] = [];
-  for (let i = 0; i < Number(ROUNDS); i++) result.fleet_ms[account].push(await fleet(account));
+  const steps = [];
+  for (let i = 0; i < Number(ROUNDS); i++) steps.push(await fleet(account));
+  result.fleet_ms[account] = steps.map(({ ms }) => ms);
+  result.fleet_steps[account] = steps.map((of) =>
+    Object.fromEntries(Object.entries(of).map(([name, at]) => [name, Math.round(at)])),
+  );
 }
 say("charts");
 for (let i = 0; i < Number(ROUNDS); i++) result.charts_ms.push(await charts());

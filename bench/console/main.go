@@ -63,10 +63,24 @@ func main() {
 type figures struct {
 	FirstPageKB float64              `json:"first_page_kb"`
 	FleetMS     map[string][]float64 `json:"fleet_ms"` // by account
+	FleetSteps  map[string][]steps   `json:"fleet_steps"`
 	ChartsMS    []float64            `json:"charts_ms"`
 	HeapBefore  float64              `json:"heap_before"` // bytes
 	HeapAfter   float64              `json:"heap_after"`
 	PerMinute   float64              `json:"requests_per_minute"`
+}
+
+// steps is where the time of a fleet's page goes: ms since it was asked for until the page and its
+// code were there, something was painted, the nodes were asked for, began to come and were there, and
+// the first one was drawn with the map.
+type steps struct {
+	Page      float64 `json:"page"`
+	Code      float64 `json:"code"`
+	Painted   float64 `json:"painted"`
+	Asked     float64 `json:"asked"`
+	Answering float64 `json:"answering"`
+	Answered  float64 `json:"answered"`
+	Drawn     float64 `json:"ms"`
 }
 
 func run(ctx context.Context, o options) error {

@@ -84,6 +84,23 @@ export function useData<T>(
   return data;
 }
 
+/** Whether something is ready and what it made of the page has been painted. */
+export function usePainted(ready: boolean): boolean {
+  const [painted, set] = useState(false);
+  useEffect(() => {
+    if (!ready || painted) return;
+    let timer = 0;
+    const frame = requestAnimationFrame(() => {
+      timer = window.setTimeout(() => set(true));
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, [ready, painted]);
+  return ready && painted;
+}
+
 /** The time in ms, again every so often, for ages that grow. */
 export function useNow(every = 1000): number {
   const [now, set] = useState(Date.now);

@@ -12,7 +12,7 @@ import {
   useCatalog,
 } from "../ask";
 import { type Cell, Cells } from "../cells";
-import { useData } from "../data";
+import { useData, usePainted } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
 import { Filter, useFilter } from "../filter";
 import { go, link, setParams, usePlace } from "../place";
@@ -167,11 +167,12 @@ export function useRows(cluster: string | null, by: string) {
   const all = useData(`nodes ${cluster}`, (s) => nodes(of, s), { keep: true });
   const many = (all.value?.length ?? 0) > 500;
   const every = many ? 20_000 : 5000;
-  // The nodes come first: what else the page has waits until they are there.
-  const there = all.value !== undefined;
+  // The nodes come first: what else the page has waits until they stand there, as the answers to it
+  // take the processor from their drawing.
+  const there = usePainted(all.value !== undefined);
   const fired = useData(there ? "alerts" : null, alerts, { keep: true });
   const scope: Scope = cluster === null ? {} : { cluster };
-  const numbers = useData(all.value ? `figures ${many}` : null, (s) => query(figures(scope), s), {
+  const numbers = useData(there ? `figures ${many}` : null, (s) => query(figures(scope), s), {
     every,
     keep: true,
   });
