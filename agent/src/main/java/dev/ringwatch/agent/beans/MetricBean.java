@@ -108,12 +108,17 @@ final class MetricBean {
         return name.equals("RateUnit") || name.equals("DurationUnit") ? UNIT : -1;
     }
 
-    /** Whether the metric has this attribute. */
+    /** Whether the metric has this attribute. What was once a gauge has its count as value, too. */
     static boolean has(Metric metric, int attribute) {
-        return attribute == 0 ? metric instanceof Gauge : attribute == 1
-                ? metric instanceof Counting
-                : attribute > 0
-                && (attribute < SNAPSHOT ? metric instanceof Metered : metric instanceof Sampling);
+        switch (attribute) {
+            case 0:
+                return metric instanceof Gauge || metric instanceof Counting;
+            case 1:
+                return metric instanceof Counting;
+            default:
+                return attribute < SNAPSHOT ? metric instanceof Metered
+                        : metric instanceof Sampling;
+        }
     }
 
     boolean wasRead() {
@@ -165,10 +170,8 @@ final class MetricBean {
                 show(i, value);
             } else if (attribute == 1) {
                 show(i, count);
-            } else if (byValue[i] != null) {
-                byValue[i].show(((Gauge<?>) metric).getValue());
             } else {
-                series[i].show(((Gauge<?>) metric).getValue());
+                show(i, metric instanceof Gauge ? ((Gauge<?>) metric).getValue() : (Object) count);
             }
         }
         if (look || !hasSnapshot) {
@@ -179,6 +182,14 @@ final class MetricBean {
     }
 
     private void show(int i, double value) {
+        if (byValue[i] != null) {
+            byValue[i].show(value);
+        } else {
+            series[i].show(value);
+        }
+    }
+
+    private void show(int i, Object value) {
         if (byValue[i] != null) {
             byValue[i].show(value);
         } else {

@@ -62,6 +62,9 @@ final class RegistryNames {
                 String message = properties.getOrDefault("scope", "");
                 return registry.get(DOMAIN + '.' + type + '.' + name + '.'
                         + MESSAGES.getOrDefault(message, message + "_REQ"));
+            case "ClientRequest": // of writes, and under the name of reads as well
+                return scope.equals(".CASRead") && name.equals("ConditionNotMet")
+                        ? registry.get(DOMAIN + '.' + type + '.' + name + ".CASWrite") : null;
             case "Client": // connectedNativeClients
                 return registry.get(DOMAIN + '.' + type + '.' + capital(name) + scope);
             default:
