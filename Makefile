@@ -81,7 +81,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -94,7 +94,10 @@ bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
 
 TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
-	@go run ./bench/agent -tables $(TABLES)
+	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES)
+
+bench-profiles: build ## what each profile of names costs there, beside our own names, 60 minutes; TABLES=1000
+	@go run ./bench/agent -sides ringwatch,profiles -tables $(TABLES)
 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
 	@go run ./bench/load $(ARGS)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/window"
 )
+
+// ofFile are the names that the agent gives to rule files beyond the first of a kind.
+var ofFile = regexp.MustCompile(`^(jmx|criteo)_exporter_\d+$`)
 
 // profileOf returns the profile whose names a request asks for; nil: ours.
 func profileOf(r *http.Request) (*profile.Profile, error) {
@@ -23,6 +27,10 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 		return nil, nil
 	}
 	as := profile.Named(name)
+	if as == nil && ofFile.MatchString(name) {
+		return nil, bad("unknown_profile", "profile", "%q is a node's own rule file, which the API does not have: "+
+			"scrape the agent at /metrics?profile=%s, where profiles of agent.yaml names the file, or ask here for one of %s", name, name, strings.Join(profile.Names(), ", "))
+	}
 	if as == nil {
 		return nil, bad("unknown_profile", "profile", "unknown profile %q: there are %s", name, strings.Join(profile.Names(), ", "))
 	}

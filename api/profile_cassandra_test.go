@@ -59,6 +59,7 @@ func TestProfiles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("Lacks", func(t *testing.T) { noStaleLacks(t, agent, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus") })
 	t.Run("Losses", func(t *testing.T) { lossesOf(t, agent) })
 	t.Run("Doctor", func(t *testing.T) { // it asks this agent
 		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
@@ -69,6 +70,26 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("%+v", report.Results)
 		}
 	})
+}
+
+// noStaleLacks fails for a pattern of profile/lacks.txt that matches no series of any profile.
+func noStaleLacks(t *testing.T, agent, api string) {
+	list := lacks(t)
+	matched := make([]bool, len(list))
+	for _, name := range profile.Names()[1:] {
+		for _, url := range []string{agent, api} {
+			for key := range page(t, url+"?profile="+name) {
+				for i, p := range list {
+					matched[i] = matched[i] || p.MatchString(key)
+				}
+			}
+		}
+	}
+	for i, p := range list {
+		if !matched[i] {
+			t.Errorf("%s matches no series: take it out of profile/lacks.txt", p)
+		}
+	}
 }
 
 // lossesOf holds what profile.Losses says of an order against the page of an agent that has it.
@@ -152,7 +173,7 @@ var lately = regexp.MustCompile(`quantile="|thpercentile|_mean"|_average"|:(mean
 
 // What moves while a pass reads it twice, once for each face, and one gauge that the agent reads
 // again only when a table moves.
-var moving = regexp.MustCompile(`jvm_|process_|java:(lang|nio)|os_|_bytesunrepaired"|:bytesunrepaired:`)
+var moving = regexp.MustCompile(`jvm_|process_|java:(lang|nio)|os_|_bytesunrepaired"|:bytesunrepaired:|collectd_(load|context|interface|memory|swap)`)
 
 // What is the agent's alone to say, as a label.
 var described = regexp.MustCompile(`compaction_strategy_class="[^"]*", `)

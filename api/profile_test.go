@@ -35,6 +35,27 @@ func TestUnknownProfile(t *testing.T) {
 	}
 }
 
+// TestProfileOfAFile holds that the refusal of an operator's own rule file says what to do.
+func TestProfileOfAFile(t *testing.T) {
+	url := mustServe(t, &apitest.Store{}) + "/v1/nodes/" + uuid.NewString() + "/prometheus?profile=jmx_exporter_2"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+acmeKey)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	for _, want := range []string{"a node's own rule file", "/metrics?profile=jmx_exporter_2", "profiles of agent.yaml"} {
+		if err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), want) {
+			t.Errorf("%d %s %v, without %q", answer.StatusCode, body, err, want)
+		}
+	}
+}
+
 // TestProfilesInOpenAPI holds the names that openapi.yaml lists against those that there are.
 func TestProfilesInOpenAPI(t *testing.T) {
 	var document struct {

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,9 +62,18 @@ type source struct {
 // catalogue is beans.txt.
 type catalogue struct {
 	sources []source
-	series  map[string]string // TYPE/NAME of Cassandra → the metric's name
+	series  map[string]string   // TYPE/NAME of Cassandra → the metric's name
+	origins map[string]origin   // TYPE/SERIES → Cassandra's metric
+	labels  map[string][]string // an entity's, in order, by its type
 	sums    []source
 }
+
+// origin is which of Cassandra's metrics a series is.
+type origin struct{ name, kind string }
+
+// counts reports whether Cassandra counts there, and times whether it is a timer.
+func (o origin) counts() bool { return o.kind == "counter" || o.kind == "meter" }
+func (o origin) times() bool  { return o.kind == "timer" || o.kind == "latency" }
 
 var catalogued = sync.OnceValues(func() (*catalogue, error) {
 	text, err := files.ReadFile("beans.txt")
@@ -74,7 +84,8 @@ var catalogued = sync.OnceValues(func() (*catalogue, error) {
 })
 
 func newCatalogue(file string) (*catalogue, error) {
-	c := &catalogue{series: map[string]string{}}
+	c := &catalogue{series: map[string]string{}, origins: map[string]origin{}, labels: maps.Clone(entityLabels)}
+	c.labels["disk"], c.labels["network"] = []string{"device"}, []string{"device"}
 	beans := map[string][]string{}
 	aliases, renamed := map[string][]string{}, map[string]string{}
 	for line := range strings.Lines(file) {
@@ -85,14 +96,17 @@ func newCatalogue(file string) (*catalogue, error) {
 		switch {
 		case f[0] == "bean" && len(f) == 3:
 			beans[f[1]] = append(beans[f[1]], f[2])
+			c.labels[f[1]] = labelsOf(f[2])
 		case f[0] == "alias" && len(f) == 3:
 			aliases[f[2]] = append(aliases[f[2]], f[1])
 		case f[0] == "rename" && len(f) == 3:
 			renamed[f[2]] = f[1]
 		case f[0] == "metric" && len(f) == 5:
 			c.metric(beans, aliases, renamed, source{entity: f[1], series: f[2], kind: f[3]}, f[4])
+			c.origins[f[1]+"/"+f[2]] = origin{f[4], f[3]}
 			if series, ok := strings.CutPrefix(f[2], "cassandra_table_"); ok && f[1] == "table" {
 				c.metric(beans, aliases, renamed, source{entity: "index_table", series: "cassandra_index_table_" + series, kind: f[3]}, f[4])
+				c.origins["index_table/cassandra_index_table_"+series] = origin{f[4], f[3]}
 			}
 			if f[1] == "dropped_message" {
 				c.metric(beans, nil, nil, source{entity: f[1] + oldOf, series: f[2], kind: f[3]}, f[4])
@@ -157,6 +171,16 @@ type shown struct {
 }
 
 var label = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// labelsOf returns the labels of an entity that stand in its bean's name, in order.
+func labelsOf(bean string) (names []string) {
+	for _, m := range label.FindAllStringSubmatch(bean, -1) {
+		if m[1] != "name" {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
 
 // compile names all that frames can have.
 func (c *catalogue) compile(n namer) map[string][]shown {

@@ -52,6 +52,7 @@ var profiles = []*Profile{
 	{Name: "dashboard_5408", make: ofRules("dashboard_5408")},
 	{Name: "criteo_exporter", make: ofCriteo},
 	{Name: "instaclustr_exporter", make: ofInstaclustr},
+	{Name: "mcac", make: ofMcac},
 }
 
 // Names returns the profiles that there are, our own first.

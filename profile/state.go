@@ -13,12 +13,13 @@ import (
 type state struct {
 	node   *window.Node
 	now    []window.Series
+	given  int                       // of those, how many frames have; the others are derived
 	before map[uint64]*window.Series // by labels, hashed
 	start  int64                     // when the JVM began, ms; 0: unknown
 }
 
 func newState(node *window.Node, now, before []window.Series) *state {
-	s := &state{node: node, now: derive(now), before: map[uint64]*window.Series{}}
+	s := &state{node: node, now: derive(now), given: len(now), before: map[uint64]*window.Series{}}
 	before = derive(before)
 	for i := range before {
 		s.before[before[i].Labels.Hash()] = &before[i]

@@ -32,8 +32,11 @@ func TestTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		by, ok := p.by.(*byRules)
+		if of, ofInstaclustr := p.by.(*instaclustr); ofInstaclustr {
+			by, ok = of.rest, true
+		}
 		if !ok {
-			by = p.by.(*instaclustr).rest
+			continue // no rules
 		}
 		n := namerOf(t, p.Name)
 		compared := 0

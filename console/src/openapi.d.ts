@@ -1269,7 +1269,7 @@ export interface components {
         /** @description what is kept for years; raw: values, whatever the step */
         rollup: "5m" | "1h" | "1d" | "raw";
         /** @description whose names the values have, for dashboards made for another exporter: quantiles and rates are of the last two minutes then */
-        profile: "ringwatch" | "jmx_exporter" | "grafana_mixin" | "dashboard_5408" | "criteo_exporter" | "instaclustr_exporter";
+        profile: "ringwatch" | "jmx_exporter" | "grafana_mixin" | "dashboard_5408" | "criteo_exporter" | "instaclustr_exporter" | "mcac";
         /** @description prometheus: newest values as exposition text */
         format: "json" | "prometheus";
         /** @description "NaN" for doubles that are no number and for steps without a value, which are left out otherwise */

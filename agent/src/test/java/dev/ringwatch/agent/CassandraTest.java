@@ -283,6 +283,28 @@ class CassandraTest {
         }
     }
 
+    /**
+     * What Cassandra's registry has comes from there, whatever rules ask for, and under old names.
+     */
+    @Test
+    @Order(9)
+    void noMetricIsReadThroughTheServer() throws Exception {
+        ReferenceDecoder.Type costs = receiver.after(0, PATIENCE_MS).type("agent_bean");
+        Set<String> metrics = new TreeSet<>();
+        int beans = 0;
+        for (String[] bean : costs.entities) {
+            beans += bean != null ? 1 : 0;
+            if (bean != null && bean[0].startsWith("org.apache.cassandra.metrics:")) {
+                metrics.add(bean[0]);
+            }
+        }
+        assertTrue(metrics.isEmpty(), "read through the MBean server: " + metrics);
+        assertTrue(beans > 10 && beans < 200, beans
+                + " beans have a cost: with 200 or more not all are named");
+        System.out.println("CassandraTest: " + beans
+                + " beans are read through the MBean server, none of them a metric's");
+    }
+
     /** What has differed in every round so far. */
     private static final class Differences {
         private java.util.Map<String, String> left;

@@ -16,7 +16,8 @@ final class Attribute {
     final String name;
     final String description;
 
-    Attribute(String domain, Map<String, String> properties, List<String> path, String name, String description) {
+    Attribute(String domain, Map<String, String> properties, List<String> path, String name,
+            String description) {
         this.domain = domain;
         this.properties = properties;
         this.path = path;
@@ -32,7 +33,8 @@ final class Attribute {
     String bean() {
         String of = properties.toString();
         String in = path.toString();
-        return domain + '<' + of.substring(1, of.length() - 1) + "><" + in.substring(1, in.length() - 1) + '>';
+        return domain + '<' + of.substring(1, of.length() - 1) + "><"
+                + in.substring(1, in.length() - 1) + '>';
     }
 
     /** The properties in the order in which they stand; values keep their quotes. */

@@ -44,7 +44,8 @@ public final class BeanProfile {
     /** The rules, or an exception with what is wrong with them. */
     Namer load(Consumer<String> say) throws Exception {
         String text = loader.load(say);
-        return kind == Kind.CRITEO ? new CriteoNames(text, System.getenv(), say) : new JmxRules(text, say);
+        return kind == Kind.CRITEO ? new CriteoNames(text, System.getenv(), say)
+                : new JmxRules(text, say);
     }
 
     /** For those who look before a start: throws what {@link #load} would. */

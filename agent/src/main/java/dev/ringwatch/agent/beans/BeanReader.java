@@ -1,9 +1,6 @@
 package dev.ringwatch.agent.beans;
 
-import com.codahale.metrics.Gauge;
 import com.codahale.metrics.Metric;
-import com.codahale.metrics.Timer;
-import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -16,7 +13,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import javax.management.JMException;
-import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanInfo;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -43,10 +39,11 @@ final class BeanReader implements Runnable {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     final ConcurrentLinkedQueue<Plan> plans = new ConcurrentLinkedQueue<>();
+    final ByValue byValue;
     final Map<ObjectName, ForeignBean> foreign = new ConcurrentHashMap<>();
     private final Semaphore turns = new Semaphore(0);
     private final MBeanServer server;
-    private final Map<String, Metric> registry;
+    private final OfRegistry ofRegistry;
     private final List<BeanProfile> profiles;
     private final Filters filters;
     private final Consumer<String> say;
@@ -64,27 +61,31 @@ final class BeanReader implements Runnable {
     private volatile boolean replaced;
 
     /** @param profiles with rules */
-    BeanReader(MBeanServer server, Map<String, Metric> registry, List<BeanProfile> profiles, Filters filters, Consumer<String> say)
+    BeanReader(MBeanServer server, Map<String, Metric> registry, List<BeanProfile> profiles,
+            Filters filters, Consumer<String> say)
             throws JMException {
         this.server = server;
-        this.registry = registry;
         this.profiles = profiles;
         this.filters = filters;
         this.say = say;
+        this.byValue = new ByValue();
+        this.ofRegistry = new OfRegistry(server, registry, byValue);
         this.watch = new BeanWatch(server);
     }
 
     /** Goes on where another one is stuck. */
     BeanReader(BeanReader stuck) {
         server = stuck.server;
-        registry = stuck.registry;
+        ofRegistry = stuck.ofRegistry;
         profiles = stuck.profiles;
         filters = stuck.filters;
         say = stuck.say;
         watch = stuck.watch;
+        byValue = stuck.byValue;
         plans.addAll(stuck.plans);
         foreign.putAll(stuck.foreign);
-        names.addAll(stuck.names.subList(Math.min(stuck.named, stuck.names.size()), stuck.names.size()));
+        names.addAll(stuck.names.subList(Math.min(stuck.named, stuck.names.size()),
+                stuck.names.size()));
         stuck.replaced = true;
     }
 
@@ -129,12 +130,13 @@ final class BeanReader implements Runnable {
     void turn() {
         turn++;
         nameSome();
+        byValue.name(System.nanoTime() + READING_NS);
         readForeign();
     }
 
     /** Whether all that is there has been named and read. */
     boolean isSettled() {
-        return turn > 0 && named == names.size();
+        return turn > 0 && named == names.size() && byValue.isEmpty();
     }
 
     private void nameSome() {
@@ -152,7 +154,8 @@ final class BeanReader implements Runnable {
             ObjectName name = names.get(named++);
             try {
                 name(name);
-            } catch (RuntimeException | LinkageError | StackOverflowError odd) { // this one is not shown, the others are
+            } catch (RuntimeException | LinkageError | StackOverflowError odd) {
+                // this one is not shown, the others are
                 say.accept("the bean " + name + " is left out: " + odd);
             }
         }
@@ -173,10 +176,7 @@ final class BeanReader implements Runnable {
                 plans.add(plan);
                 return;
             }
-            Metric metric = RegistryNames.metric(name, registry);
-            if (metric == null || !ofRegistry(plan, info, metric, wanting)) {
-                plan.metric = null;
-                plan.shown.clear();
+            if (!ofRegistry.plan(plan, info, wanting)) {
                 ForeignBean bean = new ForeignBean(name, info, wanting);
                 if (!bean.isEmpty()) {
                     foreign.put(name, bean);
@@ -198,69 +198,19 @@ final class BeanReader implements Runnable {
     private boolean filteredOut(ObjectName name) {
         String keyspace = name.getKeyProperty("keyspace");
         String table = name.getKeyProperty("scope");
-        return keyspace != null && !filters.accepts(table == null ? "keyspace" : "table", keyspace, table, "");
-    }
-
-    /** False if some of its attributes must be read as beans are. */
-    private boolean ofRegistry(Plan plan, MBeanInfo info, Metric metric, List<BeanProfile> wanting) {
-        Map<String, String> properties = Attribute.properties(plan.name);
-        for (MBeanAttributeInfo attribute : info.getAttributes()) {
-            int number = MetricBean.attribute(attribute.getName());
-            if (number < 0) {
-                boolean texts = attribute.getType().equals("java.lang.String") && wanting.stream().anyMatch(p -> p.namer.readsTexts());
-                if (texts || ForeignBean.mayBeNumber(attribute.getType(), false)) {
-                    return false;
-                }
-                continue;
-            }
-            if (!MetricBean.has(metric, number)) {
-                return false;
-            }
-            Attribute named = new Attribute(plan.name, properties, attribute.getName(), attribute.getDescription());
-            for (BeanProfile profile : wanting) {
-                if (!profile.namer.wants(plan.name, attribute.getName())) {
-                    continue;
-                }
-                if (profile.namer.looksAtValue(named)) {
-                    return false;
-                }
-                Named by = profile.namer.name(named, null);
-                if (by != null) {
-                    plan.shown.add(new Plan.Shown(profile.output, attribute.getName(), by));
-                }
-            }
-        }
-        if (String.valueOf(properties.get("name")).matches("Estimated.*Histogram") && metric instanceof Gauge) {
-            figures(plan, properties, wanting);
-        }
-        String type = String.valueOf(properties.get("type"));
-        plan.metric = metric;
-        plan.slow = Inventory.isSlow(type, String.valueOf(properties.get("name")));
-        plan.scale = metric instanceof Timer ? Inventory.microseconds(metric) : 1;
-        plan.keyspace = properties.get("keyspace");
-        plan.table = type.equals("Table") || type.equals("ColumnFamily") || type.equals("TrieMemtable")
-                ? plan.keyspace == null ? "" : properties.get("scope") : plan.keyspace == null ? null : properties.get("table");
-        return true;
-    }
-
-    private static void figures(Plan plan, Map<String, String> properties, List<BeanProfile> wanting) {
-        for (BeanProfile profile : wanting) {
-            for (String figure : profile.namer.readsBuckets() ? Buckets.FIGURES : new String[0]) {
-                Named by = profile.namer.name(new Attribute(plan.name, properties, figure, figure), null);
-                if (by != null) {
-                    plan.shown.add(new Plan.Shown(profile.output, MetricBean.OF_BUCKETS + figure, by));
-                }
-            }
-        }
+        return keyspace != null
+                && !filters.accepts(table == null ? "keyspace" : "table", keyspace, table, "");
     }
 
     private void readForeign() {
         List<ForeignBean> all = new ArrayList<>(foreign.values());
         long began = System.nanoTime();
-        for (int n = 0; n < all.size() && System.nanoTime() - began < READING_NS && !replaced; n++) {
+        for (int n = 0; n < all.size() && System.nanoTime() - began < READING_NS
+                && !replaced; n++) {
             from = from + 1 < all.size() ? from + 1 : 0;
             ForeignBean bean = all.get(from);
-            if (bean.leftOut || bean.costNs > SLOW_NS && bean.reading != null && (turn + from) % passesPerMinute != 0) {
+            if (bean.leftOut || bean.costNs > SLOW_NS && bean.reading != null
+                    && (turn + from) % passesPerMinute != 0) {
                 continue;
             }
             since = System.nanoTime();
@@ -277,7 +227,8 @@ final class BeanReader implements Runnable {
             long waited = System.nanoTime() - since;
             bean.dear = bean.costNs > DEAR_NS || waited > DEAR_WAIT_NS ? bean.dear + 1 : 0;
             if (bean.dear >= MAX_DEAR) {
-                leaveOut(bean, "takes " + bean.costNs / 1_000_000 + " ms of CPU time and " + waited / 1_000_000 + " ms to read");
+                leaveOut(bean, "takes " + bean.costNs / 1_000_000 + " ms of CPU time and "
+                        + waited / 1_000_000 + " ms to read");
             }
         }
     }
@@ -286,7 +237,8 @@ final class BeanReader implements Runnable {
         if (!bean.leftOut) {
             bean.leftOut = true;
             bean.reading = new ForeignBean.Reading();
-            say.accept("the bean " + bean.name + " is left out: it " + why + "; name it under excludeObjectNames to be rid of this line");
+            say.accept("the bean " + bean.name + " is left out: it " + why
+                    + "; name it under excludeObjectNames to be rid of this line");
         }
     }
 

@@ -31,7 +31,10 @@ public final class Beans {
     /** For taking in new beans: of each pass. */
     private static final long INSTALL_NS = 20_000_000;
     private static final int PASSES_BETWEEN_TIDYING = 60;
-    /** So many bytes has a frame's label; what is longer has no cost shown, since its beginning may be another's. */
+    /**
+     * So many bytes has a frame's label; what is longer has no cost shown, since its beginning may
+     * be another's.
+     */
     private static final int MAX_BEAN_NAME = 255;
     /** Frames are not to grow by the beans of a thousand tables. */
     private static final int MAX_COSTS = 200;
@@ -64,8 +67,9 @@ public final class Beans {
      * @param all of which those without rules are left alone
      * @param threads makes one that runs what it is given, under that name
      */
-    public Beans(List<BeanProfile> all, MBeanServer server, Map<String, com.codahale.metrics.Metric> registry, Filters filters, Consumer<String> say,
-            BiFunction<Runnable, String, Thread> threads) {
+    public Beans(List<BeanProfile> all, MBeanServer server,
+            Map<String, com.codahale.metrics.Metric> registry, Filters filters,
+            Consumer<String> say, BiFunction<Runnable, String, Thread> threads) {
         this.say = say;
         this.threads = threads;
         for (BeanProfile profile : all) {
@@ -76,7 +80,8 @@ public final class Beans {
                 if (profile.kind == BeanProfile.Kind.JMX_EXPORTER) {
                     jvm.add(new JvmNames(profile));
                 }
-            } catch (Exception | LinkageError e) { // SnakeYAML is Cassandra's, and may be another one day
+            } catch (Exception | LinkageError e) {
+                // SnakeYAML is Cassandra's, and may be another one day
                 says.accept((e instanceof IllegalArgumentException ? e.getMessage() : e.toString())
                         + "; correct it, until then this profile is empty and all else is served");
             }
@@ -97,7 +102,9 @@ public final class Beans {
         if (reader != null) {
             costs = model.add(new Template("agent_bean", "bean"));
             // in milliseconds, so that a frame need not repeat it for every bean
-            cpuSeconds = costs.add(Metric.scalar("ringwatch_agent_bean_cpu_seconds_total", Kind.COUNTER, "seconds", -3));
+            cpuSeconds =
+                    costs.add(Metric.scalar("ringwatch_agent_bean_cpu_seconds_total", Kind.COUNTER,
+                    "seconds", -3));
         }
     }
 
@@ -140,6 +147,7 @@ public final class Beans {
                 break;
             }
         }
+        reader.byValue.take(System.nanoTime() + INSTALL_NS);
         inventory.tellMovingTables(metrics::moving);
         metrics.read(pass, Math.max(1, passesPerMinute));
         for (Shown each : shown.values()) {
@@ -163,7 +171,9 @@ public final class Beans {
 
     private void sayIfRefused(BeanProfile profile) {
         if (profile.output.refused() > 0 && refused.add(profile.name)) {
-            say.accept(profile.name + ": there are more than " + Output.MAX_SERIES + " series, the others are left out: name fewer beans under includeObjectNames");
+            say.accept(profile.name + ": there are more than " + Output.MAX_SERIES
+                    + " series, the others are left out: name fewer beans under"
+                    + " includeObjectNames");
         }
     }
 
@@ -175,7 +185,8 @@ public final class Beans {
         }
         reader.leaveOut(bean, "has not answered for " + stuckNs / 1_000_000_000 + " seconds");
         if (++stuck == MAX_STUCK) {
-            say.accept("three beans have not answered: no others than Cassandra's metrics are read any more");
+            say.accept("three beans have not answered: no others than Cassandra's metrics are read"
+                    + " any more");
             return;
         }
         reader = new BeanReader(reader);
@@ -198,7 +209,8 @@ public final class Beans {
             now.bean = bean;
             shown.put(plan.name, now);
             String name = plan.name.toString();
-            if (costs != null && costs.liveCount() < MAX_COSTS && name.getBytes(StandardCharsets.UTF_8).length <= MAX_BEAN_NAME) {
+            if (costs != null && costs.liveCount() < MAX_COSTS
+                    && name.getBytes(StandardCharsets.UTF_8).length <= MAX_BEAN_NAME) {
                 costs.addEntity(now, name);
             }
         }

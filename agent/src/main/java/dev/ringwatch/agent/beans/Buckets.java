@@ -6,7 +6,8 @@ package dev.ringwatch.agent.beans;
  * what is beyond.
  */
 final class Buckets {
-    static final String[] FIGURES = {"50thPercentile", "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "Min", "Max"};
+    static final String[] FIGURES = {"50thPercentile", "75thPercentile", "95thPercentile",
+            "98thPercentile", "99thPercentile", "Min", "Max"};
     private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99};
 
     private Buckets() {}
@@ -20,7 +21,8 @@ final class Buckets {
         for (long count : counts) {
             total += count;
         }
-        long wanted = figure < QUANTILES.length ? (long) Math.floor(total * QUANTILES[figure]) : figure == QUANTILES.length ? 1 : total;
+        long wanted = figure < QUANTILES.length ? (long) Math.floor(total * QUANTILES[figure])
+                : figure == QUANTILES.length ? 1 : total;
         if (wanted == 0 || total == 0) {
             return 0;
         }

@@ -11,19 +11,25 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What MCAC shows and frames do not have, or have otherwise: figures of collectd's plugins cpu, memory, swap, df, disk, processes
- * and uptime under collectd's names, and the JVM's memory as Dropwizard's gauges say it. Read once a pass from {@code /proc}.
+ * What MCAC shows and frames do not have, or have otherwise: figures of collectd's plugins cpu,
+ * memory, swap, df, disk, processes and uptime under collectd's names, and the JVM's memory as
+ * Dropwizard's gauges say it. Read once a pass from {@code /proc}.
  */
 public final class CollectdNames {
-    private static final String[] MODES = {"user", "nice", "system", "idle", "wait", "interrupt", "softirq", "steal"};
-    private static final String[] MEMORY = {"MemTotal:", "MemFree:", "Buffers:", "Cached:", "SReclaimable:", "SUnreclaim:", "SwapTotal:",
+    private static final String[] MODES = {"user", "nice", "system", "idle", "wait", "interrupt",
+            "softirq", "steal"};
+    private static final String[] MEMORY = {"MemTotal:", "MemFree:", "Buffers:", "Cached:",
+            "SReclaimable:", "SUnreclaim:", "SwapTotal:",
         "SwapFree:", "SwapCached:"};
     private static final int MAX_CPUS = 1024;
     private static final int MAX_DISKS = 64;
     private static final int SECTOR = 512;
     private static final String[] NONE = {};
 
-    /** A disk's counters when it was last looked at, and its time per operation as collectd adds it up. */
+    /**
+     * A disk's counters when it was last looked at, and its time per operation as collectd adds it
+     * up.
+     */
     private static final class Disk {
         final long[] was = new long[4];
         final double[] time = new double[2];
@@ -53,7 +59,8 @@ public final class CollectdNames {
      * @param slowTurn once a minute
      */
     public void read(Model model, boolean slowTurn) {
-        gauge("collectd_collectd_queue_length", 0, "collectd", "write_queue"); // dashboards find their nodes by it
+        // dashboards find their nodes by it
+        gauge("collectd_collectd_queue_length", 0, "collectd", "write_queue");
         cpus();
         memory();
         disks(System.nanoTime());
@@ -69,7 +76,9 @@ public final class CollectdNames {
         }
     }
 
-    /** collectd may read that of processes of its own user only, and Cassandra is who writes here. */
+    /**
+     * collectd may read that of processes of its own user only, and Cassandra is who writes here.
+     */
     private void processIo() {
         while (io.line()) {
             if (io.skip("read_bytes:")) {
@@ -93,7 +102,8 @@ public final class CollectdNames {
             }
             long cpu = stat.number();
             for (int mode = 0; mode < MODES.length && cpu < MAX_CPUS; mode++) {
-                counter("collectd_cpu", stat.number(), "cpu", Long.toString(cpu), "type", MODES[mode]);
+                counter("collectd_cpu", stat.number(), "cpu", Long.toString(cpu), "type",
+                        MODES[mode]);
             }
         }
     }
@@ -133,7 +143,8 @@ public final class CollectdNames {
             diskstats.number();
             String name = diskstats.word(' ');
             Disk disk = disks.get(name);
-            if (name.startsWith("loop") || name.startsWith("dm-") || disk == null && disks.size() >= MAX_DISKS) {
+            if (name.startsWith("loop") || name.startsWith("dm-") || disk == null
+                    && disks.size() >= MAX_DISKS) {
                 continue;
             }
             boolean first = disk == null;
@@ -147,18 +158,22 @@ public final class CollectdNames {
             direction(disk, 1, "write", name, seconds);
             diskstats.number(); // in progress
             counter("collectd_disk_disk_io_time_io_time", diskstats.number(), "disk", name);
-            counter("collectd_disk_disk_io_time_weighted_io_time", diskstats.number(), "disk", name);
+            counter("collectd_disk_disk_io_time_weighted_io_time", diskstats.number(), "disk",
+                    name);
         }
     }
 
-    /** The rate of collectd's {@code disk_time} is the time that an operation took, in milliseconds. */
+    /**
+     * The rate of collectd's {@code disk_time} is the time that an operation took, in milliseconds.
+     */
     private void direction(Disk disk, int way, String word, String name, double seconds) {
         long operations = diskstats.number();
         diskstats.number(); // merged
         long bytes = diskstats.number() * SECTOR;
         long millis = diskstats.number();
         if (seconds > 0 && operations > disk.was[way]) {
-            disk.time[way] += (double) (millis - disk.was[2 + way]) / (operations - disk.was[way]) * seconds;
+            disk.time[way] += (double) (millis - disk.was[2 + way]) / (operations - disk.was[way])
+                    * seconds;
         }
         disk.was[way] = operations;
         disk.was[2 + way] = millis;
@@ -178,8 +193,10 @@ public final class CollectdNames {
             for (int slot = 0; slot < template.slots(); slot++) {
                 String mount = template.isLive(slot) ? template.labelValue(slot, 1) : "/";
                 if (!mount.equals("/")) {
-                    filesystem(mount.substring(1).replace('/', '-'), value(template, slot, "os_filesystem_size_bytes"),
-                            value(template, slot, "os_filesystem_free_bytes"), value(template, slot, "os_filesystem_available_bytes"));
+                    filesystem(mount.substring(1).replace('/', '-'),
+                            value(template, slot, "os_filesystem_size_bytes"),
+                            value(template, slot, "os_filesystem_free_bytes"),
+                            value(template, slot, "os_filesystem_available_bytes"));
                 }
             }
         }
@@ -206,7 +223,8 @@ public final class CollectdNames {
         MemoryUsage other = ManagementFactory.getMemoryMXBean().getNonHeapMemoryUsage();
         usage("heap", heap.getInit(), heap.getUsed(), heap.getCommitted(), heap.getMax());
         usage("non_heap", other.getInit(), other.getUsed(), other.getCommitted(), other.getMax());
-        usage("total", heap.getInit() + other.getInit(), heap.getUsed() + other.getUsed(), heap.getCommitted() + other.getCommitted(),
+        usage("total", heap.getInit() + other.getInit(), heap.getUsed() + other.getUsed(),
+                heap.getCommitted() + other.getCommitted(),
                 heap.getMax() + other.getMax());
     }
 
@@ -236,7 +254,8 @@ public final class CollectdNames {
                 names[i / 2] = labels[i];
                 values[i / 2] = labels[i + 1];
             }
-            known = output.add(new Named(name, type, "What collectd calls " + name + ".", names, values, null, 1, name));
+            known = output.add(new Named(name, type, "What collectd calls " + name + ".", names,
+                    values, null, 1, name));
             if (known == null) {
                 return;
             }

@@ -21,7 +21,8 @@ import javax.management.ObjectName;
  * nothing dear is read more often than elsewhere in this agent.
  */
 final class CriteoNames implements Namer {
-    private static final Set<String> NO_MATTER = Set.of("host", "ssl", "user", "password", "listenAddress", "listenPort");
+    private static final Set<String> NO_MATTER = Set.of("host", "ssl", "user", "password",
+            "listenAddress", "listenPort");
     private static final Set<String> OF_TABLES = Set.of("Table", "ColumnFamily");
     private static final Pattern PARTS = Pattern.compile("(:type=|,[^=]+=|\\.)");
 
@@ -36,7 +37,8 @@ final class CriteoNames implements Namer {
         this.say = say;
         Object yaml = Yaml.parse(text);
         if (!(yaml instanceof Map)) {
-            throw new IllegalArgumentException("it must be a map with blacklist and maxScrapFrequencyInSec");
+            throw new IllegalArgumentException(
+                    "it must be a map with blacklist and maxScrapFrequencyInSec");
         }
         for (Map.Entry<?, ?> entry : ((Map<?, ?>) yaml).entrySet()) {
             String key = (String) entry.getKey();
@@ -46,7 +48,8 @@ final class CriteoNames implements Namer {
                 if (!(entry.getValue() instanceof Map)) {
                     throw new IllegalArgumentException(key + " must be a map of seconds to lists");
                 }
-                ((Map<?, ?>) entry.getValue()).values().forEach(list -> patterns(key, list, wanted));
+                ((Map<?, ?>) entry.getValue()).values().forEach(list ->
+                        patterns(key, list, wanted));
             } else if (key.equals("additionalLabelsFromEnvvars")) {
                 labels(entry.getValue(), environment);
             } else if (!NO_MATTER.contains(key)) {
@@ -54,7 +57,8 @@ final class CriteoNames implements Namer {
             }
         }
         if (wanted.isEmpty()) {
-            throw new IllegalArgumentException("maxScrapFrequencyInSec names nothing: nothing would be shown");
+            throw new IllegalArgumentException(
+                    "maxScrapFrequencyInSec names nothing: nothing would be shown");
         }
     }
 
@@ -71,7 +75,8 @@ final class CriteoNames implements Namer {
         try {
             return Pattern.compile(regex);
         } catch (PatternSyntaxException e) {
-            throw new IllegalArgumentException(key + ": \"" + regex + "\" is no regular expression: " + e.getDescription(), e);
+            throw new IllegalArgumentException(key + ": \"" + regex
+                    + "\" is no regular expression: " + e.getDescription(), e);
         }
     }
 
@@ -85,7 +90,8 @@ final class CriteoNames implements Namer {
         for (Map.Entry<String, String> variable : environment.entrySet()) {
             Matcher match = pattern.matcher(variable.getKey());
             if (match.matches()) {
-                more.put(safe.apply(match.groupCount() > 0 && match.group(1) != null ? match.group(1) : variable.getKey()), variable.getValue());
+                more.put(safe.apply(match.groupCount() > 0 && match.group(1) != null
+                        ? match.group(1) : variable.getKey()), variable.getValue());
             }
         }
         more.keySet().removeAll(Set.of("cluster", "datacenter", "keyspace", "table", "name"));
@@ -118,7 +124,10 @@ final class CriteoNames implements Namer {
             return null;
         }
         StringBuilder properties = new StringBuilder(attribute.domain).append(':');
-        attribute.properties.forEach((key, of) -> properties.append(properties.charAt(properties.length() - 1) == ':' ? "" : ",").append(key).append('=').append(of));
+        attribute.properties.forEach((key, of) -> {
+            properties.append(properties.charAt(properties.length() - 1) == ':' ? "" : ",");
+            properties.append(key).append('=').append(of);
+        });
         String own = attribute.path.isEmpty() ? attribute.name : attribute.path.get(0);
         String name = path(properties.toString()) + own.toLowerCase(Locale.ROOT);
         if (any(refused, name) || !any(wanted, name)) {
@@ -126,18 +135,22 @@ final class CriteoNames implements Namer {
         }
         name += attribute.path.isEmpty() ? "" : ":" + attribute.name.toLowerCase(Locale.ROOT);
         String type = attribute.properties.getOrDefault("type", "");
-        String keyspace = OF_TABLES.contains(type) || type.equals("Keyspace") ? attribute.properties.getOrDefault("keyspace", "") : "";
-        String table = OF_TABLES.contains(type) && !keyspace.isEmpty() ? attribute.properties.getOrDefault("scope", "") : "";
+        String keyspace = OF_TABLES.contains(type) || type.equals("Keyspace")
+                ? attribute.properties.getOrDefault("keyspace", "") : "";
+        String table = OF_TABLES.contains(type) && !keyspace.isEmpty()
+                ? attribute.properties.getOrDefault("scope", "") : "";
         List<String> labels = new ArrayList<>(List.of("keyspace", "table", "name"));
         List<String> values = new ArrayList<>(List.of(keyspace, table, name));
         labels.addAll(more.keySet());
         values.addAll(more.values());
-        return new Named("cassandra_stats", Named.Type.GAUGE, "node stats", labels.toArray(new String[0]), values.toArray(new String[0]), null, 1, name);
+        return new Named("cassandra_stats", Named.Type.GAUGE, "node stats",
+                labels.toArray(new String[0]), values.toArray(new String[0]), null, 1, name);
     }
 
     /** {@code java.lang:type=Memory} → {@code java:lang:memory:}. */
     private static String path(String bean) {
-        return (PARTS.matcher(bean).replaceAll(":").replace(' ', '_') + ':').toLowerCase(Locale.ROOT);
+        return (PARTS.matcher(bean).replaceAll(":").replace(' ', '_')
+                + ':').toLowerCase(Locale.ROOT);
     }
 
     private boolean any(List<Pattern> patterns, String name) {
@@ -149,7 +162,8 @@ final class CriteoNames implements Namer {
             } catch (BoundedText.Exceeded | StackOverflowError e) {
                 if (!complained) {
                     complained = true;
-                    say.accept("the pattern " + pattern + " takes more than " + BoundedText.MAX_LOOKS + " steps for names like " + name
+                    say.accept("the pattern " + pattern + " takes more than "
+                            + BoundedText.MAX_LOOKS + " steps for names like " + name
                             + ": it does not match those; write it without nested repetitions");
                 }
             }

@@ -83,7 +83,8 @@ final class ForeignBean {
             texts |= profile.namer.readsTexts();
         }
         for (MBeanAttributeInfo attribute : info.getAttributes()) {
-            if (attribute.isReadable() && mayBeNumber(attribute.getType(), texts) && mayBeNamed(attribute)) {
+            if (attribute.isReadable() && mayBeNumber(attribute.getType(), texts)
+                    && mayBeNamed(attribute)) {
                 asked.add(new Asked(attribute.getName(), attribute.getDescription()));
             }
         }
@@ -97,17 +98,22 @@ final class ForeignBean {
         if (type.equals("java.lang.String")) {
             return texts;
         }
-        return !type.startsWith("[") && !type.endsWith("ObjectName") && !type.equals("char") && !type.equals("java.util.List")
-                && !type.equals("java.util.Set") && !type.equals("java.util.Map") && !type.equals("java.util.Collection");
+        return !type.startsWith("[") && !type.endsWith("ObjectName") && !type.equals("char")
+                && !type.equals("java.util.List")
+                && !type.equals("java.util.Set") && !type.equals("java.util.Map")
+                && !type.equals("java.util.Collection");
     }
 
     /** What is plainly a number has one name, which is known before it is read. */
     private boolean mayBeNamed(MBeanAttributeInfo info) {
-        boolean plain = info.getType().matches("byte|short|int|long|float|double|boolean|java\\.lang\\.(Byte|Short|Integer|Long|Float|Double|Boolean|Number)");
-        Attribute attribute = new Attribute(name, properties, info.getName(), info.getDescription());
+        boolean plain = info.getType().matches("byte|short|int|long|float|double|boolean"
+                + "|java\\.lang\\.(Byte|Short|Integer|Long|Float|Double|Boolean|Number)");
+        Attribute attribute = new Attribute(name, properties, info.getName(),
+                info.getDescription());
         for (BeanProfile profile : profiles) {
             if (profile.namer.wants(name, info.getName())
-                    && (!plain || profile.namer.looksAtValue(attribute) || profile.namer.name(attribute, null) != null)) {
+                    && (!plain || profile.namer.looksAtValue(attribute)
+                    || profile.namer.name(attribute, null) != null)) {
                 return true;
             }
         }
@@ -126,7 +132,8 @@ final class ForeignBean {
                 continue;
             }
             int before = next.leaves.size();
-            walk(properties, Collections.emptyList(), attribute.name, attribute.description, value, next, 0, attribute.name);
+            walk(properties, Collections.emptyList(), attribute.name, attribute.description, value,
+                    next, 0, attribute.name);
             if (value != null && next.leaves.size() == before && !isOpen(value)) {
                 if (++attribute.useless >= MAX_USELESS) {
                     asked.remove(i);
@@ -138,10 +145,12 @@ final class ForeignBean {
 
     /** May be others tomorrow. */
     private static boolean isOpen(Object value) {
-        return value instanceof CompositeData || value instanceof TabularData || value instanceof String || value instanceof Number;
+        return value instanceof CompositeData || value instanceof TabularData
+                || value instanceof String || value instanceof Number;
     }
 
-    private void walk(Map<String, String> of, List<String> path, String attribute, String description, Object value, Reading into, int depth,
+    private void walk(Map<String, String> of, List<String> path, String attribute,
+            String description, Object value, Reading into, int depth,
             String top) {
         if (value == null || depth > MAX_DEPTH || into.leaves.size() >= MAX_LEAVES) {
             return;
@@ -154,12 +163,14 @@ final class ForeignBean {
             CompositeData composite = (CompositeData) value;
             List<String> deeper = with(path, attribute);
             for (String key : composite.getCompositeType().keySet()) {
-                walk(of, deeper, key, composite.getCompositeType().getDescription(), composite.get(key), into, depth + 1, top);
+                walk(of, deeper, key, composite.getCompositeType().getDescription(),
+                        composite.get(key), into, depth + 1, top);
             }
         } else if (value instanceof TabularData) {
             table(of, path, attribute, (TabularData) value, into, depth, top);
         } else if (value instanceof Optional) {
-            walk(of, path, attribute, description, ((Optional<?>) value).orElse(null), into, depth + 1, top);
+            walk(of, path, attribute, description, ((Optional<?>) value).orElse(null), into,
+                    depth + 1, top);
         } else if (value instanceof Enum) {
             leaf(of, path, attribute, description, value.toString(), into, top);
         }
@@ -169,7 +180,8 @@ final class ForeignBean {
      * Each row's keys become properties; the values are the others, of which one called {@code
      * value} is the attribute itself.
      */
-    private void table(Map<String, String> of, List<String> path, String attribute, TabularData data, Reading into, int depth, String top) {
+    private void table(Map<String, String> of, List<String> path, String attribute,
+            TabularData data, Reading into, int depth, String top) {
         List<String> keys = data.getTabularType().getIndexNames();
         Collection<String> values = new TreeSet<>(data.getTabularType().getRowType().keySet());
         values.removeAll(keys);
@@ -187,7 +199,8 @@ final class ForeignBean {
                 }
                 if (value instanceof CompositeData) {
                     for (String inner : ((CompositeData) value).getCompositeType().keySet()) {
-                        properties.put(free + "_" + inner, String.valueOf(((CompositeData) value).get(inner)));
+                        properties.put(free + "_" + inner,
+                                String.valueOf(((CompositeData) value).get(inner)));
                     }
                 } else if (value != null) {
                     properties.put(free, value.toString());
@@ -196,7 +209,8 @@ final class ForeignBean {
             for (String name : values) {
                 boolean itself = name.equalsIgnoreCase("value");
                 walk(properties, itself ? path : with(path, attribute), itself ? attribute : name,
-                        data.getTabularType().getRowType().getDescription(), row.get(name), into, depth + 1, top);
+                        data.getTabularType().getRowType().getDescription(), row.get(name), into,
+                        depth + 1, top);
             }
         }
     }
@@ -207,8 +221,10 @@ final class ForeignBean {
         return longer;
     }
 
-    private void leaf(Map<String, String> of, List<String> path, String attribute, String description, Object value, Reading into, String top) {
-        String key = of == properties && path.isEmpty() ? attribute : of + "\0" + path + "\0" + attribute;
+    private void leaf(Map<String, String> of, List<String> path, String attribute,
+            String description, Object value, Reading into, String top) {
+        String key = of == properties && path.isEmpty() ? attribute : of + "\0" + path + "\0"
+                + attribute;
         for (int p = 0; p < profiles.size(); p++) {
             BeanProfile profile = profiles.get(p);
             String ofProfile = p == 0 ? key : p + "\0" + key;
@@ -216,15 +232,18 @@ final class ForeignBean {
             if (leaf == null || leaf.looksAtValue && !value.equals(leaf.lastValue)) {
                 Attribute named = new Attribute(name.getDomain(), of, path, attribute, description);
                 boolean wanted = profile.namer.wants(name, top);
-                Leaf made = new Leaf(profile.output, wanted ? profile.namer.name(named, value) : null,
-                        leaf != null ? leaf.looksAtValue : wanted && profile.namer.looksAtValue(named));
+                Leaf made = new Leaf(profile.output, wanted ? profile.namer.name(named, value)
+                        : null,
+                        leaf != null ? leaf.looksAtValue : wanted
+                        && profile.namer.looksAtValue(named));
                 leaf = leaf != null && same(leaf.named, made.named) ? leaf : made;
                 leaf.lastValue = leaf.looksAtValue ? value : null;
                 if (known.size() < MAX_LEAVES) {
                     known.put(ofProfile, leaf);
                 }
             }
-            boolean shown = leaf.named != null && (leaf.named.constant != null || !(value instanceof String));
+            boolean shown = leaf.named != null
+                    && (leaf.named.constant != null || !(value instanceof String));
             if (shown) {
                 into.leaves.add(leaf);
                 into.values.add(value);
@@ -233,7 +252,9 @@ final class ForeignBean {
     }
 
     private static boolean same(Named a, Named b) {
-        return a == b || a != null && b != null && a.name.equals(b.name) && java.util.Arrays.equals(a.labels, b.labels)
-                && java.util.Arrays.equals(a.values, b.values) && java.util.Objects.equals(a.constant, b.constant);
+        return a == b || a != null && b != null && a.name.equals(b.name)
+                && java.util.Arrays.equals(a.labels, b.labels)
+                && java.util.Arrays.equals(a.values, b.values)
+                && java.util.Objects.equals(a.constant, b.constant);
     }
 }

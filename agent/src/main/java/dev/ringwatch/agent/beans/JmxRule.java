@@ -48,7 +48,8 @@ final class JmxRule {
         snakeCase = flag(yaml, "attrNameSnakeCase");
         cache = flag(yaml, "cache");
         Object constant = yaml.get("value");
-        value = constant == null || String.valueOf(constant).isEmpty() ? null : new Replacement(String.valueOf(constant), groups);
+        value = constant == null || String.valueOf(constant).isEmpty() ? null
+                : new Replacement(String.valueOf(constant), groups);
         factor = factor(yaml.get("valueFactor"));
         type = yaml.containsKey("type") ? text(yaml, "type") : "UNKNOWN";
         Object named = yaml.get("labels");
@@ -64,7 +65,8 @@ final class JmxRule {
         int i = 0;
         for (Map.Entry<String, Object> entry : sorted.entrySet()) {
             if (!(entry.getValue() instanceof String)) {
-                throw new IllegalArgumentException("label " + entry.getKey() + " must be a text: quote it");
+                throw new IllegalArgumentException("label " + entry.getKey()
+                        + " must be a text: quote it");
             }
             labels[i] = new Replacement(entry.getKey(), groups);
             labelValues[i++] = new Replacement((String) entry.getValue(), groups);
@@ -73,7 +75,8 @@ final class JmxRule {
             throw new IllegalArgumentException("a name is needed where help or labels are given");
         }
         if (pattern == null && (name != null || value != null)) {
-            throw new IllegalArgumentException("a pattern is needed where a name or a value is given");
+            throw new IllegalArgumentException(
+                    "a pattern is needed where a name or a value is given");
         }
     }
 
@@ -100,7 +103,8 @@ final class JmxRule {
         try {
             return Pattern.compile(regex);
         } catch (PatternSyntaxException e) {
-            throw new IllegalArgumentException("its pattern is no regular expression: " + e.getDescription());
+            throw new IllegalArgumentException("its pattern is no regular expression: "
+                    + e.getDescription());
         } catch (StackOverflowError e) {
             throw new IllegalArgumentException("its pattern is nested too deeply");
         }

@@ -21,12 +21,16 @@ import javax.management.ObjectName;
  */
 final class JmxRules implements Namer {
     /** Of the exporter's other sections: they do not say what is shown. */
-    private static final Set<String> NO_MATTER = Set.of("httpServer", "openTelemetry", "username", "password", "ssl",
+    private static final Set<String> NO_MATTER = Set.of("httpServer", "openTelemetry", "username",
+            "password", "ssl",
             "autoExcludeObjectNameAttributes");
-    private static final Set<String> KNOWN = Set.of("rules", "lowercaseOutputName", "lowercaseOutputLabelNames", "includeObjectNames",
-            "whitelistObjectNames", "excludeObjectNames", "blacklistObjectNames", "excludeObjectNameAttributes", "startDelaySeconds",
+    private static final Set<String> KNOWN = Set.of("rules", "lowercaseOutputName",
+            "lowercaseOutputLabelNames", "includeObjectNames",
+            "whitelistObjectNames", "excludeObjectNames", "blacklistObjectNames",
+            "excludeObjectNameAttributes", "startDelaySeconds",
             "excludeJvmMetrics");
-    private static final Set<String> RULE_KEYS = Set.of("pattern", "name", "value", "valueFactor", "help", "attrNameSnakeCase", "cache",
+    private static final Set<String> RULE_KEYS = Set.of("pattern", "name", "value", "valueFactor",
+            "help", "attrNameSnakeCase", "cache",
             "type", "labels");
     private static final int MAX_RULES = 10_000;
 
@@ -54,10 +58,12 @@ final class JmxRules implements Namer {
         Map<?, ?> yaml = parsed == null ? Map.of() : (Map<?, ?>) parsed;
         for (Object key : yaml.keySet()) {
             if (key.equals("jmxUrl") || key.equals("hostPort")) {
-                throw new IllegalArgumentException(key + " is for another process: take it out, this one is read");
+                throw new IllegalArgumentException(key
+                        + " is for another process: take it out, this one is read");
             }
             if (!KNOWN.contains(key) && !NO_MATTER.contains(key)) {
-                say.accept("unknown key \"" + key + "\" is ignored, as the JMX exporter ignores it");
+                say.accept("unknown key \"" + key
+                        + "\" is ignored, as the JMX exporter ignores it");
             }
         }
         if (yaml.containsKey("startDelaySeconds")) {
@@ -70,7 +76,8 @@ final class JmxRules implements Namer {
         objectNames(yaml, "excludeObjectNames", "blacklistObjectNames", excluded);
         excludedAttributes(yaml.get("excludeObjectNameAttributes"));
         boolean anyText = false;
-        for (Object rule : yaml.containsKey("rules") ? list("rules", yaml.get("rules")) : List.of(Map.of())) {
+        for (Object rule : yaml.containsKey("rules")
+                ? list("rules", yaml.get("rules")) : List.of(Map.of())) {
             add(rule);
             anyText |= rules.get(rules.size() - 1).value != null;
         }
@@ -87,7 +94,8 @@ final class JmxRules implements Namer {
         }
         for (Object key : ((Map<?, ?>) yaml).keySet()) {
             if (!RULE_KEYS.contains(key)) {
-                say.accept(which + "unknown key \"" + key + "\" is ignored, as the JMX exporter ignores it");
+                say.accept(which + "unknown key \"" + key
+                        + "\" is ignored, as the JMX exporter ignores it");
             }
         }
         try {
@@ -121,7 +129,8 @@ final class JmxRules implements Namer {
         try {
             return new ObjectName(String.valueOf(name));
         } catch (MalformedObjectNameException e) {
-            throw new IllegalArgumentException(key + ": \"" + name + "\" is no object name: " + e.getMessage(), e);
+            throw new IllegalArgumentException(key + ": \"" + name + "\" is no object name: "
+                    + e.getMessage(), e);
         }
     }
 
@@ -134,7 +143,8 @@ final class JmxRules implements Namer {
             for (Object name : list("excludeObjectNameAttributes", entry.getValue())) {
                 names.add(String.valueOf(name));
             }
-            excludedAttributes.put(objectName("excludeObjectNameAttributes", entry.getKey()), names);
+            excludedAttributes.put(objectName("excludeObjectNameAttributes", entry.getKey()),
+                    names);
         }
     }
 
@@ -191,7 +201,8 @@ final class JmxRules implements Namer {
             if (rule.isOff()) {
                 continue;
             }
-            String text = bean + attributeName(rule, attribute) + ": " + (rule.cache ? "<cache>" : value);
+            String text = bean + attributeName(rule, attribute) + ": "
+                    + (rule.cache ? "<cache>" : value);
             try {
                 cached += rule.cache ? 1 : 0;
                 Matcher match = rule.matchesAll() ? null : rule.match(text);
@@ -200,8 +211,10 @@ final class JmxRules implements Namer {
                 }
             } catch (BoundedText.Exceeded e) {
                 if (rule.isOff()) {
-                    say.accept("the pattern " + rule.source + " takes more than " + BoundedText.MAX_LOOKS
-                            + " steps for names like " + text + ": its rule is ended; write it without nested repetitions");
+                    say.accept("the pattern " + rule.source + " takes more than "
+                            + BoundedText.MAX_LOOKS
+                            + " steps for names like " + text
+                            + ": its rule is ended; write it without nested repetitions");
                 }
             }
         }
@@ -237,15 +250,18 @@ final class JmxRules implements Namer {
             }
             help = rule.help == null ? help : rule.help.expand(match);
             for (int i = 0; i < rule.labels.length; i++) {
-                label(safe(rule.labels[i].expand(match)), rule.labelValues[i].expand(match), labels, values);
+                label(safe(rule.labels[i].expand(match)), rule.labelValues[i].expand(match),
+                        labels, values);
             }
         }
         if (!valid(labels)) {
             return null;
         }
         name = withoutReserved(lowercaseName ? name.toLowerCase(Locale.ROOT) : name);
-        Named.Type type = rule.type.equals("COUNTER") ? Named.Type.COUNTER : rule.type.equals("GAUGE") ? Named.Type.GAUGE : Named.Type.UNTYPED;
-        return new Named(name, type, help.replace('\n', ' '), labels.toArray(new String[0]), values.toArray(new String[0]), constant,
+        Named.Type type = rule.type.equals("COUNTER") ? Named.Type.COUNTER
+                : rule.type.equals("GAUGE") ? Named.Type.GAUGE : Named.Type.UNTYPED;
+        return new Named(name, type, help.replace('\n', ' '), labels.toArray(new String[0]),
+                values.toArray(new String[0]), constant,
                 rule.factor, text.substring(0, text.lastIndexOf(':')));
     }
 
@@ -267,7 +283,8 @@ final class JmxRules implements Namer {
     }
 
     /** Domain, the first property's value, keys and attribute; the other properties are labels. */
-    private static String defaultName(Attribute attribute, String attributeName, List<String> labels, List<String> values) {
+    private static String defaultName(Attribute attribute, String attributeName,
+            List<String> labels, List<String> values) {
         StringBuilder name = new StringBuilder(attribute.domain);
         Iterator<Map.Entry<String, String>> properties = attribute.properties.entrySet().iterator();
         if (properties.hasNext()) {
@@ -285,9 +302,11 @@ final class JmxRules implements Namer {
     }
 
     private static String help(Attribute attribute) {
-        String where = attribute.domain + ":name=" + attribute.properties.get("name") + ",type=" + attribute.properties.get("type")
+        String where = attribute.domain + ":name=" + attribute.properties.get("name") + ",type="
+                + attribute.properties.get("type")
                 + ",attribute=" + attribute.name;
-        return attribute.description == null || attribute.description.equals(attribute.name) ? where : attribute.description + " " + where;
+        return attribute.description == null || attribute.description.equals(attribute.name)
+                ? where : attribute.description + " " + where;
     }
 
     /** Letters, digits and colons as they are, all else an underscore, never two of them. */
@@ -299,7 +318,8 @@ final class JmxRules implements Namer {
         }
         for (int i = 0; i < name.length(); i++) {
             char c = name.charAt(i);
-            boolean legal = c == ':' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9';
+            boolean legal = c == ':' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0'
+                    && c <= '9';
             if (legal) {
                 safe.append(c);
             } else if (!afterUnderscore) {

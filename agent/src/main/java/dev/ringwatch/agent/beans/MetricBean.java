@@ -16,14 +16,18 @@ import javax.management.ObjectName;
  */
 final class MetricBean {
     /** What there is to read of Cassandra's beans of metrics, as their attributes are called. */
-    private static final String[] ATTRIBUTES = {"Value", "Count", "MeanRate", "OneMinuteRate", "FiveMinuteRate", "FifteenMinuteRate", "Min",
-        "Max", "Mean", "StdDev", "50thPercentile", "75thPercentile", "95thPercentile", "98thPercentile", "99thPercentile", "999thPercentile"};
+    private static final String[] ATTRIBUTES = {"Value", "Count", "MeanRate", "OneMinuteRate",
+            "FiveMinuteRate", "FifteenMinuteRate", "Min",
+        "Max", "Mean", "StdDev", "50thPercentile", "75thPercentile", "95thPercentile",
+        "98thPercentile", "99thPercentile", "999thPercentile"};
     private static final int RATES = 2;
     private static final int SNAPSHOT = 6;
     /** {@link Buckets#FIGURES} of a gauge that is bucket counts. */
     private static final int BUCKETS = ATTRIBUTES.length;
     /** Before their names, where they are not attributes of the bean. */
     static final String OF_BUCKETS = "Buckets.";
+    /** RateUnit or DurationUnit, which a rule has given a value. */
+    static final int UNIT = BUCKETS + Buckets.FIGURES.length;
 
     final ObjectName name;
     final Metric metric;
@@ -33,7 +37,10 @@ final class MetricBean {
     /** Of durations: 4.0 keeps nanoseconds and shows microseconds. */
     private final double scale;
     private final int[] attributes;
+    /** Null where the name hangs on the value, or there are too many series. */
     private final Output.Series[] series;
+    /** Null where the name does not hang on the value. */
+    private final ByValue.Cell[] byValue;
     private final Output[] outputs;
     private final boolean hasSnapshot;
     private final boolean hasRates;
@@ -41,7 +48,8 @@ final class MetricBean {
     private boolean fading;
     private boolean wasRead;
 
-    private MetricBean(ObjectName name, Metric metric, BeanGroup group, boolean slow, double scale, List<Plan.Shown> shown) {
+    private MetricBean(ObjectName name, Metric metric, BeanGroup group, boolean slow, double scale,
+            List<Plan.Shown> shown) {
         this.name = name;
         this.metric = metric;
         this.group = group;
@@ -49,13 +57,15 @@ final class MetricBean {
         this.scale = scale;
         attributes = new int[shown.size()];
         series = new Output.Series[shown.size()];
+        byValue = new ByValue.Cell[shown.size()];
         outputs = new Output[shown.size()];
         boolean snapshot = false;
         boolean rates = false;
         for (int i = 0; i < attributes.length; i++) {
             attributes[i] = attribute(shown.get(i).attribute);
             outputs[i] = shown.get(i).output;
-            series[i] = outputs[i].add(shown.get(i).named);
+            byValue[i] = shown.get(i).byValue;
+            series[i] = byValue[i] == null ? outputs[i].add(shown.get(i).named) : null;
             snapshot |= attributes[i] >= SNAPSHOT && attributes[i] < BUCKETS;
             rates |= attributes[i] >= RATES && attributes[i] < SNAPSHOT;
         }
@@ -65,7 +75,8 @@ final class MetricBean {
 
     /** Adds its series. */
     static MetricBean install(Plan plan, BeanGroup group) {
-        MetricBean bean = new MetricBean(plan.name, plan.metric, group, plan.slow, plan.scale, plan.shown);
+        MetricBean bean = new MetricBean(plan.name, plan.metric, group, plan.slow, plan.scale,
+                plan.shown);
         group.add(bean);
         return bean;
     }
@@ -75,6 +86,9 @@ final class MetricBean {
         for (int i = 0; i < series.length; i++) {
             if (series[i] != null) {
                 outputs[i].remove(series[i]);
+            }
+            if (byValue[i] != null) {
+                byValue[i].remove();
             }
         }
     }
@@ -91,13 +105,20 @@ final class MetricBean {
                 return a;
             }
         }
-        return -1;
+        return name.equals("RateUnit") || name.equals("DurationUnit") ? UNIT : -1;
     }
 
-    /** Whether the metric has this attribute. */
+    /** Whether the metric has this attribute. What was once a gauge has its count as value, too. */
     static boolean has(Metric metric, int attribute) {
-        return attribute == 0 ? metric instanceof Gauge : attribute == 1 ? metric instanceof Counting
-                : attribute > 0 && (attribute < SNAPSHOT ? metric instanceof Metered : metric instanceof Sampling);
+        switch (attribute) {
+            case 0:
+                return metric instanceof Gauge || metric instanceof Counting;
+            case 1:
+                return metric instanceof Counting;
+            default:
+                return attribute < SNAPSHOT ? metric instanceof Metered
+                        : metric instanceof Sampling;
+        }
     }
 
     boolean wasRead() {
@@ -131,26 +152,26 @@ final class MetricBean {
         // what was counted may be in the reservoir a moment later
         boolean left = moved || snapshot != null && holdsAny(snapshot);
         for (int i = 0; i < attributes.length; i++) {
-            if (series[i] == null) {
+            if (series[i] == null && byValue[i] == null) {
                 continue;
             }
             int attribute = attributes[i];
-            if (attribute >= BUCKETS) {
-                buckets(series[i], ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
+            if (attribute == UNIT) {
+                series[i].show(0);
+            } else if (attribute >= BUCKETS) {
+                buckets(i, ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
             } else if (attribute >= SNAPSHOT) {
                 if (snapshot != null) {
-                    show(series[i], snapshot, attribute);
+                    figure(i, snapshot, attribute);
                 }
             } else if (attribute >= RATES) {
                 double value = rate((Metered) metric, attribute);
                 left |= value != 0 && attribute > RATES;
-                series[i].show(value);
+                show(i, value);
+            } else if (attribute == 1) {
+                show(i, count);
             } else {
-                if (attribute == 1) {
-                    series[i].show((double) count);
-                } else {
-                    series[i].show(((Gauge<?>) metric).getValue());
-                }
+                show(i, metric instanceof Gauge ? ((Gauge<?>) metric).getValue() : (Object) count);
             }
         }
         if (look || !hasSnapshot) {
@@ -160,12 +181,37 @@ final class MetricBean {
         return look;
     }
 
-    private static void buckets(Output.Series of, Object counts, int figure) {
-        double value = counts instanceof long[] ? Buckets.figure((long[]) counts, figure) : Double.NaN;
-        if (value == value) {
-            of.show(value);
+    private void show(int i, double value) {
+        if (byValue[i] != null) {
+            byValue[i].show(value);
         } else {
-            of.absent();
+            series[i].show(value);
+        }
+    }
+
+    private void show(int i, Object value) {
+        if (byValue[i] != null) {
+            byValue[i].show(value);
+        } else {
+            series[i].show(value);
+        }
+    }
+
+    private void absent(int i) {
+        if (byValue[i] != null) {
+            byValue[i].absent();
+        } else if (series[i] != null) {
+            series[i].absent();
+        }
+    }
+
+    private void buckets(int i, Object counts, int figure) {
+        double value = counts instanceof long[] ? Buckets.figure((long[]) counts, figure)
+                : Double.NaN;
+        if (value == value) {
+            show(i, value);
+        } else {
+            absent(i);
         }
     }
 
@@ -182,21 +228,22 @@ final class MetricBean {
     }
 
     /** A mean of what is beyond all buckets throws, and is no value. */
-    private void show(Output.Series of, Snapshot snapshot, int attribute) {
+    private void figure(int i, Snapshot snapshot, int attribute) {
+        double value;
         try {
-            of.show(value(snapshot, attribute));
+            value = value(snapshot, attribute);
         } catch (RuntimeException overflowed) {
-            of.absent();
+            absent(i);
+            return;
         }
+        show(i, value);
     }
 
     /** Its cells have no value until it can be read again. */
     void failed() {
         wasRead = true;
-        for (Output.Series each : series) {
-            if (each != null) {
-                each.absent();
-            }
+        for (int i = 0; i < series.length; i++) {
+            absent(i);
         }
     }
 

@@ -154,7 +154,8 @@ final class MetricBeans {
     private void read(MetricBean bean) {
         try {
             snapshots -= bean.read(snapshots > 0, mayFade) ? 1 : 0;
-        } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cells' problem only
+        } catch (Throwable thrown) {
+            // a gauge is someone else's code: whatever it throws is its cells' problem only
             bean.failed();
             errors++;
         }

@@ -17,7 +17,8 @@ final class Named {
     /** Tells series apart whose labels are the same. */
     final String origin;
 
-    Named(String name, Type type, String help, String[] labels, String[] values, Double constant, double factor, String origin) {
+    Named(String name, Type type, String help, String[] labels, String[] values, Double constant,
+            double factor, String origin) {
         this.name = name;
         this.type = type;
         this.help = help;

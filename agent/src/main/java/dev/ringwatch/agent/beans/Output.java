@@ -167,7 +167,8 @@ public final class Output {
             String shown = type == Named.Type.COUNTER ? name.name + "_total" : name.name;
             for (List<Column> alike : name.columns.values()) {
                 for (Column column : alike) {
-                    to.add(shown, type.name(), name.series.iterator().next().named.help, column.table.template, column.metric);
+                    to.add(shown, type.name(), name.series.iterator().next().named.help,
+                            column.table.template, column.metric);
                 }
             }
         }
@@ -194,7 +195,8 @@ public final class Output {
         Named.Type type = name.type();
         name.series.add(added);
         name.types[named.type.ordinal()]++;
-        if (name.labelled.merge(key(named.labels, named.values), 1, Integer::sum) == 2 && tellsApart) {
+        if (name.labelled.merge(key(named.labels, named.values), 1, Integer::sum) == 2
+                && tellsApart) {
             name.twice++;
         }
         place(name, added, apart);
@@ -211,7 +213,8 @@ public final class Output {
         boolean apart = name.twice > 0;
         Named.Type type = name.type();
         name.types[gone.named.type.ordinal()]--;
-        Integer left = name.labelled.compute(key(gone.named.labels, gone.named.values), (key, n) -> n == 1 ? null : n - 1);
+        Integer left = name.labelled.compute(key(gone.named.labels, gone.named.values), (key, n) ->
+                n == 1 ? null : n - 1);
         if (left != null && left == 1 && tellsApart) {
             name.twice--;
         }
@@ -284,7 +287,8 @@ public final class Output {
                 return column;
             }
         }
-        Column column = new Column(table(labelNames, labels), Metric.scalar(name.name, Kind.GAUGE_DOUBLE, "", 0));
+        Column column = new Column(table(labelNames, labels),
+                Metric.scalar(name.name, Kind.GAUGE_DOUBLE, "", 0));
         column.table.template.add(column.metric);
         alike.add(column);
         version++;

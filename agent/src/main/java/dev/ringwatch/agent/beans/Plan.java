@@ -11,12 +11,23 @@ final class Plan {
     static final class Shown {
         final Output output;
         final String attribute;
+        /** Null where {@link #byValue} is not. */
         final Named named;
+        /** Null where the name does not hang on the value. */
+        final ByValue.Cell byValue;
 
         Shown(Output output, String attribute, Named named) {
             this.output = output;
             this.attribute = attribute;
             this.named = named;
+            this.byValue = null;
+        }
+
+        Shown(String attribute, ByValue.Cell byValue) {
+            this.output = byValue.output();
+            this.attribute = attribute;
+            this.named = null;
+            this.byValue = byValue;
         }
     }
 

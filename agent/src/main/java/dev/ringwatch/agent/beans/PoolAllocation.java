@@ -43,10 +43,12 @@ final class PoolAllocation implements NotificationListener {
     @Override
     public synchronized void handleNotification(Notification notification, Object handback) {
         try {
-            if (!notification.getType().equals(GarbageCollectionNotificationInfo.GARBAGE_COLLECTION_NOTIFICATION)) {
+            String collected = GarbageCollectionNotificationInfo.GARBAGE_COLLECTION_NOTIFICATION;
+            if (!notification.getType().equals(collected)) {
                 return;
             }
-            GcInfo gc = GarbageCollectionNotificationInfo.from((CompositeData) notification.getUserData()).getGcInfo();
+            CompositeData data = (CompositeData) notification.getUserData();
+            GcInfo gc = GarbageCollectionNotificationInfo.from(data).getGcInfo();
             for (Map.Entry<String, MemoryUsage> pool : gc.getMemoryUsageBeforeGc().entrySet()) {
                 long before = pool.getValue().getUsed();
                 long after = gc.getMemoryUsageAfterGc().get(pool.getKey()).getUsed();

@@ -6,18 +6,27 @@ import javax.management.ObjectName;
 
 /**
  * Which entry of Cassandra's registry a bean shows. Registry names are {@code
- * …metrics.TYPE.NAME[.SCOPE]}, where the scope is the bean's other properties in their order; a
- * bean for which no such entry is found is read as any other bean.
+ * …metrics.TYPE.NAME[.SCOPE]}, where the scope is the bean's other properties in their order. Some
+ * metrics have a second bean under an old name, which shows the same object. A bean for which no
+ * such entry is found is read as any other bean.
  */
 final class RegistryNames {
     static final String DOMAIN = "org.apache.cassandra.metrics";
 
     /** Second names of the same metrics, which only beans have. */
     private static final Map<String, String> ALIASES = Map.of(
-            "EstimatedRowSizeHistogram", "EstimatedPartitionSizeHistogram", "EstimatedRowCount", "EstimatedPartitionCount",
-            "MinRowSize", "MinPartitionSize", "MaxRowSize", "MaxPartitionSize", "MeanRowSize", "MeanPartitionSize",
-            "MemtableOnHeapSize", "MemtableOnHeapDataSize", "MemtableOffHeapSize", "MemtableOffHeapDataSize",
-            "AllMemtablesHeapSize", "AllMemtablesOnHeapDataSize", "AllMemtablesOffHeapSize", "AllMemtablesOffHeapDataSize");
+            "EstimatedRowSizeHistogram", "EstimatedPartitionSizeHistogram", "EstimatedRowCount",
+            "EstimatedPartitionCount",
+            "MinRowSize", "MinPartitionSize", "MaxRowSize", "MaxPartitionSize", "MeanRowSize",
+            "MeanPartitionSize",
+            "MemtableOnHeapSize", "MemtableOnHeapDataSize", "MemtableOffHeapSize",
+            "MemtableOffHeapDataSize",
+            "AllMemtablesHeapSize", "AllMemtablesOnHeapDataSize", "AllMemtablesOffHeapSize",
+            "AllMemtablesOffHeapDataSize");
+
+    /** What messages were called before 4.0, where a suffix is not all that has changed. */
+    private static final Map<String, String> MESSAGES = Map.of("RANGE_SLICE", "RANGE_REQ",
+            "REQUEST_RESPONSE", "REQUEST_RSP");
 
     private RegistryNames() {}
 
@@ -45,11 +54,30 @@ final class RegistryNames {
             case "IndexColumnFamily":
                 String table = type.replace("ColumnFamily", "Table");
                 found = registry.get(DOMAIN + '.' + table + '.' + name + ofAll);
-                return found != null ? found : registry.get(DOMAIN + '.' + table + '.' + ALIASES.getOrDefault(name, name) + ofAll);
+                return found != null ? found
+                        : registry.get(DOMAIN + '.' + table + '.' + today(name) + ofAll);
             case "Keyspace":
                 return registry.get(DOMAIN + ".keyspace." + name + scope);
+            case "DroppedMessage":
+                String message = properties.getOrDefault("scope", "");
+                return registry.get(DOMAIN + '.' + type + '.' + name + '.'
+                        + MESSAGES.getOrDefault(message, message + "_REQ"));
+            case "ClientRequest": // of writes, and under the name of reads as well
+                return scope.equals(".CASRead") && name.equals("ConditionNotMet")
+                        ? registry.get(DOMAIN + '.' + type + '.' + name + ".CASWrite") : null;
+            case "Client": // connectedNativeClients
+                return registry.get(DOMAIN + '.' + type + '.' + capital(name) + scope);
             default:
                 return null;
         }
+    }
+
+    /** What a metric of tables that has an old name is called now; any other name as it is. */
+    static String today(String name) {
+        return ALIASES.getOrDefault(name, name);
+    }
+
+    private static String capital(String name) {
+        return name.isEmpty() ? name : Character.toUpperCase(name.charAt(0)) + name.substring(1);
     }
 }

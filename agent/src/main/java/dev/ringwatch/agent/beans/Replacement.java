@@ -33,14 +33,16 @@ final class Replacement {
             } else if (next == '{') {
                 int close = template.indexOf('}', i);
                 if (close < 0) {
-                    throw new IllegalArgumentException("\"" + template + "\": a group's name is not closed");
+                    throw new IllegalArgumentException("\"" + template
+                            + "\": a group's name is not closed");
                 }
                 add(plain, template.substring(i + 1, close));
                 i = close;
             } else if (next >= '0' && next <= '9') {
                 int group = next - '0';
                 if (group > groups) {
-                    throw new IllegalArgumentException("\"" + template + "\" names group " + group + ", the pattern has " + groups);
+                    throw new IllegalArgumentException("\"" + template + "\" names group " + group
+                            + ", the pattern has " + groups);
                 }
                 while (i + 1 < template.length() && Character.isDigit(template.charAt(i + 1))
                         && group * 10 + template.charAt(i + 1) - '0' <= groups) {
@@ -48,7 +50,8 @@ final class Replacement {
                 }
                 add(plain, group);
             } else {
-                throw new IllegalArgumentException("\"" + template + "\": after $ comes a group's number");
+                throw new IllegalArgumentException("\"" + template
+                        + "\": after $ comes a group's number");
             }
         }
         if (plain.length() > 0) {
@@ -69,7 +72,8 @@ final class Replacement {
         for (int i = 0; i < parts.size(); i += 2) {
             out.append(parts.get(i));
             Object group = parts.get(i + 1);
-            String text = group instanceof Integer ? match.group((Integer) group) : group.equals("") ? null : match.group((String) group);
+            String text = group instanceof Integer ? match.group((Integer) group)
+                    : group.equals("") ? null : match.group((String) group);
             out.append(text == null ? "" : text);
         }
         return out.toString();

@@ -40,14 +40,17 @@ final class Yaml {
         } catch (IllegalArgumentException e) {
             throw e;
         } catch (RuntimeException | StackOverflowError e) {
-            String why = e instanceof StackOverflowError ? "it is nested too deeply" : String.valueOf(e.getMessage());
-            throw new IllegalArgumentException("it is not YAML: " + why.replaceAll("\\s+", " ").trim(), e);
+            String why = e instanceof StackOverflowError ? "it is nested too deeply"
+                    : String.valueOf(e.getMessage());
+            throw new IllegalArgumentException("it is not YAML: "
+                    + why.replaceAll("\\s+", " ").trim(), e);
         }
     }
 
     private Object value(Node node, int depth) {
         if (++nodes > MAX_NODES || depth > MAX_DEPTH) {
-            throw new IllegalArgumentException("it has more than " + MAX_NODES + " values or is nested deeper than " + MAX_DEPTH);
+            throw new IllegalArgumentException("it has more than " + MAX_NODES
+                    + " values or is nested deeper than " + MAX_DEPTH);
         }
         if (node instanceof MappingNode) {
             Map<String, Object> map = new LinkedHashMap<>();
@@ -55,7 +58,8 @@ final class Yaml {
                 if (!(entry.getKeyNode() instanceof ScalarNode)) {
                     throw new IllegalArgumentException("a key is no text");
                 }
-                map.put(((ScalarNode) entry.getKeyNode()).getValue(), value(entry.getValueNode(), depth + 1));
+                map.put(((ScalarNode) entry.getKeyNode()).getValue(),
+                        value(entry.getValueNode(), depth + 1));
             }
             return map;
         }

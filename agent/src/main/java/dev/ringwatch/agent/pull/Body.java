@@ -4,7 +4,10 @@ import java.nio.ByteBuffer;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
-/** A page on its way to one reader, a buffer at a time. Plain text is inflated on the way: pages exist deflated only. */
+/**
+ * A page on its way to one reader, a buffer at a time. Plain text is inflated on the way: pages
+ * exist deflated only.
+ */
 final class Body {
     private static final byte[] HEADER = {0x1f, (byte) 0x8b, 8, 0, 0, 0, 0, 0, 0, (byte) 255};
 
@@ -38,7 +41,8 @@ final class Body {
             inflate(buffer);
         } else {
             while (part < 3 && buffer.hasRemaining()) {
-                byte[] from = part == 0 ? HEADER : part == 2 ? trailer : chunk < page.chunks.length ? page.chunks[chunk].deflated : trailer;
+                byte[] from = part == 0 ? HEADER : part == 2 ? trailer : chunk < page.chunks.length
+                        ? page.chunks[chunk].deflated : trailer;
                 if (part == 1 && chunk == page.chunks.length) {
                     part = 2;
                     continue;
@@ -61,7 +65,8 @@ final class Body {
 
     private void inflate(ByteBuffer buffer) throws DataFormatException {
         while (buffer.hasRemaining()) {
-            int n = inflater.inflate(buffer.array(), buffer.arrayOffset() + buffer.position(), buffer.remaining());
+            int n = inflater.inflate(buffer.array(), buffer.arrayOffset() + buffer.position(),
+                    buffer.remaining());
             buffer.position(buffer.position() + n);
             if (n == 0) {
                 if (chunk == page.chunks.length) {

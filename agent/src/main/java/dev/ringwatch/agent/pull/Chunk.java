@@ -4,7 +4,10 @@ import java.util.Arrays;
 import java.util.zip.CRC32;
 import java.util.zip.Deflater;
 
-/** A piece of a page, deflated so that pieces can be strung together: it ends at a byte and needs nothing before it. */
+/**
+ * A piece of a page, deflated so that pieces can be strung together: it ends at a byte and needs
+ * nothing before it.
+ */
 final class Chunk {
     final byte[] deflated;
     final int rawLength;

@@ -9,8 +9,9 @@ import java.util.function.Function;
 import java.util.zip.DataFormatException;
 
 /**
- * One client: a request is read, its answer written, then the next. Holds 8 KiB, and 32 KiB more while it answers; never
- * waits. Requests that were sent ahead wait in the 8 KiB until their turn comes.
+ * One client: a request is read, its answer written, then the next. Holds 8 KiB, and 32 KiB more
+ * while it answers; never waits. Requests that were sent ahead wait in the 8 KiB until their turn
+ * comes.
  */
 final class Connection {
     /** Longer heads are refused: Prometheus's has 500 bytes. */
@@ -29,7 +30,10 @@ final class Connection {
     private Body body;
     private boolean keepAlive;
     private int requests;
-    /** When the state it is in began: a fresh connection, an idle one, a request half read, an answer half written. */
+    /**
+     * When the state it is in began: a fresh connection, an idle one, a request half read, an
+     * answer half written.
+     */
     private long since;
 
     /** What is sent: a head, and a page or nothing. */
@@ -65,7 +69,10 @@ final class Connection {
         return since;
     }
 
-    /** Called when the channel is ready for what it is waited for; false if the connection is done with. */
+    /**
+     * Called when the channel is ready for what it is waited for; false if the connection is done
+     * with.
+     */
     boolean go() throws IOException, DataFormatException {
         if (out == null && !read()) {
             return false;
@@ -109,7 +116,8 @@ final class Connection {
 
     private int endOfHead() {
         for (int i = 3; i < headLength; i++) {
-            if (head[i] == '\n' && head[i - 1] == '\r' && head[i - 2] == '\n' && head[i - 3] == '\r') {
+            if (head[i] == '\n' && head[i - 1] == '\r' && head[i - 2] == '\n'
+                    && head[i - 3] == '\r') {
                 return i + 1;
             }
         }

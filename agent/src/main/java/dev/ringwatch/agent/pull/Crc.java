@@ -1,9 +1,9 @@
 package dev.ringwatch.agent.pull;
 
 /**
- * The CRC-32 of two texts one after the other from theirs alone, so that a page of which little has changed needs no
- * look at the rest. A CRC is a polynomial over GF(2) modulo the generator: appending n bytes multiplies it by x^8n.
- * Costs under a microsecond.
+ * The CRC-32 of two texts one after the other from theirs alone, so that a page of which little has
+ * changed needs no look at the rest. A CRC is a polynomial over GF(2) modulo the generator:
+ * appending n bytes multiplies it by x^8n. Costs under a microsecond.
  */
 final class Crc {
     /** CRC-32 of RFC 1952, reflected: the highest bit is x^0. */

@@ -8,10 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The names of Instaclustr's cassandra-exporter 0.9 and its labels {@code cassandra_cluster}, {@code
- * cassandra_datacenter}, {@code cassandra_node}, {@code cassandra_rack} on everything. What frames do not have, sums over
- * tables above all, is made of beans by
- * instaclustr_exporter.yaml.
+ * The names of Instaclustr's cassandra-exporter 0.9 and its labels {@code cassandra_cluster},
+ * {@code cassandra_datacenter}, {@code cassandra_node}, {@code cassandra_rack} on everything. What
+ * frames do not have, sums over tables above all, is made of beans by instaclustr_exporter.yaml.
  */
 final class ExporterNames {
     private static final String EXPORTER = "Instaclustr's cassandra-exporter";
@@ -34,13 +33,17 @@ final class ExporterNames {
     }
 
     /** Which also say how the table is compacted. */
-    private static final List<String> COMPACTED = List.of("cassandra_table_compaction_bytes_written_total", "cassandra_table_estimated_pending_compactions");
+    private static final List<String> COMPACTED =
+            List.of("cassandra_table_compaction_bytes_written_total",
+            "cassandra_table_estimated_pending_compactions");
 
     private ExporterNames() {}
 
     static List<Label> node(Layout layout, Model model) {
-        return List.of(Label.constant("cassandra_cluster", layout.cluster), Label.constant("cassandra_datacenter", model.datacenter()),
-                Label.constant("cassandra_node", Label.host(model.fact("address"))), Label.constant("cassandra_rack", model.rack()));
+        return List.of(Label.constant("cassandra_cluster", layout.cluster),
+                Label.constant("cassandra_datacenter", model.datacenter()),
+                Label.constant("cassandra_node", Label.host(model.fact("address"))),
+                Label.constant("cassandra_rack", model.rack()));
     }
 
     static void add(Layout layout, Model model) {
@@ -52,15 +55,19 @@ final class ExporterNames {
             String metric = fields[2].substring(entity.length() + 1);
             List<Label> constant = new ArrayList<>();
             for (int i = 3; i < fields.length; i++) {
-                constant.add(Label.constant(fields[i].substring(0, fields[i].indexOf('=')), fields[i].substring(fields[i].indexOf('=') + 1)));
+                constant.add(Label.constant(fields[i].substring(0, fields[i].indexOf('=')),
+                        fields[i].substring(fields[i].indexOf('=') + 1)));
             }
             for (int t = 0; t < model.templateCount(); t++) {
                 Template template = model.template(t);
-                if (template.type.equals(entity) || entity.equals("table") && template.type.equals("index_table")
-                        || entity.endsWith("*") && template.type.startsWith(entity.substring(0, entity.length() - 1))) {
+                if (template.type.equals(entity) || entity.equals("table")
+                        && template.type.equals("index_table")
+                        || entity.endsWith("*")
+                        && template.type.startsWith(entity.substring(0, entity.length() - 1))) {
                     List<Label> described = new ArrayList<>(constant);
                     described(template.type, "cassandra_" + fields[1], model, described);
-                    add(layout, template, fields[0], "cassandra_" + fields[1], metric, described, node);
+                    add(layout, template, fields[0], "cassandra_" + fields[1], metric, described,
+                            node);
                 }
             }
         }
@@ -88,28 +95,38 @@ final class ExporterNames {
         }
     }
 
-    /** The exporter counts the node among its endpoints, and its dashboards fill their variables from that. */
+    /**
+     * The exporter counts the node among its endpoints, and its dashboards fill their variables
+     * from that.
+     */
     private static void itself(Layout layout, Model model, List<Label> node) {
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
             for (int m = 0; m < template.metricCount(); m++) {
                 Metric metric = template.metric(m);
                 if (metric.name.equals("cassandra_node_gossip_running")) {
-                    List<Label> labels = new ArrayList<>(List.of(Label.constant("endpoint", Label.host(model.fact("address"))),
-                            Label.constant("endpoint_datacenter", model.datacenter()), Label.constant("endpoint_rack", model.rack())));
+                    List<Label> labels =
+                            new ArrayList<>(List.of(Label.constant("endpoint",
+                            Label.host(model.fact("address"))),
+                            Label.constant("endpoint_datacenter", model.datacenter()),
+                            Label.constant("endpoint_rack", model.rack())));
                     labels.addAll(node);
-                    layout.add("cassandra_endpoint_active", Family.Type.GAUGE, "", Help.otherName(EXPORTER, metric, false),
+                    layout.add("cassandra_endpoint_active", Family.Type.GAUGE, "",
+                            Help.otherName(EXPORTER, metric, false),
                             new Family.Source(template, metric, labels, 0, 1));
                 }
             }
         }
     }
 
-    private static void add(Layout layout, Template template, String type, String name, String of, List<Label> constant, List<Label> node) {
+    private static void add(Layout layout, Template template, String type, String name, String of,
+            List<Label> constant, List<Label> node) {
         for (int m = 0; m < template.metricCount(); m++) {
             Metric metric = template.metric(m);
-            boolean histogram = metric.kind == Kind.HISTOGRAM || metric.kind == Kind.GAUGE_HISTOGRAM;
-            if (!of.equals(metric.origin) && !of.equals(metric.name) || histogram != type.equals("s")) {
+            boolean histogram = metric.kind == Kind.HISTOGRAM
+                    || metric.kind == Kind.GAUGE_HISTOGRAM;
+            if (!of.equals(metric.origin) && !of.equals(metric.name)
+                    || histogram != type.equals("s")) {
                 continue;
             }
             List<Label> labels = new ArrayList<>(labels(template));
@@ -117,7 +134,8 @@ final class ExporterNames {
             labels.addAll(node);
             Family.Source source = new Family.Source(template, metric, labels, 0, 1);
             source.without = template.type.equals("client_request") ? TOTALS : List.of();
-            layout.add(name, type.equals("g") ? Family.Type.GAUGE : type.equals("c") ? Family.Type.COUNTER : Family.Type.SUMMARY, "",
+            layout.add(name, type.equals("g") ? Family.Type.GAUGE : type.equals("c")
+                    ? Family.Type.COUNTER : Family.Type.SUMMARY, "",
                     Help.otherName(EXPORTER, metric, histogram), source);
         }
     }
@@ -130,7 +148,8 @@ final class ExporterNames {
                 for (int i = 1; i < fields.length; i++) {
                     String[] named = fields[i].split("/");
                     int index = Math.min(i, template.labelCount()) - 1;
-                    labels.add(Label.of(named[0], index, named.length > 1 ? Label.Form.valueOf(named[1]) : Label.Form.PLAIN));
+                    labels.add(Label.of(named[0], index, named.length > 1
+                            ? Label.Form.valueOf(named[1]) : Label.Form.PLAIN));
                 }
                 return labels;
             }

@@ -7,9 +7,9 @@ import dev.ringwatch.agent.frame.Template;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Prometheus text format 0.0.4, one metric at a time. Numbers are written from their integers and exponents, so that
- * 1 µs is {@code 0.000001} and nothing is rounded. A histogram lists the buckets up to its last count only: its
- * others, 128 of them for each of thousands, would say nothing.
+ * Prometheus text format 0.0.4, one metric at a time. Numbers are written from their integers and
+ * exponents, so that 1 µs is {@code 0.000001} and nothing is rounded. A histogram lists the buckets
+ * up to its last count only: its others, 128 of them for each of thousands, would say nothing.
  */
 final class Exposition {
     private final Bytes out = new Bytes(64 * 1024);
@@ -26,7 +26,8 @@ final class Exposition {
                 any = true;
                 ascii("# TYPE ");
                 ascii(metric.name);
-                ascii(metric.bounds != null ? " histogram\n" : metric.kind == Kind.COUNTER ? " counter\n" : " gauge\n");
+                ascii(metric.bounds != null ? " histogram\n" : metric.kind == Kind.COUNTER
+                        ? " counter\n" : " gauge\n");
             }
             if (metric.bounds != null) {
                 histogram(template, metric, slot);
@@ -135,7 +136,8 @@ final class Exposition {
         if (plain == value.length()) {
             ascii(value);
         } else {
-            byte[] escaped = value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n").getBytes(StandardCharsets.UTF_8);
+            byte[] escaped = value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n",
+                    "\\n").getBytes(StandardCharsets.UTF_8);
             out.bytes(escaped, escaped.length);
         }
         out.u8('"');
@@ -156,7 +158,8 @@ final class Exposition {
             return;
         }
         if (value < 0 && unsigned) { // a counter beyond 2^63
-            ascii(new java.math.BigDecimal(new java.math.BigInteger(Long.toUnsignedString(value)), -exponent).toPlainString());
+            ascii(new java.math.BigDecimal(new java.math.BigInteger(Long.toUnsignedString(value)),
+                    -exponent).toPlainString());
             return;
         }
         if (value < 0) {

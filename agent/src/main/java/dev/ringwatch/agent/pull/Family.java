@@ -8,8 +8,12 @@ import java.util.List;
 /** The series of one name: what is said before them, and which cells they are. */
 final class Family {
     enum Type {
-        COUNTER("counter", "counter"), GAUGE("gauge", "gauge"), UNTYPED("untyped", "unknown"), HISTOGRAM("histogram", "histogram"),
-        /** Text 0.0.4 has no such type; quantiles of a histogram's buckets are right all the same, rates are not asked of it. */
+        COUNTER("counter", "counter"), GAUGE("gauge", "gauge"), UNTYPED("untyped", "unknown"),
+                HISTOGRAM("histogram", "histogram"),
+        /**
+         * Text 0.0.4 has no such type; quantiles of a histogram's buckets are right all the same,
+         * rates are not asked of it.
+         */
         GAUGE_HISTOGRAM("histogram", "gaugehistogram"), SUMMARY("summary", "summary");
 
         final String text;
@@ -25,7 +29,10 @@ final class Family {
         }
     }
 
-    /** What is shown of a histogram whose parts are families of their own; bounds and sums are in the unit that the shift makes. */
+    /**
+     * What is shown of a histogram whose parts are families of their own; bounds and sums are in
+     * the unit that the shift makes.
+     */
     enum Part { BUCKETS, SUM, COUNT }
 
     /** One metric of one template, and how this family shows it. */
@@ -37,7 +44,10 @@ final class Family {
         final int shift;
         /** Of doubles. */
         final double factor;
-        /** Entities that are left out, by their first label; a star at the end stands for whatever follows. */
+        /**
+         * Entities that are left out, by their first label; a star at the end stands for whatever
+         * follows.
+         */
         List<String> without = List.of();
         /** Null for all of it. */
         Part part;
@@ -57,7 +67,8 @@ final class Family {
             for (int w = 0; w < without.size(); w++) {
                 String each = without.get(w);
                 String value = template.labelValue(slot, 0);
-                if (each.endsWith("*") ? value.startsWith(each.substring(0, each.length() - 1)) : value.equals(each)) {
+                if (each.endsWith("*") ? value.startsWith(each.substring(0, each.length() - 1))
+                        : value.equals(each)) {
                     return true;
                 }
             }
@@ -65,7 +76,8 @@ final class Family {
         }
 
         boolean sameValues(Source other) {
-            return metric == other.metric && part == other.part && without.equals(other.without) && shift == other.shift && factor == other.factor;
+            return metric == other.metric && part == other.part && without.equals(other.without)
+                    && shift == other.shift && factor == other.factor;
         }
     }
 

@@ -12,10 +12,13 @@ final class Help {
             "cassandra_node_normal", "1 if the node is a full member of its ring, else 0.",
             "cassandra_peer_up", "1 if this node takes the peer for up, else 0.",
             "cassandra_table_repaired_ratio", "Share of the table's data that has been repaired.",
-            "cassandra_table_additional_write_threshold_seconds", "Latency after which a write is sent to a further replica.",
-            "cassandra_table_speculative_retry_threshold_seconds", "Latency after which a read is sent to a further replica.",
+            "cassandra_table_additional_write_threshold_seconds",
+            "Latency after which a write is sent to a further replica.",
+            "cassandra_table_speculative_retry_threshold_seconds",
+            "Latency after which a read is sent to a further replica.",
             "ringwatch_agent_pass_cpu_seconds_total", "CPU time of the agent's own threads.",
-            "ringwatch_agent_allocated_bytes_total", "Heap that the agent's own threads have allocated.");
+            "ringwatch_agent_allocated_bytes_total",
+            "Heap that the agent's own threads have allocated.");
 
     private Help() {}
 
@@ -34,23 +37,28 @@ final class Help {
         if (template.labelCount() > 0) {
             help.append(", by ");
             for (int i = 0; i < template.labelCount(); i++) {
-                help.append(i == 0 ? "" : i == template.labelCount() - 1 ? " and " : ", ").append(template.label(i).replace('_', ' '));
+                help.append(i == 0 ? "" : i == template.labelCount() - 1 ? " and "
+                        : ", ").append(template.label(i).replace('_', ' '));
             }
         }
         if (!metric.unit.isEmpty()) {
             help.append(metric.unit.equals("ratio") ? ", as a ratio" : ", in " + metric.unit);
         }
-        return help.append(metric.kind == Kind.COUNTER ? ", since the start." : metric.kind == Kind.HISTOGRAM ? ", distribution since the start."
-                : metric.kind == Kind.GAUGE_HISTOGRAM ? ", distribution as it is now." : metric.kind == Kind.STRING ? ", as a label."
+        return help.append(metric.kind == Kind.COUNTER ? ", since the start."
+                : metric.kind == Kind.HISTOGRAM ? ", distribution since the start."
+                : metric.kind == Kind.GAUGE_HISTOGRAM ? ", distribution as it is now."
+                : metric.kind == Kind.STRING ? ", as a label."
                 : ", as it is now.").toString();
     }
 
     /** For the names of other exporters. */
     static String otherName(String exporter, Metric metric, boolean summary) {
-        return "What " + exporter + " calls " + metric.name + (summary ? "; quantiles are of the last minutes." : ".");
+        return "What " + exporter + " calls " + metric.name
+                + (summary ? "; quantiles are of the last minutes." : ".");
     }
 
     private static String cut(String name, String end) {
-        return end.length() > 1 && name.endsWith(end) && name.length() > end.length() ? name.substring(0, name.length() - end.length()) : name;
+        return end.length() > 1 && name.endsWith(end) && name.length() > end.length()
+                ? name.substring(0, name.length() - end.length()) : name;
     }
 }

@@ -3,7 +3,10 @@ package dev.ringwatch.agent.pull;
 import dev.ringwatch.agent.frame.Model;
 import java.util.Locale;
 
-/** One label of a family's series: its name and where its value comes from. Equal labels say the same of every entity. */
+/**
+ * One label of a family's series: its name and where its value comes from. Equal labels say the
+ * same of every entity.
+ */
 final class Label {
     /** What becomes of an entity's value; exporters differ in how they write the same thing. */
     enum Form {
@@ -16,7 +19,10 @@ final class Label {
         DASHED, DOTTED,
         /** What the model can say of the entity besides. */
         DESCRIBED,
-        /** As MCAC writes it: {@code Native-Transport-Requests} → {@code native.transport.requests}, or the first part of that. */
+        /**
+         * As MCAC writes it: {@code Native-Transport-Requests} → {@code native.transport.requests},
+         * or the first part of that.
+         */
         CLEAN, FIRST,
         /** The constant and all values as MCAC writes them, with points between. */
         JOINED,
@@ -72,7 +78,8 @@ final class Label {
             case CLEAN: return McacNames.clean(entity[index]);
             case FIRST: return McacNames.clean(entity[index]).split("\\.")[0];
             case GC: return entity[index].replaceAll("[^a-zA-Z0-9]+", "_").toLowerCase(Locale.ROOT);
-            case JOINED: return index == 0 ? constant : constant + '.' + McacNames.clean(String.join(".", entity));
+            case JOINED: return index == 0 ? constant : constant + '.'
+                    + McacNames.clean(String.join(".", entity));
             default: return entity[index];
         }
     }
@@ -80,7 +87,8 @@ final class Label {
     /** Without the port, and without an IPv6 address's brackets. */
     static String host(String address) {
         int colon = address.lastIndexOf(':');
-        String host = colon > 0 && address.indexOf(':') == colon || address.startsWith("[") && address.contains("]:")
+        String host = colon > 0 && address.indexOf(':') == colon || address.startsWith("[")
+                && address.contains("]:")
                 ? address.substring(0, colon) : address;
         return host.replace("[", "").replace("]", "");
     }

@@ -11,13 +11,14 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Which families a page has, in order. Made anew when the model has got new templates, metrics or blocks of entities,
- * or the node another place.
+ * Which families a page has, in order. Made anew when the model has got new templates, metrics or
+ * blocks of entities, or the node another place.
  *
- * <p><b>When two profiles have one name</b>, it belongs to the profile that stands first in the configuration. If the
- * later one means the same values, the one set of series gets the labels of both (a query by either's labels finds it,
- * and a sum counts it once); if it means something else by it (a summary where the first has a histogram, or another value
- * under the same label) its family is left out: a page with one name declared twice would be refused as a whole.
+ * <p><b>When two profiles have one name</b>, it belongs to the profile that stands first in the
+ * configuration. If the later one means the same values, the one set of series gets the labels of
+ * both (a query by either's labels finds it, and a sum counts it once); if it means something else
+ * by it (a summary where the first has a histogram, or another value under the same label) its
+ * family is left out: a page with one name declared twice would be refused as a whole.
  */
 final class Layout {
     final String cluster;
@@ -42,7 +43,8 @@ final class Layout {
         }
         for (Family family : families) {
             for (Family.Source source : family.sources) {
-                source.series = series.computeIfAbsent(source.template.type + source.labels, key -> new Series(source.template, source.labels));
+                source.series = series.computeIfAbsent(source.template.type + source.labels,
+                        key -> new Series(source.template, source.labels));
                 if (family.type == Family.Type.SUMMARY) {
                     source.recent = recents.computeIfAbsent(source.metric, Recent::new);
                 }
@@ -57,11 +59,13 @@ final class Layout {
 
     /** A hundred numbers: cheap enough to be asked for on every page. */
     private String shape(Model model) {
-        StringBuilder shape = new StringBuilder(model.cluster()).append('\n').append(model.datacenter()).append('\n').append(model.rack()).append('\n').append(model.fact("address"))
-                .append('\n').append(model.isPaused());
+        StringBuilder shape = new StringBuilder(model.cluster()).append('\n')
+                .append(model.datacenter()).append('\n').append(model.rack()).append('\n')
+                .append(model.fact("address")).append('\n').append(model.isPaused());
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
-            shape.append(' ').append(template.metricCount()).append('/').append((template.slots() + Metric.BLOCK - 1) / Metric.BLOCK);
+            shape.append(' ').append(template.metricCount()).append('/').append((template.slots()
+                    + Metric.BLOCK - 1) / Metric.BLOCK);
         }
         for (Profile profile : profiles) {
             shape.append('\n').append(profile.shape());
@@ -115,7 +119,8 @@ final class Layout {
         family.openName = family.name;
         family.openType = family.type.open;
         if (family.type == Family.Type.COUNTER) {
-            String base = family.name.endsWith("_total") ? family.name.substring(0, family.name.length() - "_total".length()) : null;
+            String base = family.name.endsWith("_total")
+                    ? family.name.substring(0, family.name.length() - "_total".length()) : null;
             if (base == null || lineNames.contains(base)) {
                 family.openType = Family.Type.UNTYPED.open;
             } else {

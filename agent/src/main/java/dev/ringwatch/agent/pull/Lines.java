@@ -8,12 +8,13 @@ import java.util.IdentityHashMap;
 import java.util.Map;
 
 /**
- * Writes families as text 0.0.4 or OpenMetrics 1.0. A line is put together from bytes that were made before (name, labels,
- * bound) and a number.
+ * Writes families as text 0.0.4 or OpenMetrics 1.0. A line is put together from bytes that were
+ * made before (name, labels, bound) and a number.
  *
- * <p>Every eighth of Cassandra's bounds is shown, and the last one: cumulative counts are exact at those, and 17 lines
- * are enough for what is a time series each. A histogram that has counted anything shows all of them: sums over
- * {@code le} need the same bounds from everyone. One that never has is not there, not even as zeros.
+ * <p>Every eighth of Cassandra's bounds is shown, and the last one: cumulative counts are exact at
+ * those, and 17 lines are enough for what is a time series each. A histogram that has counted
+ * anything shows all of them: sums over {@code le} need the same bounds from everyone. One that
+ * never has is not there, not even as zeros.
  */
 final class Lines {
     static final int BOUND_STEP = 8;
@@ -22,14 +23,13 @@ final class Lines {
     private static final byte[] END = "} ".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
 
-    /** MCAC's bounds of latencies, every third of Cassandra's. */
-    private static final int[] MCAC_MICROS = {35, 60, 103, 179, 310, 535, 924, 1597, 2759, 4768, 8239, 14237, 24601, 42510, 73457, 126934, 219342,
-        379022, 654949, 1131752, 1955666, 3379391, 5839588, 10090808, 17436917};
-    private static final byte[][] MCAC_BOUNDS = new byte[MCAC_MICROS.length][];
+    /** MCAC's bounds of latencies. */
+    private static final byte[][] MCAC_BOUNDS = new byte[McacNames.BOUNDS.length][];
 
     static {
-        for (int e = 0; e < MCAC_MICROS.length; e++) {
-            MCAC_BOUNDS[e] = ("le=\"" + MCAC_MICROS[e] + "\"} ").getBytes(StandardCharsets.US_ASCII);
+        for (int e = 0; e < MCAC_BOUNDS.length; e++) {
+            MCAC_BOUNDS[e] = ("le=\"" + McacNames.BOUNDS[e]
+                    + "\"} ").getBytes(StandardCharsets.US_ASCII);
         }
     }
 
@@ -47,7 +47,10 @@ final class Lines {
         this.open = open;
     }
 
-    /** True if what was written since the last call will be another text soon, though no value moves. */
+    /**
+     * True if what was written since the last call will be another text soon, though no value
+     * moves.
+     */
     boolean fades() {
         boolean was = recent;
         recent = false;
@@ -79,7 +82,8 @@ final class Lines {
             if (source.leavesOut(slot)) {
                 continue;
             }
-            boolean hasBounds = source.part == Family.Part.BUCKETS || !family.type.isScalar() && family.type != Family.Type.SUMMARY;
+            boolean hasBounds = source.part == Family.Part.BUCKETS || !family.type.isScalar()
+                    && family.type != Family.Type.SUMMARY;
             if (hasBounds && !counted(metric, slot)) {
                 continue;
             }
@@ -138,12 +142,16 @@ final class Lines {
         if (metric.kind == Kind.GAUGE_DOUBLE) {
             out.real(Double.longBitsToDouble(metric.value(slot)) * source.factor);
         } else {
-            out.decimal(metric.value(slot), metric.exponent + source.shift, metric.kind == Kind.COUNTER);
+            out.decimal(metric.value(slot), metric.exponent + source.shift,
+                    metric.kind == Kind.COUNTER);
         }
         out.add('\n');
     }
 
-    /** The label of a text: {@code value}, or what is free with {@code exported_} before it, as Prometheus makes room and the API does. */
+    /**
+     * The label of a text: {@code value}, or what is free with {@code exported_} before it, as
+     * Prometheus makes room and the API does.
+     */
     private static String textLabel(Family.Source source) {
         String name = "value";
         for (int l = 0; l < source.labels.size(); l++) {
@@ -155,7 +163,10 @@ final class Lines {
         return name;
     }
 
-    /** False of a histogram that has never counted: none of its lines is written, as in the API's text. */
+    /**
+     * False of a histogram that has never counted: none of its lines is written, as in the API's
+     * text.
+     */
     private static boolean counted(Metric metric, int slot) {
         long[] counts = metric.buckets(slot);
         for (int b = 0; counts != null && b < counts.length; b++) {
@@ -250,10 +261,11 @@ final class Lines {
     private int[] mcacEnds(Bounds of, int shift) {
         int[] known = mcacEnds.get(of);
         if (known == null) {
-            known = new int[MCAC_MICROS.length];
+            known = new int[McacNames.BOUNDS.length];
             double unit = Math.pow(10, of.exponent + shift);
             for (int e = 0; e < known.length; e++) {
-                while (known[e] < of.size() && of.bound(known[e]) * unit < MCAC_MICROS[e] + 0.5) {
+                while (known[e] < of.size() && of.bound(known[e]) * unit < McacNames.BOUNDS[e]
+                        + 0.5) {
                     known[e]++;
                 }
             }
@@ -273,7 +285,8 @@ final class Lines {
                 out.add("quantile=\"");
                 out.add(QUANTILE_NAMES[q]);
                 out.add("\"} ");
-                out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent + source.shift, false);
+                out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent
+                        + source.shift, false);
                 out.add('\n');
             }
         }
@@ -319,7 +332,8 @@ final class Lines {
             shown = new byte[of.size()][];
             for (int b = 0; b < shown.length; b++) {
                 if (b % BOUND_STEP == BOUND_STEP - 1 || b == shown.length - 1) {
-                    shown[b] = ("le=\"" + Text.bound(of.bound(b), of.exponent) + "\"} ").getBytes(StandardCharsets.US_ASCII);
+                    shown[b] = ("le=\"" + Text.bound(of.bound(b), of.exponent)
+                            + "\"} ").getBytes(StandardCharsets.US_ASCII);
                 }
             }
             bounds.put(of, shown);

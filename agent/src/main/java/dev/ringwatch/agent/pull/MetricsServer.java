@@ -16,8 +16,9 @@ import java.util.function.Supplier;
 import java.util.zip.DataFormatException;
 
 /**
- * A server for one path, by hand: the small runtimes that Cassandra 4 is run on have no HTTP server. One thread, which
- * sleeps while nobody is connected, and a bounded number of clients, none of which it ever waits for.
+ * A server for one path, by hand: the small runtimes that Cassandra 4 is run on have no HTTP
+ * server. One thread, which sleeps while nobody is connected, and a bounded number of clients, none
+ * of which it ever waits for.
  */
 public final class MetricsServer implements Runnable {
     /** When one more comes, the one that has kept us waiting longest goes. */
@@ -126,7 +127,8 @@ public final class MetricsServer implements Runnable {
             key.attach(connection);
             connections.add(connection);
         } catch (IOException | RuntimeException gone) {
-            // No file descriptors, perhaps: then it still waits, and asking again at once would take a whole core.
+            // No file descriptors, perhaps: then it still waits, and asking again at once would
+            // take a whole core.
             java.util.concurrent.locks.LockSupport.parkNanos(ACCEPT_AGAIN_NS);
         }
     }
@@ -136,7 +138,8 @@ public final class MetricsServer implements Runnable {
         Connection longest = null;
         for (Connection connection : connections) {
             if (longest == null || longest.isWriting() && !connection.isWriting()
-                    || longest.isWriting() == connection.isWriting() && connection.since() - longest.since() < 0) {
+                    || longest.isWriting() == connection.isWriting()
+                    && connection.since() - longest.since() < 0) {
                 longest = connection;
             }
         }
@@ -157,7 +160,8 @@ public final class MetricsServer implements Runnable {
         long now = System.nanoTime();
         for (int i = connections.size() - 1; i >= 0; i--) {
             Connection connection = connections.get(i);
-            long allowed = connection.isWriting() ? ANSWER_NS : connection.isIdle() ? IDLE_NS : REQUEST_NS;
+            long allowed = connection.isWriting() ? ANSWER_NS : connection.isIdle() ? IDLE_NS
+                    : REQUEST_NS;
             if (now - connection.since() > allowed) {
                 close(connection);
             }
@@ -173,7 +177,8 @@ public final class MetricsServer implements Runnable {
     private Pages apart(String name) {
         for (Profile profile : profiles) {
             if (profile.toString().equals(name)) {
-                return profiles.size() == 1 ? pages : apart.computeIfAbsent(name, n -> new Pages(model, List.of(profile)));
+                return profiles.size() == 1 ? pages
+                        : apart.computeIfAbsent(name, n -> new Pages(model, List.of(profile)));
             }
         }
         return null;
@@ -188,21 +193,28 @@ public final class MetricsServer implements Runnable {
             return says("405 Method Not Allowed\r\nAllow: GET, HEAD", "", keepAlive);
         }
         if (!request.path.equals("/metrics")) {
-            return says("404 Not Found", request.method.equals("HEAD") ? "" : "there is /metrics\n", keepAlive);
+            return says("404 Not Found", request.method.equals("HEAD") ? ""
+                    : "there is /metrics\n", keepAlive);
         }
         Pages asked = request.profile == null ? pages : apart(request.profile);
         if (asked == null) {
-            return says("404 Not Found", request.method.equals("HEAD") ? "" : "there is no profile of that name here, there are " + profiles + "\n", keepAlive);
+            return says("404 Not Found", request.method.equals("HEAD") ? ""
+                    : "there is no profile of that name here, there are " + profiles + "\n",
+                    keepAlive);
         }
         Page page = asked.page(request.openMetrics);
         if (page == null) {
-            return says("503 Service Unavailable\r\nRetry-After: 5", "there was no pass yet\n", keepAlive);
+            return says("503 Service Unavailable\r\nRetry-After: 5", "there was no pass yet\n",
+                    keepAlive);
         }
         served++; // only this thread writes it
         Body body = new Body(page, request.gzip);
         String head = "HTTP/1.1 200 OK\r\nContent-Type: "
-                + (request.openMetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8")
-                + "\r\nVary: Accept, Accept-Encoding\r\nContent-Length: " + body.length() + (request.gzip ? "\r\nContent-Encoding: gzip" : "")
+                + (request.openMetrics
+                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                : "text/plain; version=0.0.4; charset=utf-8")
+                + "\r\nVary: Accept, Accept-Encoding\r\nContent-Length: " + body.length()
+                + (request.gzip ? "\r\nContent-Encoding: gzip" : "")
                 + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n";
         if (request.method.equals("HEAD")) {
             body.end();
@@ -212,7 +224,8 @@ public final class MetricsServer implements Runnable {
     }
 
     private static Connection.Answer says(String status, String text, boolean keepAlive) {
-        return new Connection.Answer("HTTP/1.1 " + status + "\r\nContent-Type: text/plain\r\nContent-Length: " + text.length()
+        return new Connection.Answer("HTTP/1.1 " + status
+                + "\r\nContent-Type: text/plain\r\nContent-Length: " + text.length()
                 + (keepAlive ? "" : "\r\nConnection: close") + "\r\n\r\n" + text, null, keepAlive);
     }
 }

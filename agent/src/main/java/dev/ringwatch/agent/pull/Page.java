@@ -1,8 +1,14 @@
 package dev.ringwatch.agent.pull;
 
-/** What is known after one pass, in one format: immutable, so that a slow reader keeps its own while newer ones are made. */
+/**
+ * What is known after one pass, in one format: immutable, so that a slow reader keeps its own while
+ * newer ones are made.
+ */
 final class Page {
-    /** Header of RFC 1952, with no time and no name; the deflated pieces; an empty last block; CRC and length. */
+    /**
+     * Header of RFC 1952, with no time and no name; the deflated pieces; an empty last block; CRC
+     * and length.
+     */
     static final int GZIP_HEADER = 10;
     static final int GZIP_TRAILER = 2 + 8;
 

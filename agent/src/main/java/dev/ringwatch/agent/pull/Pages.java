@@ -9,15 +9,17 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The newest page in each format, made when it is first asked for after a pass, whoever asks and however many. A page is
- * made of pieces of some thousand lines; a piece none of whose cells changed since is taken as it is, deflated and all, so
- * a page of an idle node costs a look at its change counts.
+ * The newest page in each format, made when it is first asked for after a pass, whoever asks and
+ * however many. A page is made of pieces of some thousand lines; a piece none of whose cells
+ * changed since is taken as it is, deflated and all, so a page of an idle node costs a look at its
+ * change counts.
  *
- * <p>The model is locked for the text of one piece at a time (RenderBench: 17 ms for 805 of them, warm): that is what a
- * pass waits for. A pass that comes between two pieces makes the page be gone through again, so that it is of one pass;
- * the third time it is locked throughout.
+ * <p>The model is locked for the text of one piece at a time (RenderBench: 17 ms for 805 of them,
+ * warm): that is what a pass waits for. A pass that comes between two pieces makes the page be gone
+ * through again, so that it is of one pass; the third time it is locked throughout.
  *
- * <p>Holds the pieces (7 bytes a line where all tables are busy), the labels of each entity and one piece of plain text. For one thread.
+ * <p>Holds the pieces (7 bytes a line where all tables are busy), the labels of each entity and one
+ * piece of plain text. For one thread.
  */
 final class Pages {
     /** Lines in a piece made of small families. */
@@ -151,7 +153,8 @@ final class Pages {
         for (Family family : piece.families) {
             if (piece.source != null) {
                 format.lines.part(family, piece.first);
-                format.lines.slots(family, piece.source, piece.block * Metric.BLOCK, (piece.block + 1) * Metric.BLOCK, now);
+                format.lines.slots(family, piece.source, piece.block * Metric.BLOCK,
+                        (piece.block + 1) * Metric.BLOCK, now);
                 continue;
             }
             format.lines.begin(family);
@@ -198,7 +201,8 @@ final class Pages {
             }
             small.families.add(family);
             for (Family.Source source : family.sources) {
-                lines += source.template.slots() * (family.type.isScalar() && source.part != Family.Part.BUCKETS ? 1 : 20);
+                lines += source.template.slots() * (family.type.isScalar()
+                        && source.part != Family.Part.BUCKETS ? 1 : 20);
             }
         }
         if (openMetrics) {

@@ -22,8 +22,12 @@ public abstract class Profile {
         }
     };
 
-    /** Shipped configurations of the JMX exporter, each a file of that name in the directory profile. */
-    private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter");
+    /**
+     * Shipped configurations of the JMX exporter, each a file of that name in the directory
+     * profile.
+     */
+    private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin",
+            "dashboard_5408", "criteo_exporter");
     /**
      * Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were
      * others'.
@@ -63,11 +67,13 @@ public abstract class Profile {
         @Override
         void add(Layout layout, Model model) {
             List<Label> all = toString().startsWith(CRITEO)
-                    ? List.of(Label.constant("cluster", layout.cluster), Label.constant("datacenter", model.datacenter())) : List.of();
+                    ? List.of(Label.constant("cluster", layout.cluster),
+                    Label.constant("datacenter", model.datacenter())) : List.of();
             beans.output().families((family, type, help, template, metric) -> {
                 List<Label> labels = new ArrayList<>(all);
                 labels.addAll(OurNames.labels(template));
-                layout.add(family, Family.Type.valueOf(type), "", escaped(help, family), new Family.Source(template, metric, labels, 0, 1));
+                layout.add(family, Family.Type.valueOf(type), "", escaped(help, family),
+                        new Family.Source(template, metric, labels, 0, 1));
             });
         }
 
@@ -84,7 +90,8 @@ public abstract class Profile {
             super(name);
             beans = new BeanProfile(name, BeanProfile.Kind.RULES, say -> {
                 if (name.equals(OLD_INSTACLUSTR)) {
-                    say.accept("this is Instaclustr's cassandra-exporter: call it " + INSTACLUSTR + ", since criteo has a cassandra_exporter, too");
+                    say.accept("this is Instaclustr's cassandra-exporter: call it " + INSTACLUSTR
+                            + ", since criteo has a cassandra_exporter, too");
                 }
                 return resource(INSTACLUSTR + ".yaml");
             });
@@ -107,7 +114,8 @@ public abstract class Profile {
             beans.output().families((family, type, help, template, metric) -> {
                 List<Label> labels = new ArrayList<>(OurNames.labels(template));
                 labels.addAll(node);
-                layout.add(family, Family.Type.valueOf(type), "", "What Instaclustr's cassandra-exporter calls " + family + ".",
+                layout.add(family, Family.Type.valueOf(type), "",
+                        "What Instaclustr's cassandra-exporter calls " + family + ".",
                         new Family.Source(template, metric, labels, 0, 1));
             });
         }
@@ -138,7 +146,8 @@ public abstract class Profile {
             collectd.output().families((family, type, help, template, metric) -> {
                 List<Label> labels = new ArrayList<>(OurNames.labels(template));
                 labels.addAll(node);
-                layout.add(family, Family.Type.valueOf(type), "", help, new Family.Source(template, metric, labels, 0, 1));
+                layout.add(family, Family.Type.valueOf(type), "", help,
+                        new Family.Source(template, metric, labels, 0, 1));
             });
         }
     }
@@ -192,7 +201,8 @@ public abstract class Profile {
         if (!kind.equals("jmx_exporter") && !kind.equals(CRITEO)) {
             return null;
         }
-        return new OfBeans(number == 1 ? kind : kind + '_' + number, kind(kind), say -> rules(file)) {
+        return new OfBeans(number == 1 ? kind : kind + '_' + number, kind(kind),
+                say -> rules(file)) {
             @Override
             public boolean isOfFile() {
                 return true;
@@ -223,12 +233,14 @@ public abstract class Profile {
 
     private static String rules(Path file) throws IOException {
         if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
-            throw new IllegalArgumentException(file + " cannot be read: create it readable for Cassandra's user");
+            throw new IllegalArgumentException(file
+                    + " cannot be read: create it readable for Cassandra's user");
         }
         try (InputStream in = Files.newInputStream(file)) {
             byte[] bytes = in.readNBytes(MAX_BYTES + 1);
             if (bytes.length > MAX_BYTES) {
-                throw new IllegalArgumentException(file + " is larger than " + MAX_BYTES + " bytes");
+                throw new IllegalArgumentException(file + " is larger than " + MAX_BYTES
+                        + " bytes");
             }
             return new String(bytes, StandardCharsets.UTF_8);
         }

@@ -4,9 +4,10 @@ import dev.ringwatch.agent.frame.Metric;
 import java.util.Arrays;
 
 /**
- * What a histogram counted lately, for the profiles whose exporters show percentiles. Frames hold counts since the
- * start, whose percentiles hardly move; Cassandra's own percentiles forget half of what they know every minute, and so
- * does this: each page adds what was counted since the page before, at that page's time.
+ * What a histogram counted lately, for the profiles whose exporters show percentiles. Frames hold
+ * counts since the start, whose percentiles hardly move; Cassandra's own percentiles forget half of
+ * what they know every minute, and so does this: each page adds what was counted since the page
+ * before, at that page's time.
  *
  * <p>A cell costs 12 bytes for each bucket between the lowest and the highest that ever counted.
  */
@@ -34,7 +35,10 @@ final class Recent {
         this.metric = metric;
     }
 
-    /** Takes in what has been counted; {@link #bound} then speaks of this cell. False if there is nothing recent. */
+    /**
+     * Takes in what has been counted; {@link #bound} then speaks of this cell. False if there is
+     * nothing recent.
+     */
     boolean look(int slot, String[] entity, long now) {
         counts = metric.buckets(slot);
         current = null;
@@ -100,8 +104,10 @@ final class Recent {
         int size = Math.max(high, cell.last.length == 0 ? high : end) - from;
         long[] last = new long[size];
         float[] weight = new float[size];
-        System.arraycopy(cell.last, 0, last, cell.last.length == 0 ? 0 : cell.from - from, cell.last.length);
-        System.arraycopy(cell.weight, 0, weight, cell.last.length == 0 ? 0 : cell.from - from, cell.weight.length);
+        System.arraycopy(cell.last, 0, last, cell.last.length == 0 ? 0 : cell.from - from,
+                cell.last.length);
+        System.arraycopy(cell.weight, 0, weight, cell.last.length == 0 ? 0 : cell.from - from,
+                cell.weight.length);
         cell.from = from;
         cell.last = last;
         cell.weight = weight;

@@ -15,7 +15,8 @@ final class Request {
     /** What follows the head would have to be read first, and nothing that we answer has any. */
     final boolean hasBody;
 
-    private Request(String method, String path, String profile, boolean keepAlive, boolean openMetrics, boolean gzip, boolean hasBody) {
+    private Request(String method, String path, String profile, boolean keepAlive,
+            boolean openMetrics, boolean gzip, boolean hasBody) {
         this.method = method;
         this.path = path;
         this.profile = profile;
@@ -45,14 +46,16 @@ final class Request {
             switch (lines[i].substring(0, colon).toLowerCase(Locale.ROOT)) {
                 case "accept": accept.append(',').append(value); break;
                 case "accept-encoding": encoding.append(',').append(value); break;
-                case "connection": keep = value.contains("close") ? false : keep || value.contains("keep-alive"); break;
+                case "connection": keep = value.contains("close") ? false : keep
+                        || value.contains("keep-alive"); break;
                 case "content-length": body |= !value.equals("0"); break;
                 case "transfer-encoding": body = true; break;
                 default: break;
             }
         }
         int query = first[1].indexOf('?');
-        return new Request(first[0], query < 0 ? first[1] : first[1].substring(0, query), profile(query < 0 ? "" : first[1].substring(query + 1)), keep,
+        return new Request(first[0], query < 0 ? first[1] : first[1].substring(0, query),
+                profile(query < 0 ? "" : first[1].substring(query + 1)), keep,
                 prefersOpenMetrics(accept.toString()), takesGzip(encoding.toString()), body);
     }
 

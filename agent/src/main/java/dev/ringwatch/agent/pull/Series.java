@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The labels of a template's entities as text, made once per entity and shared by all families that label alike: a
- * thousand tables have a thousand of these, not a hundred thousand. Slots move; an entity's own array tells whose text
- * it is.
+ * The labels of a template's entities as text, made once per entity and shared by all families that
+ * label alike: a thousand tables have a thousand of these, not a hundred thousand. Slots move; an
+ * entity's own array tells whose text it is.
  */
 final class Series {
     private static final byte[] NONE = {};

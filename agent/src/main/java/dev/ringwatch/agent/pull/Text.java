@@ -6,8 +6,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Exposition text in a reused buffer. Digits are written by hand: {@code Long.toString} would be an object a line.
- * Numbers come from integers and exponents, so that 1 µs is {@code 0.000001} and nothing is rounded.
+ * Exposition text in a reused buffer. Digits are written by hand: {@code Long.toString} would be an
+ * object a line. Numbers come from integers and exponents, so that 1 µs is {@code 0.000001} and
+ * nothing is rounded.
  */
 final class Text {
     private static final int LONGEST_NUMBER = 48;
@@ -53,8 +54,10 @@ final class Text {
 
     /** {@code value × 10^exponent}, exactly. */
     void decimal(long value, int exponent, boolean unsigned) {
-        if (value < 0 && (unsigned || value == Long.MIN_VALUE)) { // a counter beyond 2^63, or what has no positive twin
-            BigInteger whole = new BigInteger(unsigned ? Long.toUnsignedString(value) : Long.toString(value));
+        if (value < 0 && (unsigned || value == Long.MIN_VALUE)) {
+            // a counter beyond 2^63, or what has no positive twin
+            BigInteger whole = new BigInteger(unsigned ? Long.toUnsignedString(value)
+                    : Long.toString(value));
             add(new BigDecimal(whole, -exponent).toPlainString());
             return;
         }
@@ -111,7 +114,10 @@ final class Text {
         return (name + "=\"" + escaped + '"').getBytes(StandardCharsets.UTF_8);
     }
 
-    /** A bound of a histogram as a label has it: shortest form, but always with a point, so that both formats say the same. */
+    /**
+     * A bound of a histogram as a label has it: shortest form, but always with a point, so that
+     * both formats say the same.
+     */
     static String bound(long value, int exponent) {
         BigDecimal exact = BigDecimal.valueOf(value, -exponent).stripTrailingZeros();
         return exact.scale() <= 0 ? exact.toPlainString() + ".0" : exact.toPlainString();

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.codahale.metrics.Counter;
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.Histogram;
+import com.codahale.metrics.Meter;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.MetricRegistry;
 import com.codahale.metrics.Reservoir;
@@ -296,6 +297,95 @@ class BeansTest {
             held.set(0);
             beans.pass();
             assertEquals("{mean{}=NaN}", beans.samples().toString());
+        }
+    }
+
+    /**
+     * Whatever rules ask of Cassandra's metrics, the values come from its registry, under the
+     * beans' old names, too, and where a name hangs on the value.
+     */
+    @Test
+    void valuesOfMetricsAreNeverAskedOfTheServer() throws Exception {
+        String domain = "org.apache.cassandra.metrics";
+        AtomicInteger partitions = new AtomicInteger(7);
+        Meter reads = new Meter();
+        reads.mark(5);
+        Map<String, Metric> registry = Map.of(domain + ".Table.Reads.ks.t", reads,
+                domain + ".Table.EstimatedPartitionCount.ks.t", (Gauge<Integer>) partitions::get,
+                domain + ".IndexTable.Reads.ks.t.i", reads, domain + ".Table.Reads.all", reads,
+                domain + ".ClientRequest.ConditionNotMet.CASWrite", reads,
+                domain + ".DroppedMessage.Dropped.READ_REQ", reads,
+                domain + ".DroppedMessage.Dropped.RANGE_REQ", reads,
+                domain + ".Client.ConnectedNativeClients", (Gauge<Integer>) () -> 2);
+        List<TestBean> meters = new ArrayList<>();
+        for (String bean : new String[] {"type=Table,keyspace=ks,scope=t,name=Reads",
+            "type=ColumnFamily,keyspace=ks,scope=t,name=Reads", "type=ColumnFamily,name=Reads",
+            "type=IndexColumnFamily,keyspace=ks,scope=t.i,name=Reads",
+            "type=ClientRequest,scope=CASRead,name=ConditionNotMet",
+            "type=DroppedMessage,scope=READ,name=Dropped",
+            "type=DroppedMessage,scope=RANGE_SLICE,name=Dropped"}) {
+            TestBean meter = new TestBean().with("Count", "long", () -> -1L)
+                    .with("RateUnit", "events/second").with("RecentValues", "[J", () -> new long[1]);
+            if (bean.contains("CASRead")) { // a meter that was once a gauge
+                meter.with("Value", "java.lang.Object", () -> -1L);
+            }
+            meters.add(meter);
+            register(domain + ':' + bean, meter);
+        }
+        List<TestBean> gauges = new ArrayList<>();
+        for (String bean : new String[] {
+            "type=Table,keyspace=ks,scope=t,name=EstimatedPartitionCount",
+            "type=ColumnFamily,keyspace=ks,scope=t,name=EstimatedRowCount",
+            "type=Client,name=connectedNativeClients"}) {
+            TestBean gauge = new TestBean().with("Value", "java.lang.Object", () -> -1);
+            gauges.add(gauge);
+            register(domain + ':' + bean, gauge);
+        }
+        String rules = "rules:\n"
+                + "- {pattern: 'metrics<type=ColumnFamily, name=(\\w+)><>Count', name: all_$1}\n"
+                + "- pattern: 'metrics<type=Table, .*name=Reads><>RateUnit: (.+)'\n"
+                + "  name: unit\n  value: 1\n  labels: {unit: $1}\n"
+                + "- {pattern: 'name=ConditionNotMet><>Count', name: unmet_count}\n"
+                + "- {pattern: 'name=ConditionNotMet><>Value: (.+)', name: unmet, labels: {as: $1}}\n"
+                + "- pattern: 'scope=RANGE_SLICE, name=Dropped><>Count: (.+)'\n"
+                + "  name: text\n  value: $1\n"
+                + "- pattern: 'metrics<type=(\\w+), .*name=(\\w+)><>(Value|Count): (\\d)$'\n"
+                + "  name: $1_$2\n  labels: {digit: $4}\n"
+                + "- pattern: 'metrics<type=(\\w+), .*name=(\\w+)><>(Value|Count): (\\d\\d)$'\n"
+                + "  name: $1_$2_two\n  valueFactor: 0.5\n";
+        try (BeansUnderTest beans = new BeansUnderTest(server, registry, rules)) {
+            beans.settle();
+            assertEquals(String.join(", ", "{Client_connectedNativeClients{digit=2}=2.0",
+                    "ColumnFamily_EstimatedRowCount{digit=7}=7.0", "ColumnFamily_Reads{digit=5}=5.0",
+                    "DroppedMessage_Dropped{digit=5}=5.0", "IndexColumnFamily_Reads{digit=5}=5.0",
+                    "Table_EstimatedPartitionCount{digit=7}=7.0", "Table_Reads{digit=5}=5.0",
+                    "all_Reads{}=5.0", "text{}=5.0", "unit{unit=events/second}=1.0",
+                    "unmet_count{}=5.0", "unmet{as=5}=5.0}"),
+                    beans.samples().toString());
+            partitions.set(40);
+            reads.mark(5);
+            for (int i = 0; i < 10; i++) {
+                beans.pass();
+            }
+            assertEquals(String.join(", ", "{Client_connectedNativeClients{digit=2}=2.0",
+                    "ColumnFamily_EstimatedRowCount_two{}=20.0", "ColumnFamily_Reads_two{}=5.0",
+                    "DroppedMessage_Dropped_two{}=5.0", "IndexColumnFamily_Reads_two{}=5.0",
+                    "Table_EstimatedPartitionCount_two{}=20.0", "Table_Reads_two{}=5.0",
+                    "all_Reads{}=10.0", "text{}=10.0", "unit{unit=events/second}=1.0",
+                    "unmet_count{}=10.0", "unmet{as=10}=10.0}"),
+                    beans.samples().toString());
+            for (TestBean meter : meters) {
+                assertEquals(1, meter.reads, "a meter's unit is read once, and nothing else of it");
+            }
+            for (TestBean gauge : gauges) {
+                assertEquals(0, gauge.reads, "a gauge is never read");
+            }
+            assertEquals(List.of(), beans.said);
+            server.unregisterMBean(new ObjectName(domain
+                    + ":type=Table,keyspace=ks,scope=t,name=Reads"));
+            beans.settle();
+            assertTrue(!beans.samples().toString().contains("Table_Reads"),
+                    beans.samples().toString());
         }
     }
 
