@@ -74,7 +74,8 @@ public final class CqlFace {
                     + "class (" + e + "); set cql: false");
         }
         if (((SchemaProvider) schema).getKeyspaceMetadata(keyspace) != null) {
-            throw new IllegalStateException("there is a keyspace " + keyspace + " already; set cql: false, or give yours another name");
+            throw new IllegalStateException("there is a keyspace " + keyspace
+                    + " already; set cql: false, or rename yours");
         }
     }
 
