@@ -86,7 +86,7 @@ export const tests = {
     const text = await chart.textContent();
     t.ok(text.includes("a line only where the expression has a value"), text);
     await t.open(placeOf("cassandra.yaml", "cassandra-availability", "NoSuchRule"));
-    await page.locator("text=There is no such rule now.").waitFor();
+    await page.locator("text=This rule does not exist.").waitFor();
   },
 
   "what somebody wrote into the address stays text": async (page, t) => {
