@@ -24,7 +24,8 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 	}
 	as := profile.Named(name)
 	if as == nil {
-		return nil, bad("unknown_profile", "profile", "unknown profile %q: there are %s", name, strings.Join(profile.Names(), ", "))
+		return nil, bad("unknown_profile", "profile", "unknown profile %q: use one of %s",
+			name, strings.Join(profile.Names(), ", "))
 	}
 	return as, nil
 }

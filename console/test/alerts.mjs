@@ -92,7 +92,7 @@ export const tests = {
   "what somebody wrote into the address stays text": async (page, t) => {
     const bad = '"><img src=x onerror=alert(1)>';
     await t.open(`#/alerts?q=${encodeURIComponent(bad)}&cluster=${encodeURIComponent(bad)}`);
-    await page.locator("text=No rule has that").waitFor();
+    await page.locator("text=No rule has this text").waitFor();
     const alert = encodeURIComponent(JSON.stringify({ alertname: bad, cluster: bad, mount: "$1" }));
     const at = placeOf("cassandra.yaml", "cassandra-machine", "CassandraDiskFull");
     await t.open(`${at}?alert=${alert}`);
