@@ -225,8 +225,8 @@ final class Config {
                 certKeyFile = file("ingest.cert_key_file", value, errors);
                 return;
             default:
-                errors.add("unknown key \"ingest." + name + "\": there are urls, key, key_file, "
-                        + "ca_file, cert_file, cert_key_file");
+                errors.add("unknown key \"ingest." + name + "\": there are "
+                        + "urls, key, key_file, ca_file, cert_file, cert_key_file");
         }
     }
 
