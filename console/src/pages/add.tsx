@@ -153,8 +153,8 @@ function KeyStep({
         <div data-may="no">
           <p>
             The key of this tab, <strong>{mine.key}</strong>, may not make keys: that needs the
-            scopes admin and write. Run this where the configuration of the roles is, and put the key
-            in place of <code>{noKey}</code> below.
+            scopes admin and write. Run this where the configuration of the roles is, and put the
+            key in place of <code>{noKey}</code> below.
           </p>
           <Copied name="the command" text={command} />
         </div>

@@ -95,8 +95,8 @@ function Off() {
       <h2>The processes do not send their own metrics</h2>
       <p>
         This page shows only what agents report. Each process of Ringwatch can send its own metrics
-        through ingest. Make a key that may do nothing else, put this into the configuration of
-        each process, and restart it. <code>make up</code> does so by itself.
+        through ingest. Make a key that may do nothing else, put this into the configuration of each
+        process, and restart it. <code>make up</code> does so by itself.
       </p>
       <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch-self</pre>
       <pre tabIndex={0}>{`self:
