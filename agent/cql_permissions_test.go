@@ -94,7 +94,8 @@ func TestSystemMetricsOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const line = "ringwatch-agent: no virtual tables: there is a keyspace system_metrics already; set cql: false, or give yours another name\n"
+	const line = "ringwatch-agent: there are no tables in CQL: there is a keyspace " +
+		"system_metrics already; set cql: false, or rename yours\n"
 	if strings.Count(string(log), line) != 1 {
 		t.Errorf("Cassandra's log lacks the line %q", line)
 	}

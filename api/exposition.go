@@ -97,9 +97,11 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 func silent(who string, newest int64, missing []string) error {
 	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
 	if newest > 0 {
-		e.Message = fmt.Sprintf("nothing was heard since %s of %s: look at the agent there; /v1/nodes/{id}/metrics has the old values", formatTime(newest), who)
+		e.Message = fmt.Sprintf("%s has sent nothing since %s: look at its agent; "+
+			"/v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
 		if who != "this node" {
-			e.Message = fmt.Sprintf("%s was heard of since %s: look at the agents there; /v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
+			e.Message = fmt.Sprintf("%s has sent anything since %s: look at the agents; "+
+				"/v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
 		}
 	}
 	if len(missing) > 0 {

@@ -185,8 +185,8 @@ func checkKey(k *account.StoredKey, p account.Principal) error {
 		}
 		if !p.Can(scope) {
 			return &Error{Status: http.StatusForbidden, Reason: "scope_beyond", Field: "scopes",
-				Message: fmt.Sprintf("this key does not have the scope %s, so it makes none that has: "+
-					"use one that has it, or ringwatch key create", scope)}
+				Message: fmt.Sprintf("this key does not have the scope %s, so it cannot make a key "+
+					"that has it: use another key, or ringwatch key create", scope)}
 		}
 	}
 	if len(k.Clusters) > maxKeyClusters {

@@ -106,7 +106,7 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 	case errors.As(err, &large):
 		return nil, 0, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has more than %d bytes: ask for fewer keys at a time", large.Limit)}
 	case err != nil:
-		return nil, 0, bad("bad_body", "body", "the body broke off")
+		return nil, 0, bad("bad_body", "body", "the body broke off: send it again")
 	case !utf8.Valid(text):
 		return nil, 0, bad("bad_body", "body", "the body is not UTF-8: write other bytes as a blob, 0x…")
 	}
@@ -130,7 +130,7 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 		return nil, 0, bad("bad_body", "body", `the body is not JSON such as {"keys":[1,2],"columns":["name"]}`)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, 0, bad("bad_body", "body", "the body has more after its JSON object")
+		return nil, 0, bad("bad_body", "body", "the body has more after its JSON object: leave it out")
 	}
 	q := &LookupQuery{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"), Columns: body.Columns, Keys: body.Keys, Class: body.Class}
 	if body.Rows != nil {

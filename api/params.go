@@ -91,9 +91,11 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 	case q.nan && q.step > 0 && (q.to-q.from)/q.step >= maxPeriods:
 		return nil, bad("bad_step", "step", "reportNaN=true fills at most %d steps: use a wider step or less time", maxPeriods)
 	case len(q.names) > 0 && q.text:
-		return nil, bad("bad_format", "format", "format=prometheus shows series, and %s of the catalogue is none: use format=json", q.names[0].Name)
+		return nil, bad("bad_format", "format", "format=prometheus shows series only, and "+
+			"%s is a name of the catalogue: use format=json", q.names[0].Name)
 	case len(q.names) > 0 && values.Get("rollup") == noRollup:
-		return nil, bad("bad_rollup", "rollup", "rollup=raw is for series: of names of the catalogue ask for a step below 5m")
+		return nil, bad("bad_rollup", "rollup", "rollup=raw works for series only: "+
+			"for names of the catalogue, use a step below 5m")
 	case !q.latest && len(q.selectors) == 0 && len(q.names) == 0:
 		return nil, bad("no_metrics", "metrics", "a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
 	}
@@ -137,7 +139,7 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 	case from == "" && to == "" && period == "":
 		for _, name := range []string{"from", "to", "period"} {
 			if values.Has(name) {
-				return bad("bad_time", name, "%s is empty", name)
+				return bad("bad_time", name, "%s is empty: give a time, or leave it out", name)
 			}
 		}
 		q.latest = true
@@ -169,9 +171,9 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 	}
 	if q.from > q.to {
 		if to == "" {
-			return bad("bad_time", "from", "from is in the future")
+			return bad("bad_time", "from", "from is in the future: use an earlier time")
 		}
-		return bad("bad_time", "from", "from is after to")
+		return bad("bad_time", "from", "from is after to: swap them")
 	}
 	field := "from"
 	if period != "" {

@@ -32,7 +32,8 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 			"scrape the agent at /metrics?profile=%s, where profiles of agent.yaml names the file, or ask here for one of %s", name, name, strings.Join(profile.Names(), ", "))
 	}
 	if as == nil {
-		return nil, bad("unknown_profile", "profile", "unknown profile %q: there are %s", name, strings.Join(profile.Names(), ", "))
+		return nil, bad("unknown_profile", "profile", "unknown profile %q: use one of %s",
+			name, strings.Join(profile.Names(), ", "))
 	}
 	return as, nil
 }

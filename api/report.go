@@ -100,7 +100,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	if !may {
 		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
 			Field: "Authorization", RetryAfter: reportRetry, Message: fmt.Sprintf("a report of account %s "+
-				"is being made: ask again when it is done", p.Account)}
+				"is being made: ask again when it is ready", p.Account)}
 	}
 	defer end()
 	made, lacks, err := s.deps.Report(r.Context(), p, r.PathValue("cluster"), from, to)

@@ -65,7 +65,7 @@ func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	case i < 0:
 		return bad("bad_rollup", "rollup", "unknown rollup %q: use %s", text, strings.Join(names, ", "))
 	case !s.deps.Reader.HasRollups():
-		return bad("bad_rollup", "rollup", "this server has no rollups")
+		return bad("bad_rollup", "rollup", "this server has no rollups: leave rollup out")
 	case q.latest:
 		return bad("bad_rollup", "rollup", "rollup is for a time range: add period=, or from= and to=")
 	case q.step > 0:

@@ -26,7 +26,7 @@ func resultValue(t *testing.T, file, key string) float64 {
 var (
 	agentRow  = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (–|`[^`]*`) \\| .+ \\|$")
 	agentKeys = regexp.MustCompile(`KEYS = "([^"]+)"`)
-	agentSub  = regexp.MustCompile(`unknown key \\"([a-z]+)\." \+ name \+ "\\", there are ([^"]+)"`)
+	agentSub  = regexp.MustCompile(`unknown key \\"([a-z]+)\." \+ name \+ "\\": there are (?:"\s+\+ ")?([^"]+)"`)
 )
 
 // agentDefaults are the fields of the agent's Config that have a default, and what the page says.

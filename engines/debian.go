@@ -11,7 +11,8 @@ import (
 )
 
 // ErrNoPrometheus is returned when prometheus or promtool is missing, which only tests run.
-var ErrNoPrometheus = errors.New("found no prometheus or no promtool, which tests run: apt-get install prometheus")
+var ErrNoPrometheus = errors.New("found no prometheus and promtool, which tests need: " +
+	"apt-get install prometheus")
 
 // EnsurePrometheus does for Debian's prometheus, which brings promtool, what EnsureRedis does for Redis.
 func EnsurePrometheus(ctx context.Context, progress func(string)) error {

@@ -134,8 +134,8 @@ func await(ctx context.Context, name string, proc *Process, probe func(context.C
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s was still starting after %.0f s when the wait was given up: %w; its log is %s",
-				name, time.Since(began).Seconds(), ctx.Err(), proc.LogFile())
+			return fmt.Errorf("gave up waiting for %s, which was still starting after %.0f s: %w; "+
+				"its log is %s", name, time.Since(began).Seconds(), ctx.Err(), proc.LogFile())
 		case <-deadline.C:
 			return fmt.Errorf("%s did not answer within %.0f s of its start (%v); its log is %s",
 				name, within.Seconds(), last, proc.LogFile())

@@ -162,7 +162,7 @@ func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry
 func (b bundle) download(ctx context.Context, dir string, jars int, progress func(string)) error {
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return fmt.Errorf("fetching %s needs Maven, and mvn was not found: apt-get install maven", b.title)
+		return fmt.Errorf("found no Maven (mvn), which fetches %s: apt-get install maven", b.title)
 	}
 	pom := filepath.Join(dir, "pom.xml")
 	if err := os.WriteFile(pom, b.pom, 0o644); err != nil {
@@ -197,7 +197,7 @@ func (b bundle) download(ctx context.Context, dir string, jars int, progress fun
 	}
 	if err := cmd.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("fetching %s was given up: %w", b.title, ctx.Err())
+			return fmt.Errorf("gave up fetching %s: %w", b.title, ctx.Err())
 		}
 		return fmt.Errorf("cannot fetch %s %s (%w): %s; check the network and Maven's settings, then try again",
 			b.title, b.version, err, shorten(complaint))

@@ -113,7 +113,7 @@ func TestFetchFailures(t *testing.T) {
 	t.Run("no Maven", func(t *testing.T) {
 		t.Setenv("RINGWATCH_ENGINES", t.TempDir())
 		t.Setenv("PATH", "")
-		oneSentence(t, Fetch(t.Context(), nil), "mvn was not found", "apt-get install maven")
+		oneSentence(t, Fetch(t.Context(), nil), "found no Maven", "apt-get install maven")
 	})
 	t.Run("no such version", func(t *testing.T) {
 		t.Setenv("RINGWATCH_ENGINES", t.TempDir())

@@ -20,7 +20,7 @@ type Identity struct {
 func IdentityOf(pid int) (Identity, error) {
 	stat, err := readStat(pid)
 	if err != nil {
-		return Identity{}, fmt.Errorf("process %d is not there: %w", pid, err)
+		return Identity{}, fmt.Errorf("there is no process %d: %w", pid, err)
 	}
 	return Identity{Pid: pid, Started: stat.started}, nil
 }

@@ -175,7 +175,7 @@ func (c KafkaConfig) format(ctx context.Context, java, classPath string) error {
 		"format", "--ignore-formatted", "-t", clusterID, "-c", c.propertiesFile())...)
 	if out, err := exec.CommandContext(ctx, java, args...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("formatting Kafka's directory was given up: %w", ctx.Err())
+			return fmt.Errorf("gave up formatting Kafka's directory: %w", ctx.Err())
 		}
 		line, _, remedy := diagnoseText(string(out))
 		return fmt.Errorf("cannot prepare Kafka's directory %s (%w): %s: %s", c.Dir, err, line, remedy)

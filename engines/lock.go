@@ -57,14 +57,14 @@ func verify(dir string, entries []lockEntry) error {
 func lockOf(dir string) (string, error) {
 	jars, err := filepath.Glob(filepath.Join(dir, "*.jar"))
 	if err != nil || len(jars) == 0 {
-		return "", fmt.Errorf("no jar is in %s", dir)
+		return "", fmt.Errorf("there is no jar in %s", dir)
 	}
 	sort.Strings(jars)
 	var lock strings.Builder
 	for _, jar := range jars {
 		sum, err := sumFile(jar)
 		if err != nil {
-			return "", fmt.Errorf("cannot sum %s: %w", jar, err)
+			return "", fmt.Errorf("cannot compute the checksum of %s: %w", jar, err)
 		}
 		fmt.Fprintf(&lock, "%s  %s\n", sum, filepath.Base(jar))
 	}

@@ -165,7 +165,7 @@ func (r javaRuntime) download(ctx context.Context, dir string, progress func(str
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("fetching %s was given up: %w", r.title(), ctx.Err())
+			return fmt.Errorf("gave up fetching %s: %w", r.title(), ctx.Err())
 		}
 		return fmt.Errorf("cannot fetch %s with pip (%w): %s; check the network and pip's settings, or %s",
 			r.title(), err, shorten(lastLine(string(out))), r.remedy())
@@ -258,7 +258,7 @@ func verifyWheel(dir string, entries []lockEntry) error {
 func lockOfWheel(dir string) (string, error) {
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
 	if err != nil || len(wheels) != 1 {
-		return "", fmt.Errorf("%d wheels are in %s instead of one", len(wheels), dir)
+		return "", fmt.Errorf("there are %d wheels in %s instead of one", len(wheels), dir)
 	}
 	sum, err := sumFile(wheels[0])
 	if err != nil {

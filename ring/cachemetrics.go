@@ -28,7 +28,7 @@ func newCacheMetrics(c *rowCache, limit int64) *cacheMetrics {
 	m := &cacheMetrics{
 		keys: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_ring_cache_keys_total",
 			Help: "Keys asked of the row cache, by table and by what answered: kept rows, another's read that was joined, or a read. A key whose joined read failed is counted again."}, []string{"table", "by"}),
-		evicted:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ring_cache_evicted_total", Help: "Answers that had to go for others."}),
+		evicted:   prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ring_cache_evicted_total", Help: "Answers dropped to make room for others."}),
 		forgotten: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ring_cache_forgotten_total", Help: "Partitions that were named by writers of this process, kept or not."}),
 		tooLarge:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ring_cache_too_large_total", Help: "Answers not kept because they take more than a sixteenth of the cache."}),
 	}

@@ -57,7 +57,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// splitShell returns a document's blocks of shell and the rest.
+// splitShell returns a document's blocks of shell and the rest. Indented lines are blocks, too.
 func splitShell(text string) (blocks, prose string) {
 	in, shell := false, false
 	for line := range strings.Lines(text) {
@@ -66,6 +66,8 @@ func splitShell(text string) (blocks, prose string) {
 			continue
 		}
 		switch {
+		case !in && strings.HasPrefix(line, "    "):
+			blocks += line
 		case !in:
 			prose += line
 		case shell:

@@ -87,12 +87,12 @@ func (a answerCheck) hostID() (string, error) {
 	cluster.Timeout, cluster.ConnectTimeout = 30*time.Second, 30*time.Second
 	session, err := cluster.CreateSession()
 	if err != nil {
-		return "", fmt.Errorf("Cassandra answers but takes no session: %w", err)
+		return "", fmt.Errorf("Cassandra answers but refuses a session: %w", err)
 	}
 	defer session.Close()
 	var id gocql.UUID
 	if err := session.Query("SELECT host_id FROM system.local").Scan(&id); err != nil {
-		return "", fmt.Errorf("Cassandra does not tell its host id: %w", err)
+		return "", fmt.Errorf("Cassandra does not give its host id: %w", err)
 	}
 	return id.String(), nil
 }
@@ -106,7 +106,7 @@ func (a answerCheck) once(ctx context.Context, host string) error {
 	}
 	var answer any
 	if err := json.Unmarshal(metrics, &answer); err != nil {
-		return fmt.Errorf("the API answers metrics that are no JSON: %w", err)
+		return fmt.Errorf("the API's answer is not JSON: %w", err)
 	}
 	if !hasValues(answer) {
 		return fmt.Errorf("the API has no values of %s yet", shownMetric)

@@ -58,7 +58,7 @@ func (*cleanDataCmd) Run(st *state) error {
 	defer unlock()
 	for _, s := range services(st, settings{}) {
 		if id, runs := st.recorded(s.name); runs {
-			return fmt.Errorf("%s still runs (process %d): make down first", s.title, id.Pid)
+			return fmt.Errorf("%s still runs (process %d): run make down first", s.title, id.Pid)
 		}
 	}
 	for _, dir := range []string{"data", "logs"} {
@@ -76,7 +76,7 @@ type statusCmd struct{}
 func (*statusCmd) Run(ctx context.Context, st *state) error {
 	set, ok := st.savedSettings()
 	if !ok {
-		fmt.Println("nothing was started here yet: make up")
+		fmt.Println("nothing was started here yet: run make up")
 		return nil
 	}
 	for _, s := range services(st, set) {

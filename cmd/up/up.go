@@ -41,7 +41,8 @@ func (c *upCmd) Run(ctx context.Context, st *state) error {
 	}
 	if saved, ok := st.savedSettings(); ok && anyRuns(st) {
 		if differences := saved.differences(c.Settings); len(differences) > 0 {
-			return fmt.Errorf("the running stack has other settings (%s): make down first", strings.Join(differences, ", "))
+			return fmt.Errorf("the running stack has other settings (%s): run make down first",
+				strings.Join(differences, ", "))
 		}
 	}
 	key, err := c.prepare(ctx, st, starting, say)
@@ -164,7 +165,8 @@ func (l *launch) ensure(ctx context.Context, s service, start bool, launched cha
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%s runs and does not answer on %s (%v): make down, then make up; its log is %s", s.title, s.addr, err, l.st.log(s.name))
+			return fmt.Errorf("%s runs but does not answer on %s (%v): "+
+				"run make down, then make up; its log is %s", s.title, s.addr, err, l.st.log(s.name))
 		case <-tick.C:
 		}
 		_, runs := l.st.recorded(s.name)
@@ -261,5 +263,5 @@ func (s *sayer) done(st *state, set settings, key, host string) {
 		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch query 'topk(3, os_load1)' --period 15m\n  bin/ringwatch alerts\n  bin/ringwatch top\n", host)
 		fmt.Printf("  curl -H 'Authorization: Bearer %s' '%s'\n\n", key, metricsURL(set, host))
 	}
-	fmt.Fprintf(os.Stdout, "Logs are in %s. Stop it all: make down\n", st.path("logs"))
+	fmt.Fprintf(os.Stdout, "Logs are in %s. To stop everything: make down\n", st.path("logs"))
 }

@@ -7,12 +7,13 @@ import { length } from "./units";
 
 /** What an error says to do. */
 function remedy(e: Error): string {
-  if (!(e instanceof ApiError)) return "Reload the page; if it stays, the console has a fault.";
+  if (!(e instanceof ApiError))
+    return "Reload the page. If it happens again, report a fault of the console.";
   switch (e.status) {
     case 0:
       return "The console asks again by itself.";
     case 401:
-      return "Sign in with a key that the server knows.";
+      return "Sign in with another key.";
     case 403:
       return "Sign in with a key that has this scope.";
     case 429:

@@ -43,7 +43,7 @@ function Later({ name }: { name: string }) {
   }, [name]);
   const Page = pages[name];
   if (Page) return <Page />;
-  if (failed) return <p role="alert">This page could not be loaded: load it again.</p>;
+  if (failed) return <p role="alert">This page could not be loaded. Reload it.</p>;
   return <Loading what="the page" rows={6} />;
 }
 
@@ -59,7 +59,7 @@ function App() {
         <Later key={`${known} ${path.join("/")}`} name={name} />
       ) : (
         <p>
-          There is no such page. <a href="#/">Go to the fleet</a>
+          This page does not exist. <a href="#/">Go to the fleet</a>
         </p>
       )}
     </Shell>

@@ -149,7 +149,7 @@ export function Peers({
             list.length === 0 ? (
               <Empty>
                 No node is further from the median of its datacenter than three times the usual
-                spread. More is compared with <code>rules: {"{deviations: true}"}</code>.
+                spread. To compare more, set <code>rules: {"{deviations: true}"}</code>.
               </Empty>
             ) : (
               <>
@@ -162,7 +162,7 @@ export function Peers({
                   height={320}
                 />
                 <p class="dim">
-                  The distance from the median, in usual spreads of the nodes. More is compared with{" "}
+                  The distance from the median, in usual spreads of the nodes. To compare more, set{" "}
                   <code>rules: {"{deviations: true}"}</code> in the configuration.
                 </p>
               </>

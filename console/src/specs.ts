@@ -275,7 +275,7 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         asks: [["sum by (pool) (jvm_memory_pool_collection_used_bytes{$scope}$o)", "{pool}"]],
       },
       {
-        title: "Buffers beside the heap",
+        title: "Buffers outside the heap",
         unit: "bytes",
         asks: [["sum by (pool) (jvm_buffer_pool_used_bytes{$scope}$o)", "{pool}"]],
       },
@@ -353,7 +353,7 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         unit: "bytes",
         asks: [
           gauge("cassandra_table_memtable_on_heap_data_size_bytes", "on the heap"),
-          gauge("cassandra_table_memtable_off_heap_data_size_bytes", "beside the heap"),
+          gauge("cassandra_table_memtable_off_heap_data_size_bytes", "outside the heap"),
         ],
       },
       {
@@ -380,7 +380,7 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
         asks: [
           rate("ringwatch_agent_frames_sent_total", "sent"),
           rate("ringwatch_agent_frames_dropped_total", "dropped"),
-          rate("ringwatch_agent_send_errors_total", "failed tries"),
+          rate("ringwatch_agent_send_errors_total", "failed sends"),
         ],
       },
       {

@@ -86,13 +86,13 @@ export const tests = {
     const text = await chart.textContent();
     t.ok(text.includes("a line only where the expression has a value"), text);
     await t.open(placeOf("cassandra.yaml", "cassandra-availability", "NoSuchRule"));
-    await page.locator("text=There is no such rule now.").waitFor();
+    await page.locator("text=This rule does not exist.").waitFor();
   },
 
   "what somebody wrote into the address stays text": async (page, t) => {
     const bad = '"><img src=x onerror=alert(1)>';
     await t.open(`#/alerts?q=${encodeURIComponent(bad)}&cluster=${encodeURIComponent(bad)}`);
-    await page.locator("text=No rule has that").waitFor();
+    await page.locator("text=No rule has this text").waitFor();
     const alert = encodeURIComponent(JSON.stringify({ alertname: bad, cluster: bad, mount: "$1" }));
     const at = placeOf("cassandra.yaml", "cassandra-machine", "CassandraDiskFull");
     await t.open(`${at}?alert=${alert}`);

@@ -26,7 +26,7 @@ func newMetrics(t *Throttle) *metrics {
 		t:          t,
 		waits:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ringwatch_throttle_wait_seconds", Help: "How long requests that were admitted have waited.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)}, []string{"class"}),
 		refusals:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_throttle_refused_total", Help: "Requests refused, by reason: deadline (waited too long), crowded (too many wait), large (more at once than the class can do)."}, []string{"class", "reason"}),
-		leases:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_throttle_leases_total", Help: "Askings for leases, granted or failed."}, []string{"result"}),
+		leases:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_throttle_leases_total", Help: "Requests for leases, by result: granted or failed."}, []string{"result"}),
 		share:      desc("share_operations_per_second", "What this process may do of a class: by its lease, or without Redis.", "class"),
 		slots:      desc("share_slots", "How many operations of a class this process may have under way.", "class"),
 		running:    desc("running_operations", "Operations of a class under way in this process.", "class"),

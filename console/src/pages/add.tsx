@@ -139,8 +139,8 @@ function KeyStep({
             <span class="state up">
               <span aria-hidden="true">✓</span> made
             </span>{" "}
-            <strong>{made.name}</strong>. It stands in the steps below, and is not shown again once
-            you leave this page.
+            <strong>{made.name}</strong>. The steps below contain it. Copy it now: it is not shown
+            again once you leave this page.
             {made.networks.length > 0 && ` It may be used from ${made.networks.join(", ")} only.`}
             {made.expires && ` It ends at ${made.expires.slice(0, 16).replace("T", " ")} UTC.`}
           </p>
@@ -153,8 +153,8 @@ function KeyStep({
         <div data-may="no">
           <p>
             The key of this tab, <strong>{mine.key}</strong>, may not make keys: that needs the
-            scopes admin and write. Make one where the configuration is, and put it where{" "}
-            <code>{noKey}</code> stands below.
+            scopes admin and write. Run this where the configuration of the roles is, and put the
+            key in place of <code>{noKey}</code> below.
           </p>
           <Copied name="the command" text={command} />
         </div>
@@ -238,11 +238,11 @@ interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}  
           />
         </label>
         {plain && /\/\/(localhost|127\.|\[::1\])/.test(ingest) && (
-          <p class="dim">This address is right for a node on the machine of ingest only.</p>
+          <p class="dim">Only a node on the same machine as ingest reaches this address.</p>
         )}
         {!plain && (
           <p class="error" role="alert">
-            This is no URL such as https://ingest.example:9471.
+            Write a URL such as https://ingest.example:9471.
           </p>
         )}
         <h3>
@@ -269,7 +269,7 @@ interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}  
         </p>
         <Copied name="the line" text={`-javaagent:${jar}=${usual.config}`} />
         <p>
-          Where there is only <code>cassandra-env.sh</code>:
+          If the node has only <code>cassandra-env.sh</code>, add this line there:
         </p>
         <Copied
           name="the line for cassandra-env.sh"
@@ -277,8 +277,7 @@ interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}  
         />
         <p class="dim">
           Before the restart, <code>ringwatch doctor --agent-config {usual.config}</code> on the
-          node says whether all is right. To remove the agent, take the line out first and the jar
-          last.
+          node checks everything. To remove the agent, remove this line first and the jar last.
         </p>
       </section>
     </>
@@ -300,7 +299,7 @@ function Copied({ name, text, off }: { name: string; text: string; off?: boolean
       range.selectNodeContents(box.current!);
       getSelection()?.removeAllRanges();
       getSelection()?.addRange(range);
-      setSaid("Marked: press Ctrl-C");
+      setSaid("Selected: press Ctrl-C");
     }
   };
   return (
@@ -376,9 +375,8 @@ function Arrival() {
           <>
             {before ? `${before.size} ${before.size === 1 ? "node was" : "nodes were"} there` : "…"}{" "}
             when this page was opened {length((now - began) / 1000)} ago. A node that was down and
-            sends again counts, too. The first frame comes some seconds after Cassandra's start; if
-            it does not, a line of Cassandra's log that begins with <code>ringwatch-agent:</code>{" "}
-            says why.
+            sends again counts too. The first frame comes some seconds after Cassandra has started.
+            If it does not come, look in Cassandra's log for <code>ringwatch-agent:</code>.
           </>
         )}
       </p>

@@ -159,7 +159,7 @@ function Calm({ alerting, failed }: { alerting: number; failed: number }) {
     return (
       <Empty>
         <p>
-          <strong>No rule watches.</strong> The role rules has not been heard, or it has no rules.
+          <strong>No rule is evaluated.</strong> The role rules does not run, or it has no rules.
         </p>
       </Empty>
     );
@@ -245,7 +245,7 @@ export function AlertList({ list }: { list: Fired[] }) {
                   {alertname}
                 </a>
               ) : (
-                <span class="alert-name" title="The API does not know the file of its rule">
+                <span class="alert-name" title="The API does not know which file its rule is in">
                   {alertname}
                 </span>
               )}
@@ -339,7 +339,9 @@ function Rules({ list, all, failed }: { list: Watched[]; all: number; failed: Wa
         </ul>
       )}
       {all === 0 && <Empty>There are no rules.</Empty>}
-      {all > 0 && list.length === 0 && <Empty>No rule has that in its name or expression.</Empty>}
+      {all > 0 && list.length === 0 && (
+        <Empty>No rule has this text in its name or expression.</Empty>
+      )}
       {parts.map(([id, part]) => {
         const first = part[0]!;
         return (

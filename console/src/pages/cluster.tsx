@@ -252,16 +252,16 @@ function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
       [
         "Version",
         versions.length === 0
-          ? "No node says its version."
+          ? "No node reports its version."
           : versions.length === 1
-            ? `Cassandra ${version} on ${withVersion === 1 ? "the one node" : `all ${withVersion} nodes`} that ${withVersion === 1 ? "speaks" : "speak"}.`
+            ? `Cassandra ${version} on ${withVersion === 1 ? "the one node that reports" : `all ${withVersion} nodes that report`} it.`
             : `${versions.length} versions: ${spread(versions, 40)}.`,
         versions.map(([v]) => v).join(", "),
       ],
       [
         "Schema",
         schemas.length === 0
-          ? "No node says its schema."
+          ? "No node reports its schema."
           : schemas.length === 1
             ? withSchema === 1
               ? `One node, one schema: ${schema.slice(0, 8)}.`
@@ -294,7 +294,7 @@ function fullIn(
   names: ReadonlyMap<string, string>,
 ): { text: string; short: string; finding?: Finding } {
   if (!list.some((s) => s.metric.q === "0")) {
-    return { text: "Days until full are known after six hours of data.", short: "" };
+    return { text: "When a disk will be full is known after six hours of data.", short: "" };
   }
   let soonest = Number.POSITIVE_INFINITY;
   let metric: Sample["metric"] = {};
@@ -305,12 +305,12 @@ function fullIn(
     metric = s.metric;
   }
   if (soonest > 90) {
-    const text = "No disk fills within 90 days at the pace of the last day.";
+    const text = "At the pace of the last day, no disk fills up within 90 days.";
     return { text, short: "none fills within 90 days" };
   }
   const when = soonest < 1 ? `${format(soonest * 24)} hours` : `${format(soonest)} days`;
   const where = `${metric.mount} of ${names.get(metric.node ?? "") ?? metric.node}`;
-  const text = `${where} is full in ${when} at the pace of the last day.`;
+  const text = `At the pace of the last day, ${where} is full in ${when}.`;
   const short = `full in ${when}`;
   if (soonest > 14) return { text, short };
   const severity = soonest < 2 ? "critical" : "warning";

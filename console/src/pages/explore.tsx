@@ -317,11 +317,11 @@ function QueryPanel({
         <button type="button" class="plain" disabled={only && !expr} onClick={remove}>
           Remove
         </button>
-        {changed && <span class="dim">Changed: Run shows it.</span>}
+        {changed && <span class="dim">Changed: press Run to see it.</span>}
       </div>
       {asked && query.graph && <GraphOf expr={expr} range={range} round={round} fail={fail} />}
       {asked && query.table && <TableOf expr={expr} range={range} round={round} fail={fail} />}
-      {asked && nothing && <p class="dim">Neither the graph nor the table is shown.</p>}
+      {asked && nothing && <p class="dim">The graph and the table are both hidden.</p>}
     </section>
   );
 }
@@ -347,7 +347,7 @@ function Past({
     >
       <summary>History</summary>
       <div class="past-list">
-        {list.length === 0 && <p class="dim">Nothing was run in this tab yet.</p>}
+        {list.length === 0 && <p class="dim">No expression was run in this tab yet.</p>}
         <ul>
           {list.map((expr) => (
             <li key={expr}>
@@ -408,7 +408,7 @@ function Copy({ name, text, disabled }: { name: string; text: () => string; disa
       {state === "shown" && (
         <dialog ref={dialog} onClose={() => setState("")} aria-label={name}>
           <h2>{name}</h2>
-          <p class="dim">The browser does not let the page copy. Copy it from here:</p>
+          <p class="dim">The browser does not let this page copy. Copy the text from here:</p>
           <textarea ref={area} readOnly rows={10} cols={60} aria-label={name} value={text()} />
           <form method="dialog">
             <button type="submit">Close</button>

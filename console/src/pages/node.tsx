@@ -86,7 +86,7 @@ function Whole({ node }: { node: Node }) {
         <State state={node.state} />
         <span class="dim" data-age>
           {node.age_seconds === undefined
-            ? "nothing has come"
+            ? "no data yet"
             : `newest data ${length(node.age_seconds)} old`}
         </span>
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
@@ -109,17 +109,17 @@ function stateOf(node: Node): Finding[] {
   const out: Finding[] = [];
   const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
   if (node.state === "down") {
-    const text = `Nothing has come${age}: it is down, cut off, or its agent is.`;
+    const text = `No data has come${age}. The node is down or cut off, or its agent has stopped.`;
     out.push({ severity: "critical", name: "The node is silent", text });
   }
   if (node.state === "late") {
-    const text = `Nothing has come${age}; it sends every ${length(node.interval_ms / 1000)}.`;
+    const text = `No data has come${age}. The node sends every ${length(node.interval_ms / 1000)}.`;
     out.push({ severity: "warning", name: "The node is late", text });
   }
   if (node.claimed_by_several) {
     const text =
-      "Several senders have sent frames of this node by turns within 15 minutes: " +
-      "not all that stands here may be its own.";
+      "Several senders have sent frames of this node within 15 minutes. " +
+      "Some of these values may be another machine's. Stop the wrong sender.";
     out.push({ severity: "warning", name: "Several senders", text });
   }
   return out;
@@ -194,7 +194,7 @@ function Facts({ node }: { node: Node }) {
     ["Running for", Number.isNaN(up) ? "" : length(up)],
     ["Place", `${node.datacenter} / ${node.rack}`],
     ["Clients connect to", f.rpc_address ?? ""],
-    ["Sees up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
+    ["Peers up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
     ["Tokens", Number.isNaN(value(4)) ? "" : format(value(4))],
     ["Schema", texts(of(5)).slice(0, 8)],
     ["Java", f.java_version ?? ""],

@@ -47,7 +47,7 @@ export function PipelinePage() {
     <>
       <div class="page-head">
         <h1>Pipeline</h1>
-        <span class="dim">Where a value is between a node and an answer</span>
+        <span class="dim">The way of a value from a node to an answer</span>
       </div>
       <Shown data={known} what="the processes" rows={6}>
         {(value) => (
@@ -92,11 +92,11 @@ function spanOf(range: Range): string {
 function Off() {
   return (
     <section class="panel" data-self="off">
-      <h2>The processes do not say how they are</h2>
+      <h2>The processes do not send their own metrics</h2>
       <p>
-        What follows is what the agents say. Each process of Ringwatch can send its own metrics
-        through ingest: make a key that may do nothing else, put this into the configuration of each
-        process, and start it again. <code>make up</code> does so by itself.
+        This page shows only what agents report. Each process of Ringwatch can send its own metrics
+        through ingest. Make a key that may do nothing else, put this into the configuration of each
+        process, and restart it. <code>make up</code> does so by itself.
       </p>
       <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch-self</pre>
       <pre tabIndex={0}>{`self:
@@ -281,7 +281,7 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
       line("sent", rate('ringwatch_agent_frames_sent_total{node!=""}')),
       line("dropped", rate('ringwatch_agent_frames_dropped_total{node!=""}')),
     ]),
-    chart("Frames that wait at agents", "count", [
+    chart("Frames waiting at agents", "count", [
       line("in memory", 'sum(ringwatch_agent_queue_frames{node!=""})'),
       line("on disk", 'sum(ringwatch_agent_spool_frames{node!=""})'),
     ]),
@@ -309,7 +309,7 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         [{ expr: "sum by (group) (ringwatch_stream_lag_records)", legend: byGroup }],
         "records",
       )}
-      {chart("Oldest record that waits", "seconds", [
+      {chart("Oldest record waiting", "seconds", [
         { expr: "max by (group) (ringwatch_stream_pending_age_seconds)", legend: byGroup },
       ])}
       {chart(

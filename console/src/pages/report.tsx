@@ -18,7 +18,7 @@ export function ReportPage() {
     <Shown
       data={known}
       what="the clusters"
-      empty="No cluster has sent anything yet, so there is nothing to report of."
+      empty="No cluster has sent anything yet, so there is nothing to report."
     >
       {(list) => {
         const named = params.get("of");

@@ -47,7 +47,7 @@ export function RulePage({ data }: { data: Data<Known> }) {
           return (
             <Empty>
               <p>
-                There is no such rule now. <a href={link(["alerts"])}>See all rules</a>
+                This rule does not exist. <a href={link(["alerts"])}>See all rules</a>
               </p>
             </Empty>
           );
@@ -132,10 +132,10 @@ function One({ of, same, alert }: { of: Watched; same: Watched[]; alert?: Labels
         <section class="panel" aria-label="Alerts of the rule">
           <div class="panel-head">
             <h2>{alert ? "The alert" : "Alerts of this rule"}</h2>
-            {alert && <a href={link(...placeOf(of))}>All of this rule</a>}
+            {alert && <a href={link(...placeOf(of))}>All alerts of this rule</a>}
           </div>
           {(one ?? fired).length === 0 ? (
-            <Empty>{alert ? "This alert has ended." : "None fires, and none is pending."}</Empty>
+            <Empty>{alert ? "This alert has ended." : "No alert fires or is pending."}</Empty>
           ) : (
             <AlertList list={(one ?? fired).slice(0, 50)} />
           )}
@@ -210,7 +210,7 @@ function Silence({ labels }: { labels: Labels }) {
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => setCopied("Copied."),
-      () => setCopied("The browser does not allow it: select the text instead."),
+      () => setCopied("The browser does not allow this: select the text and copy it."),
     );
   return (
     <details class="silence">
@@ -233,7 +233,8 @@ let shipped: Promise<Record<string, string>> | null = null;
 /** The shipped runbooks by their headings, fetched once. */
 function runbooks(): Promise<Record<string, string>> {
   shipped ??= fetch(RUNBOOKS, { credentials: "omit" }).then((answer) => {
-    if (!answer.ok) throw new Error(`the runbooks could not be loaded (${answer.status})`);
+    if (!answer.ok)
+      throw new Error(`the runbooks could not be loaded (HTTP ${answer.status}): reload the page`);
     return answer.json() as Promise<Record<string, string>>;
   });
   shipped.catch(() => (shipped = null));

@@ -213,7 +213,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                     </button>
                   </>
                 ) : (
-                  "No node of this cluster sent values of tables in the last minutes."
+                  "No node of this cluster has sent values of tables in the last minutes."
                 )}
               </Empty>
             ) : (
@@ -228,7 +228,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                 />
                 <p class="dim note">
                   Rates and quantiles are of the last five minutes, over all nodes. An exclamation
-                  mark stands at a p99 over 1 s, over 1,000 tombstones, and a partition over 100
+                  mark means a p99 over 1 s, more than 1,000 tombstones, or a partition over 100
                   MiB.
                 </p>
               </>

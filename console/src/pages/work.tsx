@@ -26,7 +26,7 @@ export function Share() {
         </Empty>
       )}
       {may && (
-        <Shown data={list} what="who asks" empty={<p>Nobody asks for anything just now.</p>}>
+        <Shown data={list} what="who asks" empty={<p>Nobody reads by key now.</p>}>
           {(rows) => (
             <Table
               name="Who asks for how much of Cassandra"
@@ -80,7 +80,7 @@ const workColumns: Column<Work>[] = [
   },
   {
     id: "limit",
-    title: "class may",
+    title: "class limit",
     number: true,
     wide: true,
     cell: (w) => format(w.limit_per_second, "per_second"),

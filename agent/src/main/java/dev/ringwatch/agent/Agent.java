@@ -17,10 +17,11 @@ public final class Agent {
             if (STARTED.compareAndSet(false, true)) {
                 thread(new Life(arguments), "ringwatch-agent").start();
             } else {
-                say("the agent is in the JVM's options twice, the second one is ignored: take one of the two -javaagent lines out");
+                say("the JVM's options name the agent twice, and the second one is ignored: "
+                        + "remove one of the two -javaagent lines");
             }
         } catch (Throwable e) {
-            complain("could not start: " + e);
+            complain("the agent could not start: " + e + "; report this");
         }
     }
 

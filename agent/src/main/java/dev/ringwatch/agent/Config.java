@@ -84,7 +84,7 @@ final class Config {
         } catch (NoSuchFileException e) {
             throw new Invalid(file + ": cannot be read: there is no such file");
         } catch (AccessDeniedException e) {
-            throw new Invalid(file + ": cannot be read: Cassandra's user may not");
+            throw new Invalid(file + ": cannot be read: Cassandra's user has no permission");
         } catch (CharacterCodingException e) {
             throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {
@@ -103,7 +103,7 @@ final class Config {
     /** A pipe or a device may block for ever or never end. */
     private static Path regular(Path file) throws IOException {
         if (Files.exists(file) && !Files.isRegularFile(file)) {
-            throw new IOException("it is not a file");
+            throw new IOException("it is not a regular file");
         }
         return file;
     }
@@ -117,13 +117,13 @@ final class Config {
             config.set(entry.getKey(), entry.getValue(), errors);
         }
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
-            errors.add("neither ingest.urls nor listen is set: there is nothing to do");
+            errors.add("set ingest.urls, listen, or both: the agent has nothing to do");
         }
         if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
-            errors.add("ingest.key or ingest.key_file is needed to send: make a key with ringwatch key create");
+            errors.add("set ingest.key or ingest.key_file: ringwatch key create makes a key");
         }
         if ((config.certFile == null) != (config.certKeyFile == null)) {
-            errors.add("ingest.cert_file and ingest.cert_key_file go together");
+            errors.add("ingest.cert_file and ingest.cert_key_file go together: set both or none");
         }
         if (!errors.isEmpty()) {
             throw new Invalid(masked(String.join("; ", errors), substituted));
@@ -145,7 +145,7 @@ final class Config {
         switch (name) {
             case "ingest":
                 if (!(value instanceof Map)) {
-                    errors.add("ingest must hold urls and key");
+                    errors.add("ingest must be a map with urls and a key");
                     return;
                 }
                 for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
@@ -163,7 +163,7 @@ final class Config {
                 return;
             case "spool":
                 if (!(value instanceof Map)) {
-                    errors.add("spool must hold directory and may hold bytes");
+                    errors.add("spool must be a map with directory, and bytes if wanted");
                     return;
                 }
                 for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
@@ -195,7 +195,7 @@ final class Config {
                 paused = flag(name, value, errors);
                 return;
             default:
-                errors.add("unknown key \"" + name + "\", there are " + KEYS);
+                errors.add("unknown key \"" + name + "\": there are " + KEYS);
         }
     }
 
@@ -209,7 +209,7 @@ final class Config {
             case "key":
                 key = text("ingest.key", value, errors);
                 if (!key.isEmpty() && !ApiKey.isKey(key)) {
-                    errors.add("ingest.key must be one word of ASCII");
+                    errors.add("ingest.key must be ASCII without blanks");
                 }
                 return;
             case "key_file":
@@ -225,7 +225,8 @@ final class Config {
                 certKeyFile = file("ingest.cert_key_file", value, errors);
                 return;
             default:
-                errors.add("unknown key \"ingest." + name + "\", there are urls, key, key_file, ca_file, cert_file, cert_key_file");
+                errors.add("unknown key \"ingest." + name + "\": there are "
+                        + "urls, key, key_file, ca_file, cert_file, cert_key_file");
         }
     }
 
@@ -241,7 +242,7 @@ final class Config {
                 spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40, "16MiB to 1024GiB", errors);
                 return;
             default:
-                errors.add("unknown key \"spool." + name + "\", there are directory, bytes");
+                errors.add("unknown key \"spool." + name + "\": there are directory, bytes");
         }
     }
 
@@ -258,7 +259,7 @@ final class Config {
         try {
             return text.isEmpty() ? null : Path.of(text);
         } catch (InvalidPathException e) {
-            errors.add(name + " is no path");
+            errors.add(name + " is not a path");
             return null;
         }
     }
@@ -309,7 +310,9 @@ final class Config {
         for (Object item : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
             Profile profile = profile(item, named, errors);
             if (profile == null || named.contains(profile)) {
-                errors.add("profiles must be a list of some of " + Profile.names() + ", each once, or {jmx_exporter: /path/to/its.yaml}, or {criteo_exporter: …}");
+                errors.add("profiles must be a list of these, each once: " + Profile.names()
+                        + ", {jmx_exporter: /path/to/its.yaml}, "
+                        + "{criteo_exporter: /path/to/its.yaml}");
                 return;
             }
             named.add(profile);
@@ -341,7 +344,7 @@ final class Config {
         if (value instanceof String && !((String) value).isEmpty()) {
             return (String) value;
         }
-        errors.add(name + " must be a text");
+        errors.add(name + " must be text: put it in quotes");
         return "";
     }
 
@@ -389,7 +392,7 @@ final class Config {
                 String name = line.substring(open + 2, close);
                 String value = environment.apply(name);
                 if (value == null && !line.trim().startsWith("#")) {
-                    errors.add("environment variable " + name + " is not set");
+                    errors.add("the environment variable " + name + " is not set");
                 }
                 if (value != null) {
                     substituted.put(name, value);

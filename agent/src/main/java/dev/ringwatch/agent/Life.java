@@ -33,7 +33,8 @@ final class Life implements Runnable {
             try {
                 why = live();
             } catch (Config.Invalid e) {
-                why = e.getMessage() + "; correct it (ringwatch doctor checks it) and restart this node when it suits";
+                why = e.getMessage() + "; correct it, check it with ringwatch doctor, and restart "
+                        + "this node when it suits you";
             } catch (RuntimeException | Error e) {
                 why = e + "; report this";
             }
@@ -56,7 +57,8 @@ final class Life implements Runnable {
     /** Returns only where there is nothing to do: why. */
     private String live() throws Config.Invalid, InterruptedException {
         if (arguments == null || arguments.isEmpty()) {
-            return "no configuration file: use -javaagent:ringwatch-agent.jar=/path/agent.yaml";
+            return "the -javaagent line names no configuration file: write "
+                    + "-javaagent:ringwatch-agent.jar=/path/agent.yaml";
         }
         Config config = Config.load(arguments);
         wantsTables = config.cql;
@@ -65,12 +67,13 @@ final class Life implements Runnable {
             return busy;
         }
         if (busy != null) {
-            state.say("frames are sent but /metrics is off: " + busy);
+            state.say("/metrics is off, and frames are still sent: " + busy);
         }
         NodeBeans beans = waitForCassandra();
         String version = beans.releaseVersion();
         if (!supported(version)) {
-            return "Cassandra " + version + " is not supported, 4.0 to 6.x are: use an agent that knows it, or take the -javaagent line out";
+            return "Cassandra " + version + " is not supported, only 4.0 to 6.x: use an agent "
+                    + "that knows it, or remove the -javaagent line";
         }
         state.cassandraIsUp();
         FrameQueue queue = new FrameQueue(config.queueBytes);
@@ -121,7 +124,8 @@ final class Life implements Runnable {
             return null;
         } catch (IOException | RuntimeException e) {
             return "cannot listen on " + config.listenHost + ":" + config.listenPort + " (" + e.getMessage()
-                    + "): stop what has it or set another listen in " + arguments;
+                    + "): stop the process that uses this port, or set another listen in "
+                    + arguments;
         }
     }
 
@@ -169,7 +173,8 @@ final class Life implements Runnable {
                 collector.passFailed();
                 if (!complained) {
                     complained = true;
-                    state.say("a pass failed and is lost, going on: " + failed + "; report this");
+                    state.say("one pass failed, its values are missing, and the agent goes on: "
+                            + failed + "; report this");
                 }
             }
         }
@@ -178,7 +183,8 @@ final class Life implements Runnable {
     /** While the configuration says so. Frames that wait are sent all the same. */
     private void rest(Collector collector, Sender sender, PauseSwitch pause) throws InterruptedException {
         collector.pause();
-        state.become(State.PAUSED, arguments + " says paused: true: nothing is read of this node until it says otherwise");
+        state.become(State.PAUSED, arguments + " says paused: true, so the agent reads nothing: "
+                + "remove that line to go on");
         do {
             Thread.sleep(LONGEST_SLEEP_MS);
             if (sender != null) {

@@ -43,7 +43,8 @@ final class PauseSwitch {
             }
         } catch (IOException gone) {
             if (changing) {
-                complain(file + ": cannot be read any more (" + gone.getClass().getSimpleName() + ")");
+                complain(file + ": it can no longer be read (" + gone.getClass().getSimpleName()
+                        + ")");
             }
             changing = true;
         } catch (Config.Invalid e) {
@@ -55,7 +56,8 @@ final class PauseSwitch {
     private void complain(String why) {
         if (!why.equals(complained)) {
             complained = why;
-            say.accept(why + "; going on as before, correct it before the next restart");
+            say.accept(why + "; the agent goes on as before, but correct this before the next "
+                    + "restart");
         }
     }
 }

@@ -23,7 +23,8 @@ public final class Premain {
             }
             Class.forName("dev.ringwatch.agent.Agent").getMethod("start", String.class).invoke(null, arguments);
         } catch (Throwable e) {
-            System.err.println("ringwatch-agent: off: could not start: " + e + "; replace the jar by a whole one");
+            System.err.println("ringwatch-agent: off: could not start: " + e + "; the jar may be "
+                    + "damaged, so copy it again");
         }
     }
 

@@ -145,9 +145,11 @@ final class State {
             become(SENDING, "");
         } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
             if (status == 429 || status >= 500) {
-                become(BUSY, "ingest answers " + status + ", frames wait: see its log for why it cannot take them");
+                become(BUSY, "ingest answers " + status + ", so frames wait on this node: the log "
+                        + "of ingest says why");
             } else {
-                become(UNREACHABLE, "frames do not arrive and wait here: " + sender.problem() + "; check ingest.urls and the way there");
+                become(UNREACHABLE, "frames do not reach ingest and wait on this node: "
+                        + sender.problem() + "; check ingest.urls and the network to it");
             }
         }
         if (behind) {
@@ -157,10 +159,14 @@ final class State {
 
     private static String remedy(int status) {
         if (status == 401 || status == 403) {
-            return "check the key of agent.yaml, its scope must be write and its account must own this cluster";
+            return "check the key in agent.yaml: it needs the scope write and an account that has "
+                    + "this cluster";
         }
-        return status < 400 ? "redirects are not followed, put the address itself into ingest.urls"
-                : "run ringwatch doctor on this node and see ingest's metrics for the reason";
+        if (status < 400) {
+            return "the agent follows no redirects, so put the final address into ingest.urls";
+        }
+        return "run ringwatch doctor on this node; ingest counts the reason in "
+                + "ringwatch_ingest_frames_dropped_total";
     }
 
     /** What is news gets its line at once; what goes to and fro, one a minute. */

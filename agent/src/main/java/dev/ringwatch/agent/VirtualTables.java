@@ -36,7 +36,8 @@ final class VirtualTables {
                 tables.face.registerMetrics(CassandraMetricsRegistry.Metrics, version);
             }
         } catch (Throwable e) { // IllegalStateException is a sentence, all else is a Cassandra we do not know
-            Agent.say("no virtual tables: " + (e instanceof IllegalStateException ? e.getMessage() : e));
+            Agent.say("there are no tables in CQL: "
+                    + (e instanceof IllegalStateException ? e.getMessage() : e + "; report this"));
         }
     }
 

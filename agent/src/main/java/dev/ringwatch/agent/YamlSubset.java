@@ -145,7 +145,8 @@ final class YamlSubset {
 
     private String plain(Line line, String text) {
         if ("{[|>&*".indexOf(text.charAt(0)) >= 0) {
-            error(line, "this form of YAML is not understood here: a text that begins so must be quoted");
+            error(line, "this form of YAML is not understood: put text that begins like this in "
+                    + "quotes");
         }
         return unquote(line, text);
     }

@@ -91,12 +91,14 @@ class ConfigTest {
                 "spool:", "  directory: relative/path", "  bytes: 1KiB", "  size: 3", "max_entities: many", "filters:",
                 "  - exclude: {keyspace: *}", "  - omit: {table: x}", "  - include: {keyspace: a", "  - include: {keyspace: a, colour}", "  - just words",
                 "  - exclude: {keyspace: a, keyspace: b}");
-        for (String part : new String[] {"ingest.key must be one word", "ca_file /does/not/exist cannot be read", "cert_key_file go together",
+        for (String part : new String[] {"ingest.key must be ASCII without blanks",
+            "ca_file /does/not/exist cannot be read", "cert_key_file go together",
             "must begin with /", "spool.bytes must be 16MiB", "\"spool.size\"", "max_entities must be 100 to 100000",
             "line 12: this form of YAML", "rule 2 must begin", "line 14: a map must end", "line 15: expected", "rule 5 must begin", "line 17: \"keyspace\" is there twice"}) {
             assertTrue(all.contains(part), part + " in " + all);
         }
-        assertTrue(errors("spool: /var", "listen: a:1", "filters: x").contains("spool must hold directory"));
+        assertTrue(errors("spool: /var", "listen: a:1", "filters: x")
+                .contains("spool must be a map with directory"));
     }
 
     @Test

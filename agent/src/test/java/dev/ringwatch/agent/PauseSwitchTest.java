@@ -53,13 +53,13 @@ class PauseSwitchTest {
             assertTrue(pause.look());
         }
         assertEquals(1, said.size(), said::toString);
-        assertTrue(said.get(0).contains("paused must be true or false; going on as before"), said.get(0));
+        assertTrue(said.get(0).contains("must be true or false; the agent goes on"), said.get(0));
         Files.delete(file);
         for (int i = 0; i < 5; i++) {
             assertTrue(pause.look());
         }
         assertEquals(2, said.size(), said::toString);
-        assertTrue(said.get(1).contains("cannot be read any more"), said.get(1));
+        assertTrue(said.get(1).contains("can no longer be read"), said.get(1));
         write("");
         pause.look();
         assertFalse(pause.look());

@@ -109,7 +109,8 @@ final class BeanReader implements Runnable {
         } catch (RuntimeException | Error odd) {
             if (!complained) {
                 complained = true;
-                say.accept("a look at the beans failed, going on: " + odd + "; report this");
+                say.accept("one look at the beans failed, and the agent goes on: " + odd
+                        + "; report this");
             }
         }
     }
@@ -237,8 +238,8 @@ final class BeanReader implements Runnable {
         if (!bean.leftOut) {
             bean.leftOut = true;
             bean.reading = new ForeignBean.Reading();
-            say.accept("the bean " + bean.name + " is left out: it " + why
-                    + "; name it under excludeObjectNames to be rid of this line");
+            say.accept("the bean " + bean.name + " is left out: it " + why + "; to end this line, "
+                    + "name it under excludeObjectNames");
         }
     }
 

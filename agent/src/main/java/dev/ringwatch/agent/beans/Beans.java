@@ -83,7 +83,7 @@ public final class Beans {
             } catch (Exception | LinkageError e) {
                 // SnakeYAML is Cassandra's, and may be another one day
                 says.accept((e instanceof IllegalArgumentException ? e.getMessage() : e.toString())
-                        + "; correct it, until then this profile is empty and all else is served");
+                        + "; correct it: until then this profile is empty, and all else is served");
             }
         }
         if (profiles.isEmpty()) {
@@ -93,7 +93,7 @@ public final class Beans {
             reader = new BeanReader(server, registry, profiles, filters, say);
             start();
         } catch (JMException | RuntimeException e) {
-            say.accept("no beans are read: " + e);
+            say.accept("no beans are read: " + e + "; report this");
         }
     }
 
@@ -172,8 +172,8 @@ public final class Beans {
     private void sayIfRefused(BeanProfile profile) {
         if (profile.output.refused() > 0 && refused.add(profile.name)) {
             say.accept(profile.name + ": there are more than " + Output.MAX_SERIES
-                    + " series, the others are left out: name fewer beans under"
-                    + " includeObjectNames");
+                    + " series, and the others are left out: name fewer beans under "
+                    + "includeObjectNames");
         }
     }
 
@@ -185,8 +185,8 @@ public final class Beans {
         }
         reader.leaveOut(bean, "has not answered for " + stuckNs / 1_000_000_000 + " seconds");
         if (++stuck == MAX_STUCK) {
-            say.accept("three beans have not answered: no others than Cassandra's metrics are read"
-                    + " any more");
+            say.accept("three beans have not answered, so only Cassandra's metrics are read from "
+                    + "now on: name these beans under excludeObjectNames and restart");
             return;
         }
         reader = new BeanReader(reader);

@@ -34,8 +34,9 @@ final class EntityCap {
         String name = family.entity + '/' + String.join("/", family.values);
         if (waiting.size() < MAX_REMEMBERED && waiting.add(name) && !before.contains(name)) {
             if (refused == 0) {
-                say.accept("there are more than max_entities " + max + " tables and the like: the others are not sent, the first of them "
-                        + name + "; filter some out or raise max_entities");
+                say.accept("there are more than max_entities " + max + " tables and other entities: "
+                        + name + " and all after it are not sent; filter some out, "
+                        + "or raise max_entities");
             }
             refused++;
         }

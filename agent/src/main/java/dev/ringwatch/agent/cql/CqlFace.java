@@ -70,10 +70,12 @@ public final class CqlFace {
         try {
             schema = Schema.class.getField("instance").get(null);
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("this Cassandra's schema is of an unknown kind (" + e + "); set cql: false");
+            throw new IllegalStateException("the agent does not know this Cassandra's schema "
+                    + "class (" + e + "); set cql: false");
         }
         if (((SchemaProvider) schema).getKeyspaceMetadata(keyspace) != null) {
-            throw new IllegalStateException("there is a keyspace " + keyspace + " already; set cql: false, or give yours another name");
+            throw new IllegalStateException("there is a keyspace " + keyspace
+                    + " already; set cql: false, or rename yours");
         }
     }
 

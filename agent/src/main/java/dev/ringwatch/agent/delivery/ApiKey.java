@@ -52,11 +52,12 @@ public final class ApiKey {
 
     private String read() throws IOException {
         if (Files.size(file) > MAX_BYTES) {
-            throw new IOException("it has more than " + MAX_BYTES + " bytes");
+            throw new IOException("it is larger than " + MAX_BYTES + " bytes: put the key alone "
+                    + "into it");
         }
         String text = Files.readString(file).trim();
         if (!isKey(text)) {
-            throw new IOException("it must hold the key and nothing else");
+            throw new IOException("it holds more than a key, or none: put the key alone into it");
         }
         return text;
     }

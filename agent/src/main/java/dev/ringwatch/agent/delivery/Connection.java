@@ -50,7 +50,7 @@ final class Connection {
         plain = opened;
         socket = opened;
         if (ended) {
-            throw new IOException("the agent ends");
+            throw new IOException("the agent is stopping");
         }
         opened.setTcpNoDelay(true);
         opened.connect(new InetSocketAddress(java.net.InetAddress.getByName(host), port), connectTimeoutMs);
@@ -83,7 +83,7 @@ final class Connection {
         if (position == filled) {
             long left = (deadline - System.nanoTime()) / 1_000_000;
             if (left <= 0) {
-                throw new SocketTimeoutException("the answer takes too long");
+                throw new SocketTimeoutException("the answer took too long");
             }
             socket.setSoTimeout((int) Math.min(readTimeoutMs, left));
             position = 0;

@@ -147,19 +147,19 @@ final class HttpPost {
     private int statusOf(StringBuilder line) throws IOException {
         if (line.length() < 12 || line.indexOf("HTTP/1.") != 0 || line.charAt(8) != ' '
                 || line.length() > 12 && line.charAt(12) != ' ') {
-            throw new IOException("this is no HTTP server");
+            throw new IOException("what answers there is not an HTTP server");
         }
         keep = line.charAt(7) != '0';
         int code = 0;
         for (int i = 9; i < 12; i++) {
             if (line.charAt(i) < '0' || line.charAt(i) > '9') {
-                throw new IOException("this is no HTTP server");
+                throw new IOException("what answers there is not an HTTP server");
             }
             code = code * 10 + line.charAt(i) - '0';
         }
         bodyLength = code == 204 || code == 304 ? 0 : -1;
         if (code < 100) {
-            throw new IOException("this is no HTTP server");
+            throw new IOException("what answers there is not an HTTP server");
         }
         return code;
     }
@@ -200,7 +200,8 @@ final class HttpPost {
         into.setLength(0);
         for (int c = connection.read(); c != '\n'; c = connection.read()) {
             if (c < 0 || --left < 0) {
-                throw new IOException(c < 0 ? "the connection was closed without an answer" : "the answer's headers do not end");
+                throw new IOException(c < 0 ? "the connection was closed without an answer"
+                        : "the answer's headers are too long");
             }
             into.append((char) c);
         }

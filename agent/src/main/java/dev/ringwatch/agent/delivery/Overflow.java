@@ -100,11 +100,13 @@ final class Overflow {
         off = true;
         againAt = now() + pace.spoolAgainMs;
         String reason = why instanceof java.nio.file.AccessDeniedException ? "permission denied"
-                : why instanceof java.nio.file.FileAlreadyExistsException ? "it is no directory"
+                : why instanceof java.nio.file.FileAlreadyExistsException ? "it is not a directory"
                 : why.getMessage() == null ? why.toString() : why.getMessage();
         if (!reason.equals(said)) {
             said = reason;
-            say.accept("the spool in " + directory + " is off, frames wait in memory only: " + reason + "; make room or let Cassandra's user write there, it is tried again");
+            say.accept("the spool in " + directory + " is off, frames wait in memory only: "
+                    + reason + "; make room, or let Cassandra's user write there, and the agent "
+                    + "uses it again");
         }
     }
 

@@ -33,7 +33,8 @@ final class Pem {
             throw new IOException(file + " holds a broken certificate: " + e.getMessage(), e);
         }
         if (certificates.isEmpty()) {
-            throw new IOException(file + " holds no certificate: it must have a block BEGIN CERTIFICATE");
+            throw new IOException(file + " holds no certificate: it needs a block BEGIN "
+                    + "CERTIFICATE");
         }
         return certificates;
     }
@@ -44,7 +45,7 @@ final class Pem {
         if (blocks.size() != 1) {
             throw new IOException(file + (text.contains("PRIVATE KEY-----") && blocks.isEmpty()
                     ? " holds a private key in another form: convert it with \"openssl pkcs8 -topk8 -nocrypt\""
-                    : " must hold one block BEGIN PRIVATE KEY"));
+                    : " needs exactly one block BEGIN PRIVATE KEY"));
         }
         for (String algorithm : ALGORITHMS) { // the bytes name it, but only KeyFactory reads them
             try {
@@ -53,12 +54,14 @@ final class Pem {
                 continue;
             }
         }
-        throw new IOException(file + " holds no RSA, EC or Ed25519 key");
+        throw new IOException(file + " holds a key of another kind: make an RSA, EC or Ed25519 "
+                + "key");
     }
 
     private static String text(Path file) throws IOException {
         if (Files.size(file) > MAX_BYTES) {
-            throw new IOException(file + " has more than " + MAX_BYTES + " bytes");
+            throw new IOException(file + " is larger than " + MAX_BYTES + " bytes: name a PEM "
+                    + "file");
         }
         return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
     }
@@ -70,12 +73,14 @@ final class Pem {
         for (int from = text.indexOf(begin); from >= 0; from = text.indexOf(begin, from)) {
             int to = text.indexOf(end, from);
             if (to < 0) {
-                throw new IOException(file + ": a block " + label + " does not end");
+                throw new IOException(file + ": a block " + label + " does not end: copy the "
+                        + "whole file");
             }
             try {
                 blocks.add(Base64.getMimeDecoder().decode(text.substring(from + begin.length(), to)));
             } catch (IllegalArgumentException e) {
-                throw new IOException(file + ": a block " + label + " is not base64", e);
+                throw new IOException(file + ": a block " + label + " is not base64: copy the "
+                        + "file again", e);
             }
             from = to;
         }

@@ -32,7 +32,7 @@ public final class Sender implements Runnable {
     private final Pace pace;
     private final Random random;
     private final AtomicLong errors = new AtomicLong();
-    private volatile String problem = "nothing was tried yet";
+    private volatile String problem = "no attempt has ended yet";
     private volatile boolean stopped;
 
     private int failures;

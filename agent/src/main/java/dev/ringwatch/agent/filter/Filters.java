@@ -116,7 +116,7 @@ public final class Filters {
         for (Map.Entry<?, ?> entry : ((Map<?, ?>) conditions).entrySet()) {
             String pattern = entry.getValue() instanceof String ? (String) entry.getValue() : "";
             if (pattern.isEmpty()) {
-                errors.add(name + ": " + entry.getKey() + " must be a text");
+                errors.add(name + ": " + entry.getKey() + " must be text: put it in quotes");
             }
             switch ((String) entry.getKey()) {
                 case "type":
@@ -132,7 +132,8 @@ public final class Filters {
                     rule.metric = pattern;
                     break;
                 default:
-                    errors.add(name + ": unknown \"" + entry.getKey() + "\", there are type, keyspace, table, metric");
+                    errors.add(name + ": unknown \"" + entry.getKey() + "\": use type, keyspace, "
+                            + "table or metric");
             }
         }
         return rule;

@@ -194,18 +194,17 @@ public final class MetricsServer implements Runnable {
         }
         if (!request.path.equals("/metrics")) {
             return says("404 Not Found", request.method.equals("HEAD") ? ""
-                    : "there is /metrics\n", keepAlive);
+                    : "ask for /metrics\n", keepAlive);
         }
         Pages asked = request.profile == null ? pages : apart(request.profile);
         if (asked == null) {
             return says("404 Not Found", request.method.equals("HEAD") ? ""
-                    : "there is no profile of that name here, there are " + profiles + "\n",
-                    keepAlive);
+                    : "this agent has no profile of that name: it has " + profiles + "\n", keepAlive);
         }
         Page page = asked.page(request.openMetrics);
         if (page == null) {
-            return says("503 Service Unavailable\r\nRetry-After: 5", "there was no pass yet\n",
-                    keepAlive);
+            return says("503 Service Unavailable\r\nRetry-After: 5",
+                    "there are no values yet: ask again in some seconds\n", keepAlive);
         }
         served++; // only this thread writes it
         Body body = new Body(page, request.gzip);

@@ -109,7 +109,7 @@ class TlsTest {
         assertTrue(said(ours.key("agent"), null, null).contains("holds no certificate"));
         assertTrue(said(null, ours.certificate("agent"), ours.key("agent2")).contains("is not the key of"));
         assertTrue(said(null, ours.certificate("agent"), theirs.key("agent")).contains("is not the key of"));
-        assertTrue(said(null, ours.certificate("agent"), ours.certificate("agent")).contains("must hold one block BEGIN PRIVATE KEY"));
+        assertTrue(said(null, ours.certificate("agent"), ours.certificate("agent")).contains("needs exactly one block BEGIN PRIVATE KEY"));
         Files.writeString(file, "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
         assertTrue(said(null, ours.certificate("agent"), file).contains("openssl pkcs8 -topk8"));
         Files.writeString(file, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
