@@ -96,8 +96,8 @@ TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
 	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES)
 
-bench-profiles: build ## what each profile of names costs there, beside our own names, 60 minutes; TABLES=1000
-	@go run ./bench/agent -sides ringwatch,profiles -tables $(TABLES)
+bench-profiles: build ## what each profile of names costs there, beside our own names, 60 minutes; TABLES=1000; ARGS='-profile-warm 100s -length 60s' for 35
+	@go run ./bench/agent -sides ringwatch,profiles -tables $(TABLES) $(ARGS)
 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
 	@go run ./bench/load $(ARGS)
@@ -129,7 +129,7 @@ bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis a
 bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, and of 10,000 nodes, 90 minutes, the first time 10 more; ARGS='-nodes 2 -hours 0.5 -trend-days 0.1 -fleet 100' for a look
 	@go run ./bench/query $(ARGS)
 
-bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 35 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
+bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 16 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
 	@go run ./bench/rules $(ARGS)
 
 bench-console: build $(MODULES) ## the console in a browser: fleets of 1,000 and 10,000 nodes, charts, memory; ARGS='-sizes 100' for a look
