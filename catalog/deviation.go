@@ -33,9 +33,12 @@ const (
 // four weeks. They have the labels entry and type. What the spread is comes from the median of the
 // distances from the median (MAD), so that single outliers say nothing; it counts as a tenth of
 // the median at least. A datacenter of less than four nodes has none, nor has a table without a
-// past.
-func (c *Catalog) Deviations() (rulefmt.RuleGroup, error) {
-	g := rulefmt.RuleGroup{Name: "deviations", Interval: model.Duration(deviationInterval)}
+// past. Tables have a group of their own: theirs read the store, and take longer.
+func (c *Catalog) Deviations() ([]rulefmt.RuleGroup, error) {
+	groups := []rulefmt.RuleGroup{
+		{Name: "deviations", Interval: model.Duration(deviationInterval)},
+		{Name: "deviations-tables", Interval: model.Duration(deviationInterval)},
+	}
 	for _, e := range c.All() {
 		for i := range e.Values {
 			v := &e.Values[i]
@@ -44,7 +47,11 @@ func (c *Catalog) Deviations() (rulefmt.RuleGroup, error) {
 			}
 			expr, err := deviation(e.Of, v)
 			if err != nil {
-				return g, fmt.Errorf("entry %s: type %q: %w", e.Name, v.Type, err)
+				return nil, fmt.Errorf("entry %s: type %q: %w", e.Name, v.Type, err)
+			}
+			g := &groups[0]
+			if e.Of == Table {
+				g = &groups[1]
 			}
 			g.Rules = append(g.Rules, rulefmt.Rule{
 				Record: string(e.Of) + ":" + e.Short() + ":deviation", Expr: expr,
@@ -52,7 +59,7 @@ func (c *Catalog) Deviations() (rulefmt.RuleGroup, error) {
 			})
 		}
 	}
-	return g, nil
+	return groups, nil
 }
 
 // deviation returns the PromQL of a value's deviation.

@@ -297,8 +297,8 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	c.current, c.sharedOf = g, nil
 	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())
-	if ctx.Err() != nil && !c.finished(g) {
-		return // it is evaluated again
+	if ctx.Err() != nil && !c.finished(g) && time.Since(began) < c.config.Timeout {
+		return // it is evaluated again, unless that would take all time from the other groups
 	}
 	c.finish(g)
 	if c.gone { // the other groups are not evaluated any more

@@ -58,6 +58,7 @@ type line struct {
 	pulse   func() (since, until time.Time)
 	broken  error                // of Publish and Save
 	set     func(*Config, *Deps) // what else a role is given; nil: nothing
+	bound   time.Duration        // of a Tick; 0: none
 
 	mu        sync.Mutex
 	offset    int64
@@ -146,18 +147,27 @@ func (l *line) deliver(r *Rules, now int64, frames ...sent) {
 	if err := r.Handle(l.t.Context(), l.enter(frames)); err != nil {
 		l.t.Fatal(err)
 	}
-	err := r.Tick(l.t.Context(), l.now)
+	err := l.tick(r)
 	if errors.Is(err, stream.ErrAgain) { // as the consumer does
 		low, ok := r.LowWater(0)
 		r.Revoke(0)
 		if ok {
 			l.handOn(r, low)
 		}
-		err = r.Tick(l.t.Context(), l.now)
+		err = l.tick(r)
 	}
 	if err != nil && !errors.Is(err, l.broken) {
 		l.t.Fatal(err)
 	}
+}
+
+func (l *line) tick(r *Rules) error {
+	ctx, cancel := l.t.Context(), func() {}
+	if l.bound > 0 {
+		ctx, cancel = context.WithTimeout(ctx, l.bound)
+	}
+	defer cancel()
+	return r.Tick(ctx, l.now)
 }
 
 // enter puts frames into the stream.

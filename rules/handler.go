@@ -165,7 +165,9 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 		since, until = r.deps.Pulse()
 	}
 	halted := !since.IsZero() && now.Sub(since) < r.config.Settle
-	g, gctx := errgroup.WithContext(ctx)
+	evaluating, cancel := evaluationTime(ctx)
+	defer cancel()
+	g, gctx := errgroup.WithContext(evaluating)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	series, clusters, behind := 0, 0, 0.0
 	for _, p := range r.partitions {
@@ -206,6 +208,16 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 		return err
 	}
 	return r.save(ctx, now, false)
+}
+
+// evaluationTime returns a context that ends after two thirds of the time that is left: what was
+// evaluated is published and written down in the rest.
+func evaluationTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)*2/3)
 }
 
 // limitOf returns the instant of a cluster's newest evaluation, in ms.

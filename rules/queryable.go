@@ -26,6 +26,10 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 	if c.part.selectsNothing(expr, c.seen) {
 		return nil, ctx.Err()
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: the rules before it in its group took all the time: give slow rules a "+
+			"group of their own", ctx.Err())
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	expr, err := c.prepared(ctx, expr, at)
@@ -43,7 +47,7 @@ func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
 type querier struct {
 	*cluster
 	from, to int64
-	opened   []storage.Querier // of the past
+	older    storage.Querier // of the past; nil: nothing has asked for it
 }
 
 // Select implements storage.Querier.
@@ -134,12 +138,14 @@ func (q *querier) past(
 		matchers = append(slices.Clone(matchers),
 			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.name))
 	}
-	of, err := q.deps.Past(ctx, q.account).Querier(q.from, q.to)
-	if err != nil {
-		return storage.ErrSeriesSet(err)
+	if q.older == nil { // all selectors share one: it holds a place among the account's queries
+		of, err := q.deps.Past(ctx, q.account).Querier(q.from, q.to)
+		if err != nil {
+			return storage.ErrSeriesSet(err)
+		}
+		q.older = of
 	}
-	q.opened = append(q.opened, of)
-	return of.Select(ctx, sorted, hints, matchers...)
+	return q.older.Select(ctx, sorted, hints, matchers...)
 }
 
 // LabelValues implements storage.LabelQuerier; rules do not ask.
@@ -158,11 +164,10 @@ func (q *querier) LabelNames(
 
 // Close implements storage.Querier.
 func (q *querier) Close() error {
-	var failed error
-	for _, of := range q.opened {
-		failed = errors.Join(failed, of.Close())
+	if q.older == nil {
+		return nil
 	}
-	return failed
+	return q.older.Close()
 }
 
 // seriesSet is a list of series. It implements storage.SeriesSet.

@@ -234,6 +234,7 @@ func checkAlert(t *testing.T, r shippedRule) {
 		t.Errorf("%s: its runbook has %d lines, or does not say what to look at and what to do",
 			r.Alert, lines)
 	}
+	section = regexp.MustCompile("\n {5,}").ReplaceAllString(section, " ") // one expression in two lines
 	for _, m := range regexp.MustCompile("(?m)^    ([a-z(0-9].*)$").FindAllStringSubmatch(section, -1) {
 		if _, err := parser.NewParser(parser.Options{}).ParseExpr(m[1]); err != nil &&
 			!regexp.MustCompile(`^(ringwatch|nodetool|curl|df|ls|grep|iostat|redis-cli|journalctl) `).MatchString(m[1]) {

@@ -58,11 +58,11 @@ func (p *process) deviations() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.Deviations()
+	groups, err := c.Deviations()
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(rulefmt.RuleGroups{Groups: []rulefmt.RuleGroup{g}})
+	text, err := yaml.Marshal(rulefmt.RuleGroups{Groups: groups})
 	if err != nil {
 		return nil, fmt.Errorf("the rules of deviations: %w", err)
 	}
