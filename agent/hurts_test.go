@@ -51,16 +51,16 @@ func TestNeverHurts(t *testing.T) {
 	const ingest = "ingest:\n  urls: [http://127.0.0.1:9]\n  key: rw_x\n"
 	for _, h := range []hurt{
 		{name: "BadYAML", yaml: "ingest:\n\turls: {\n", says: []string{"agent.yaml: line 2: indent with blanks", "correct it"}},
-		{name: "UnknownKey", yaml: ingest + "colour: red\n", says: []string{`unknown key "colour", there are ingest,`, "correct it"}},
+		{name: "UnknownKey", yaml: ingest + "colour: red\n", says: []string{`unknown key "colour": there are ingest,`, "correct it"}},
 		{name: "MissingConfig", says: []string{"agent.yaml: cannot be read: there is no such file", "correct it"}},
-		{name: "NoKey", yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n", says: []string{"ingest.key or ingest.key_file is needed", "ringwatch key create"}},
+		{name: "NoKey", yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n", says: []string{"set ingest.key or ingest.key_file", "ringwatch key create"}},
 		{name: "MissingKeyFile", yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n  key_file: $DIR/none\n", says: []string{"key_file $DIR/none cannot be read", "create it"}},
-		{name: "BusyPort", yaml: "listen: " + busy + "\n", says: []string{"cannot listen on " + busy, "stop what has it or set another listen in $DIR/agent.yaml"}},
+		{name: "BusyPort", yaml: "listen: " + busy + "\n", says: []string{"cannot listen on " + busy, "or set another listen in $DIR/agent.yaml"}},
 		{
 			// Cassandra reads its version from a resource of its jar. The boot class path comes first, so this real Cassandra 5.0.9 believes and tells
 			// everyone that it is 7.0.9; nothing in the agent is told to pretend.
 			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port), listens: port, unknown: true, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
-			says: []string{"Cassandra 7.0.9 is not supported, 4.0 to 6.x are", "use an agent that knows it"},
+			says: []string{"Cassandra 7.0.9 is not supported, only 4.0 to 6.x", "use an agent that knows it"},
 			prepare: func(t *testing.T, dir string) {
 				mustWrite(t, filepath.Join(dir, "boot/org/apache/cassandra/config/version.properties"), "CassandraVersion=7.0.9\n")
 			},
@@ -157,7 +157,7 @@ func TestOneMetricThrows(t *testing.T) {
 		}
 		return fmt.Errorf("%g errors, then %g", errors, value(t, text, "ringwatch_agent_read_errors_total"))
 	})
-	if said := stderrLines(t, node); len(said) != 2 || !strings.Contains(said[0], "twice, the second one is ignored: take one") || !strings.Contains(said[1], "version ") {
+	if said := stderrLines(t, node); len(said) != 2 || !strings.Contains(said[0], "twice, and the second one is ignored: remove one") || !strings.Contains(said[1], "version ") {
 		t.Errorf("the agent said %q, want that it is there twice, and its greeting", said)
 	}
 	if n := agentThreads(t, node); n != 2 {

@@ -13,13 +13,15 @@ import (
 
 var (
 	// runbookCommand begins a line of a runbook that is typed at a shell.
-	runbookCommand = regexp.MustCompile(`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls) `)
+	runbookCommand = regexp.MustCompile(
+		`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls) `)
 	// metricName is a metric in the text of a runbook, in code.
 	metricName = regexp.MustCompile("`((?:cassandra|jvm|os|ringwatch)_[a-z0-9_]+)")
 )
 
-// TestRunbooksNameWhatExists: the PromQL of each runbook parses, and each metric that a runbook names
-// is one of the agent's, one that a shipped rule records, or one that a process has on /metrics.
+// TestRunbooksNameWhatExists: the PromQL of each runbook parses, and each metric that a runbook
+// names is one of the agent's, one that a shipped rule records, or one that a process has on
+// /metrics.
 func TestRunbooksNameWhatExists(t *testing.T) {
 	known := mustRead(t, "../agent/METRICS.md") + mustRead(t, "../rules/cassandra.yaml") +
 		mustRead(t, "../rules/ringwatch.yaml")

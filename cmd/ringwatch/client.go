@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,7 +167,12 @@ func (c *client) do(
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return nil, nil, fmt.Errorf("the API at %s cannot be reached (%w): start it with make up, or name another with --api", c.base, err)
+		remedy := "start it with make up, or name another with --api"
+		var unknown x509.UnknownAuthorityError
+		if errors.As(err, &unknown) {
+			remedy = "name the certificate of your own authority with --ca-file"
+		}
+		return nil, nil, fmt.Errorf("the API at %s cannot be reached (%w): %s", c.base, err, remedy)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))

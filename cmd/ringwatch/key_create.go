@@ -53,7 +53,8 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 		text := account.NewKey()
 		k.ID, k.SHA256 = account.KeyID(text), account.Hash(text)
 		fmt.Fprintln(out, text)
-		fmt.Fprintf(notes, "Keep the line above: it is not shown again. Into the configuration, below accounts → keys:\n%s\n", configLine(&k))
+		fmt.Fprintf(notes, "Keep the key: it is not shown again. Put this line into the "+
+			"configuration, below accounts → keys:\n%s\n", configLine(&k))
 		return nil
 	}
 	s, err := c.open(ctx)
@@ -80,7 +81,7 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 		return printKeyJSON(out, info)
 	}
 	fmt.Fprintln(out, text)
-	fmt.Fprintln(notes, "Keep the line above: it is not shown again.")
+	fmt.Fprintln(notes, "Keep the key: it is not shown again.")
 	return nil
 }
 

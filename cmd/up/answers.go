@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -121,17 +123,21 @@ func (a answerCheck) once(ctx context.Context, host string) error {
 	return nil
 }
 
-func (a answerCheck) get(ctx context.Context, url string) ([]byte, error) {
+func (a answerCheck) get(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+a.key)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without the address, which the line of progress would repeat each time
+		}
+		return nil, fmt.Errorf("the API does not answer yet (%w)", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -60,7 +60,8 @@ func checkMemory(starting []service) error {
 		return nil
 	}
 	return fmt.Errorf("%.1f GiB of memory is free, and this needs about %.1f GiB: "+
-		"stop something else, or lower Cassandra's heap with RINGWATCH_CASSANDRA_HEAP=512M", float64(available)/(1<<30), float64(needed)/(1<<30))
+		"stop something else, or lower Cassandra's heap with RINGWATCH_CASSANDRA_HEAP=512M",
+		float64(available)/(1<<30), float64(needed)/(1<<30))
 }
 
 // availableMemory is what the machine, or this process's control group, has left in bytes; unknown counts as plenty.

@@ -128,7 +128,7 @@ func TestUpRefusesBeforeItStarts(t *testing.T) {
 
 	st, up = testStack(t)
 	up.Settings.CassandraHeap = "99999G"
-	mustFail(t, up.Run(t.Context(), st), "GiB of memory is available", "RINGWATCH_CASSANDRA_HEAP")
+	mustFail(t, up.Run(t.Context(), st), "GiB of memory is free", "RINGWATCH_CASSANDRA_HEAP")
 
 	st, up = testStack(t)
 	up.Settings.EnginesOnly = false

@@ -199,7 +199,8 @@ public final class MetricsServer implements Runnable {
         Pages asked = request.profile == null ? pages : apart(request.profile);
         if (asked == null) {
             return says("404 Not Found", request.method.equals("HEAD") ? ""
-                    : "this agent has no profile of that name: it has " + profiles + "\n", keepAlive);
+                    : "this agent has no profile of that name: it has " + profiles + "\n",
+                    keepAlive);
         }
         Page page = asked.page(request.openMetrics);
         if (page == null) {

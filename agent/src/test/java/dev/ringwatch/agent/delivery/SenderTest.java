@@ -112,7 +112,7 @@ class SenderTest {
             assertEquals(HttpPost.OK, patient.post(server.url(), frame(2)));
             assertEquals(HttpPost.OK, patient.post(server.url(), frame(3)));
             assertEquals(HttpPost.RETRY, patient.post(server.url(), frame(4)));
-            assertTrue(patient.problem.contains("do not end"), patient.problem);
+            assertTrue(patient.problem.contains("too long"), patient.problem);
             assertEquals(HttpPost.OK, patient.post(server.url(), frame(5)));
         }
     }

@@ -113,7 +113,7 @@ class TlsTest {
         Files.writeString(file, "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
         assertTrue(said(null, ours.certificate("agent"), file).contains("openssl pkcs8 -topk8"));
         Files.writeString(file, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
-        assertTrue(said(null, ours.certificate("agent"), file).contains("no RSA, EC"));
+        assertTrue(said(null, ours.certificate("agent"), file).contains("make an RSA, EC"));
         Files.writeString(file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
         assertTrue(said(file, null, null).contains("broken certificate"));
         assertTrue(said(directory.resolve("none"), null, null).contains("is missing"));
