@@ -84,7 +84,8 @@ var catalogued = sync.OnceValues(func() (*catalogue, error) {
 })
 
 func newCatalogue(file string) (*catalogue, error) {
-	c := &catalogue{series: map[string]string{}, origins: map[string]origin{}, labels: maps.Clone(entityLabels)}
+	c := &catalogue{series: map[string]string{}, origins: map[string]origin{},
+		labels: maps.Clone(entityLabels)}
 	c.labels["disk"], c.labels["network"] = []string{"device"}, []string{"device"}
 	beans := map[string][]string{}
 	aliases, renamed := map[string][]string{}, map[string]string{}
