@@ -125,6 +125,10 @@ func newCatalogue(file string) (*catalogue, error) {
 			c.metric(beans, names, nil, s, f[3])
 		case f[0] == "attribute" && len(f) == 5:
 			c.sources = append(c.sources, source{entity: f[1], series: f[2], bean: f[3], attribute: newAttribute(f[4])})
+			// a metric that the agent counts to another type than Cassandra does
+			if b := newBean(f[3]); b.domain+"." == mcacRegistry && f[4] == "Count" {
+				c.origins[f[1]+"/"+f[2]] = origin{b.property("name"), "counter"}
+			}
 		default:
 			return nil, fmt.Errorf("profile: beans.txt: %q", line)
 		}
