@@ -22,6 +22,7 @@ type mcac struct {
 	without []string
 	bounds  []int64
 	origins map[string]origin
+	cleaned map[string]string   // Cassandra's names in snake case: a node has 100,000 series of 400
 	order   map[string][]string // an entity's labels, by its type
 }
 
@@ -62,7 +63,24 @@ func ofMcac() (shower, error) {
 			return nil, fmt.Errorf("profile: mcac.txt: %q", line)
 		}
 	}
+	n.cleaned = map[string]string{}
+	for _, by := range c.origins {
+		for _, name := range []string{by.name, n.old[by.name], totalLatency(by.name)} {
+			n.cleaned[name] = mcacClean(name)
+		}
+	}
 	return n, nil
+}
+
+// totalLatency is what Cassandra calls the sum of a latency.
+func totalLatency(name string) string { return strings.ReplaceAll(name, "Latency", "TotalLatency") }
+
+// clean is mcacClean of one of Cassandra's names.
+func (n *mcac) clean(name string) string {
+	if cleaned, there := n.cleaned[name]; there {
+		return cleaned
+	}
+	return mcacClean(name)
 }
 
 // line takes in one line of the file.
@@ -166,7 +184,7 @@ func (n *mcac) metric(o *output, of *window.Series, by origin) {
 		}
 	}
 	for _, as := range names {
-		name := named.prefix + mcacClean(as) + end
+		name := named.prefix + n.clean(as) + end
 		if of.Metric.Kind != frame.Histogram {
 			number(o, of, by, name, labels)
 			continue
@@ -178,8 +196,7 @@ func (n *mcac) metric(o *output, of *window.Series, by origin) {
 		}
 		if of.Metric.HasSum {
 			sum := shifted(float64(h.Sum), of.Metric.Exponent+6)
-			as = strings.ReplaceAll(as, "Latency", "TotalLatency")
-			total := named.prefix + mcacClean(as) + end + "_total"
+			total := named.prefix + n.clean(totalLatency(as)) + end + "_total"
 			o.add(of, name+"_sum", "untyped", sum, labels)
 			o.add(of, total, "counter", sum, labels)
 		}
@@ -357,7 +374,7 @@ func (n *mcac) registryName(of *window.Series, name string) string {
 	if is, there := n.types[kind]; there {
 		kind = is
 	}
-	full := mcacRegistry + kind + "." + mcacClean(name)
+	full := mcacRegistry + kind + "." + n.clean(name)
 	var values []string
 	for _, l := range n.order[of.Metric.Type] {
 		values = append(values, of.Labels.Get(l))
