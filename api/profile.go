@@ -28,8 +28,10 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 	}
 	as := profile.Named(name)
 	if as == nil && ofFile.MatchString(name) {
-		return nil, bad("unknown_profile", "profile", "%q is a node's own rule file, which the API does not have: "+
-			"scrape the agent at /metrics?profile=%s, where profiles of agent.yaml names the file, or ask here for one of %s", name, name, strings.Join(profile.Names(), ", "))
+		return nil, bad("unknown_profile", "profile", "%q is a node's own rule file, which the "+
+			"API does not have: scrape the agent at /metrics?profile=%s, where profiles of "+
+			"agent.yaml names the file, or ask here for one of %s",
+			name, name, strings.Join(profile.Names(), ", "))
 	}
 	if as == nil {
 		return nil, bad("unknown_profile", "profile", "unknown profile %q: use one of %s",

@@ -59,7 +59,9 @@ func TestProfiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("Lacks", func(t *testing.T) { noStaleLacks(t, agent, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus") })
+	t.Run("Lacks", func(t *testing.T) {
+		noStaleLacks(t, agent, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus")
+	})
 	t.Run("Losses", func(t *testing.T) { lossesOf(t, agent) })
 	t.Run("Doctor", func(t *testing.T) { // it asks this agent
 		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
@@ -173,7 +175,8 @@ var lately = regexp.MustCompile(`quantile="|thpercentile|_mean"|_average"|:(mean
 
 // What moves while a pass reads it twice, once for each face, and one gauge that the agent reads
 // again only when a table moves.
-var moving = regexp.MustCompile(`jvm_|process_|java:(lang|nio)|os_|_bytesunrepaired"|:bytesunrepaired:|collectd_(load|context|interface|memory|swap)`)
+var moving = regexp.MustCompile(`jvm_|process_|java:(lang|nio)|os_|_bytesunrepaired"` +
+	`|:bytesunrepaired:|collectd_(load|context|interface|memory|swap)`)
 
 // What is the agent's alone to say, as a label.
 var described = regexp.MustCompile(`compaction_strategy_class="[^"]*", `)

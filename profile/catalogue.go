@@ -84,7 +84,8 @@ var catalogued = sync.OnceValues(func() (*catalogue, error) {
 })
 
 func newCatalogue(file string) (*catalogue, error) {
-	c := &catalogue{series: map[string]string{}, origins: map[string]origin{}, labels: maps.Clone(entityLabels)}
+	c := &catalogue{series: map[string]string{}, origins: map[string]origin{},
+		labels: maps.Clone(entityLabels)}
 	c.labels["disk"], c.labels["network"] = []string{"device"}, []string{"device"}
 	beans := map[string][]string{}
 	aliases, renamed := map[string][]string{}, map[string]string{}
@@ -124,6 +125,10 @@ func newCatalogue(file string) (*catalogue, error) {
 			c.metric(beans, names, nil, s, f[3])
 		case f[0] == "attribute" && len(f) == 5:
 			c.sources = append(c.sources, source{entity: f[1], series: f[2], bean: f[3], attribute: newAttribute(f[4])})
+			// a metric that the agent counts to another type than Cassandra does
+			if b := newBean(f[3]); b.domain+"." == mcacRegistry && f[4] == "Count" {
+				c.origins[f[1]+"/"+f[2]] = origin{b.property("name"), "counter"}
+			}
 		default:
 			return nil, fmt.Errorf("profile: beans.txt: %q", line)
 		}

@@ -22,6 +22,7 @@ type mcac struct {
 	without []string
 	bounds  []int64
 	origins map[string]origin
+	cleaned map[string]string   // Cassandra's names in snake case: a node has 100,000 series of 400
 	order   map[string][]string // an entity's labels, by its type
 }
 
@@ -35,6 +36,9 @@ type mcacOther struct {
 	powers     int
 	labels     [][2]string // name and form; a form that begins with = is the value
 }
+
+// labelling calls label with each of a series' own labels.
+type labelling func(label func(name, value string))
 
 // mcacRegistry begins the names of Cassandra's metrics.
 const mcacRegistry = "org.apache.cassandra.metrics."
@@ -59,7 +63,24 @@ func ofMcac() (shower, error) {
 			return nil, fmt.Errorf("profile: mcac.txt: %q", line)
 		}
 	}
+	n.cleaned = map[string]string{}
+	for _, by := range c.origins {
+		for _, name := range []string{by.name, n.old[by.name], totalLatency(by.name)} {
+			n.cleaned[name] = mcacClean(name)
+		}
+	}
 	return n, nil
+}
+
+// totalLatency is what Cassandra calls the sum of a latency.
+func totalLatency(name string) string { return strings.ReplaceAll(name, "Latency", "TotalLatency") }
+
+// clean is mcacClean of one of Cassandra's names.
+func (n *mcac) clean(name string) string {
+	if cleaned, there := n.cleaned[name]; there {
+		return cleaned
+	}
+	return mcacClean(name)
 }
 
 // line takes in one line of the file.
@@ -76,7 +97,8 @@ func (n *mcac) line(f []string) bool {
 		if err != nil || plainKinds[f[1]] == "" {
 			return false
 		}
-		n.others[f[3]] = append(n.others[f[3]], mcacOther{f[2], plainKinds[f[1]], powers, mcacLabels(f[5:])})
+		one := mcacOther{f[2], plainKinds[f[1]], powers, mcacLabels(f[5:])}
+		n.others[f[3]] = append(n.others[f[3]], one)
 	case f[0] == "without":
 		n.without = append(n.without, f[1:]...)
 	case f[0] == "bounds":
@@ -110,8 +132,8 @@ func (n *mcac) lately(string) bool { return false }
 
 // show implements shower.
 func (n *mcac) show(o *output, s *state) error {
-	o.more = [][2]string{{"cluster", s.node.Cluster}, {"dc", s.node.Datacenter}, {"rack", s.node.Rack},
-		{"instance", hostOf(s.node.Fact("address"))}}
+	o.more = [][2]string{{"cluster", s.node.Cluster}, {"dc", s.node.Datacenter},
+		{"rack", s.node.Rack}, {"instance", hostOf(s.node.Fact("address"))}}
 	var memory mcacMemory
 	for i := range s.now {
 		of := &s.now[i]
@@ -128,6 +150,10 @@ func (n *mcac) show(o *output, s *state) error {
 		}
 	}
 	memory.show(o)
+	if len(s.now) > 0 { // dashboards find their nodes by it
+		o.add(&s.now[0], "collectd_collectd_queue_length", "gauge", 0,
+			func(label func(name, value string)) { label("collectd", "write_queue") })
+	}
 	return o.err
 }
 
@@ -158,7 +184,7 @@ func (n *mcac) metric(o *output, of *window.Series, by origin) {
 		}
 	}
 	for _, as := range names {
-		name := named.prefix + mcacClean(as) + end
+		name := named.prefix + n.clean(as) + end
 		if of.Metric.Kind != frame.Histogram {
 			number(o, of, by, name, labels)
 			continue
@@ -170,7 +196,7 @@ func (n *mcac) metric(o *output, of *window.Series, by origin) {
 		}
 		if of.Metric.HasSum {
 			sum := shifted(float64(h.Sum), of.Metric.Exponent+6)
-			total := named.prefix + mcacClean(strings.ReplaceAll(as, "Latency", "TotalLatency")) + end + "_total"
+			total := named.prefix + n.clean(totalLatency(as)) + end + "_total"
 			o.add(of, name+"_sum", "untyped", sum, labels)
 			o.add(of, total, "counter", sum, labels)
 		}
@@ -195,12 +221,13 @@ func (n *mcac) raw(o *output, of *window.Series, by origin) {
 	}
 	o.add(of, "collectd_mcac_micros_count_total", "counter", float64(h.Count()), labels)
 	if of.Metric.HasSum {
-		o.add(of, "collectd_mcac_micros_sum", "untyped", shifted(float64(h.Sum), of.Metric.Exponent+6), labels)
+		sum := shifted(float64(h.Sum), of.Metric.Exponent+6)
+		o.add(of, "collectd_mcac_micros_sum", "untyped", sum, labels)
 	}
 }
 
 // number adds a number in Cassandra's own unit.
-func number(o *output, of *window.Series, by origin, name string, labels func(func(name, value string))) {
+func number(o *output, of *window.Series, by origin, name string, labels labelling) {
 	kind := "gauge"
 	if by.counts() {
 		name, kind = name+"_total", "counter"
@@ -216,9 +243,9 @@ func number(o *output, of *window.Series, by origin, name string, labels func(fu
 	o.add(of, name, kind, value, labels)
 }
 
-// buckets adds what has been counted up to each of MCAC's bounds. A histogram that never counted has
-// none.
-func (n *mcac) buckets(o *output, of *window.Series, name string, labels func(func(name, value string))) {
+// buckets adds what has been counted up to each of MCAC's bounds. A histogram that never counted
+// has none.
+func (n *mcac) buckets(o *output, of *window.Series, name string, labels labelling) {
 	h := last(of.Histograms)[0]
 	if len(h.Filled) == 0 {
 		return
@@ -235,7 +262,7 @@ func (n *mcac) buckets(o *output, of *window.Series, name string, labels func(fu
 	bucket(o, of, name, "+Inf", h.Count(), labels)
 }
 
-func bucket(o *output, of *window.Series, name, le string, total int64, labels func(func(name, value string))) {
+func bucket(o *output, of *window.Series, name, le string, total int64, labels labelling) {
 	o.add(of, name, "untyped", float64(total), func(label func(name, value string)) {
 		labels(label)
 		label("le", le)
@@ -245,11 +272,11 @@ func bucket(o *output, of *window.Series, name, le string, total int64, labels f
 // other adds a number of the JVM or the machine.
 func (n *mcac) other(o *output, of *window.Series, as *mcacOther) {
 	order := n.order[of.Metric.Type]
-	left := of.Metric.Type == "network" && slices.ContainsFunc(n.without, func(pattern string) bool {
+	leftOut := func(pattern string) bool {
 		ok, err := path.Match(pattern, of.Labels.Get("device"))
 		return err == nil && ok
-	})
-	if left || !isNumber(of) {
+	}
+	if of.Metric.Type == "network" && slices.ContainsFunc(n.without, leftOut) || !isNumber(of) {
 		return
 	}
 	value := 0.0
@@ -269,28 +296,43 @@ func (n *mcac) other(o *output, of *window.Series, as *mcacOther) {
 	})
 }
 
-// mcacMemory adds up the heap and what is beside it.
+// mcacMemory adds up the heap and what is beside it, and what there is of the machine's memory:
+// dashboards divide by the sum over all kinds, so the kinds make it up together.
 type mcacMemory struct {
-	of              *window.Series
+	jvm, os         *window.Series
 	used, committed float64
+	memory, swap    float64 // that are used
 }
 
 func (m *mcacMemory) take(of *window.Series) {
 	switch of.Metric.Name {
 	case "jvm_heap_used_bytes", "jvm_non_heap_used_bytes":
-		m.of, m.used = of, m.used+scaled(of)
+		m.jvm, m.used = of, m.used+scaled(of)
 	case "jvm_heap_committed_bytes", "jvm_non_heap_committed_bytes":
 		m.committed += scaled(of)
+	case "os_memory_total_bytes":
+		m.os, m.memory = of, m.memory+scaled(of)
+	case "os_memory_free_bytes", "os_memory_buffers_bytes", "os_memory_cached_bytes":
+		m.memory -= scaled(of)
+	case "os_memory_swap_total_bytes":
+		m.swap += scaled(of)
+	case "os_memory_swap_free_bytes":
+		m.swap -= scaled(of)
 	}
 }
 
 func (m *mcacMemory) show(o *output) {
-	if m.of == nil {
-		return
+	add := func(of *window.Series, name string, value float64, key, kind string) {
+		o.add(of, name, "gauge", value, func(label func(name, value string)) { label(key, kind) })
 	}
-	total := func(label func(name, value string)) { label("memory_type", "total") }
-	o.add(m.of, "mcac_jvm_memory_used", "gauge", m.used, total)
-	o.add(m.of, "mcac_jvm_memory_committed", "gauge", m.committed, total)
+	if m.jvm != nil {
+		add(m.jvm, "mcac_jvm_memory_used", m.used, "memory_type", "total")
+		add(m.jvm, "mcac_jvm_memory_committed", m.committed, "memory_type", "total")
+	}
+	if m.os != nil {
+		add(m.os, "collectd_memory", m.memory, "memory", "used")
+		add(m.os, "collectd_swap", m.swap, "swap", "used")
+	}
 }
 
 // filesystem adds what collectd's plugin df says of a filesystem.
@@ -318,10 +360,11 @@ func filesystem(o *output, s *state, size *window.Series) {
 		kind  string
 		bytes float64
 	}{{"free", available}, {"reserved", free - available}, {"used", scaled(size) - free}} {
-		o.add(size, "collectd_df_df_complex", "gauge", of.bytes, func(label func(name, value string)) {
+		labels := func(label func(name, value string)) {
 			label("df", df)
 			label("type", of.kind)
-		})
+		}
+		o.add(size, "collectd_df_df_complex", "gauge", of.bytes, labels)
 	}
 }
 
@@ -331,7 +374,7 @@ func (n *mcac) registryName(of *window.Series, name string) string {
 	if is, there := n.types[kind]; there {
 		kind = is
 	}
-	full := mcacRegistry + kind + "." + mcacClean(name)
+	full := mcacRegistry + kind + "." + n.clean(name)
 	var values []string
 	for _, l := range n.order[of.Metric.Type] {
 		values = append(values, of.Labels.Get(l))
@@ -371,10 +414,11 @@ var (
 // begins a word unless it follows one and no small letter comes.
 func mcacClean(name string) string {
 	plain := mcacOdd.ReplaceAllString(mcacBlank.ReplaceAllString(name, "_"), ".")
-	capital := func(c byte) bool { return c >= 'A' && c <= 'Z' }
+	capital := func(i int) bool { return plain[i] >= 'A' && plain[i] <= 'Z' }
+	small := func(i int) bool { return i < len(plain) && plain[i] >= 'a' && plain[i] <= 'z' }
 	var b strings.Builder
 	for i := range len(plain) {
-		if i > 0 && capital(plain[i]) && (!capital(plain[i-1]) || i+1 < len(plain) && plain[i+1] >= 'a' && plain[i+1] <= 'z') {
+		if i > 0 && capital(i) && (!capital(i-1) || small(i+1)) {
 			b.WriteByte('_')
 		}
 		b.WriteByte(plain[i])

@@ -45,7 +45,9 @@ func main() {
 	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
 	flag.DurationVar(&o.named, "profile-warm", 3*time.Minute, "how long a profile runs before it is measured: all beans of a thousand tables have their names by then")
 	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
-	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all", "what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx and jmx_all, and another of ringwatch and all profiles, if all of them are there")
+	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
+		"what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx "+
+			"and jmx_all, and another of ringwatch and all profiles, if all of them are there")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
@@ -92,7 +94,8 @@ func run(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(dir)
 	found := map[string]*figures{}
-	names := strings.Split(strings.ReplaceAll(o.sides, "profiles", strings.Join(profiles, ",")), ",")
+	sides := strings.ReplaceAll(o.sides, "profiles", strings.Join(profiles, ","))
+	names := strings.Split(sides, ",")
 	if os.Getenv("EXPORTER_JAR") != "" {
 		names = append(names, "other")
 	}

@@ -88,7 +88,8 @@ func (f *figures) perSample(interval time.Duration) (micros, kb float64) {
 func keepProfiles(o options, found map[string]*figures) error {
 	own := found["ringwatch"]
 	micros, kb := own.perSample(o.interval)
-	r := bench.Result{Name: fmt.Sprintf("profiles-%d", o.tables), Command: fmt.Sprintf("make bench-profiles TABLES=%d", o.tables)}
+	r := bench.Result{Name: fmt.Sprintf("profiles-%d", o.tables),
+		Command: fmt.Sprintf("make bench-profiles TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	var over []string
 	for _, name := range slices.Concat([]string{"ringwatch"}, profiles) {
