@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -83,12 +84,13 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 			n.kept = n.kept[1:]
 		}
 	}
-	if n.unread = memory.Refused(err); err != nil && !n.unread {
+	// A node whose frame cannot be read is there all the same: up and its age come from the header.
+	if n.unread = memory.Refused(err); err != nil && !n.unread && !errors.Is(err, window.ErrNoKey) {
 		return err
 	}
 	n.heard(h.At, from-c.part.keep.Milliseconds())
 	for _, of := range n.list {
-		if !n.unread && of.pass != n.pass && of.end(h.At) {
+		if err == nil && of.pass != n.pass && of.end(h.At) {
 			c.untidy = true
 		}
 	}

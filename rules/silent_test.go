@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 )
 
@@ -126,4 +128,36 @@ func TestSilentCluster(t *testing.T) {
 	if len(w.role.partitions)+len(w.role.assigned) > 0 {
 		t.Error("the partition is not given up")
 	}
+}
+
+// TestKeyFrameLost: a node whose key frame never came is not down. Its values are missed until the
+// next key frame, and nothing else.
+func TestKeyFrameLost(t *testing.T) {
+	w := newTown(t, 2, `
+groups:
+- name: all
+  rules:
+  - {alert: Down, expr: up == 0}
+  - {alert: Load, expr: node_load1 > 3}
+`)
+	w.begin()
+	lost, second := 0, frame.WindowOf(w.at)+frame.WindowMillis
+	for end := second + 2*frame.WindowMillis; w.at < end; {
+		w.at += 5000
+		if w.at > second+frame.WindowMillis {
+			w.nodes[0].load = 5
+		}
+		list := slices.DeleteFunc(w.made(w.at), func(s sent) bool {
+			drop := frame.WindowOf(s.at) == second && isOf(&s, w.nodes[0]) && isKey(s)
+			if drop {
+				lost++
+			}
+			return drop
+		})
+		w.deliver(w.role, w.at, list...)
+	}
+	if lost != 1 {
+		t.Fatalf("%d key frames were lost", lost)
+	}
+	w.wantTold(0, "Load 0 firing")
 }
