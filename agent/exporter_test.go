@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,19 @@ func TestExporterOn41(t *testing.T) {
 			ours := "http://" + listens + "/metrics?profile=" + profile
 			n.sameAsReal(t, real, theirs, ours, exporterRules[i].series)
 		})
+	}
+	const costs, metrics = "ringwatch_agent_bean_cpu_seconds_total|", "org.apache.cassandra.metrics:"
+	beans := 0
+	for key := range n.next(t).series {
+		if bean, ok := strings.CutPrefix(key, costs); ok {
+			beans++
+			if strings.HasPrefix(bean, metrics) {
+				t.Errorf("%s is read through the MBean server", bean)
+			}
+		}
+	}
+	if t.Logf("%d beans are read through the MBean server", beans); beans == 0 {
+		t.Error("no bean has a cost")
 	}
 }
 

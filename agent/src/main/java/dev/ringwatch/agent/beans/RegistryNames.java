@@ -65,6 +65,9 @@ final class RegistryNames {
             case "ClientRequest": // of writes, and under the name of reads as well
                 return scope.equals(".CASRead") && name.equals("ConditionNotMet")
                         ? registry.get(DOMAIN + '.' + type + '.' + name + ".CASWrite") : null;
+            case "BufferPool": // before 4.0 there was one
+                return scope.isEmpty()
+                        ? registry.get(DOMAIN + '.' + type + '.' + name + ".chunk-cache") : null;
             case "Client": // connectedNativeClients
                 return registry.get(DOMAIN + '.' + type + '.' + capital(name) + scope);
             default:
