@@ -210,7 +210,7 @@ func TestHostileIngest(t *testing.T) {
 			t.Errorf("%d times: %s", times, line)
 		}
 	}
-	unreachable := regexp.MustCompile(`ringwatch-agent: (unreachable: )?frames do not arrive .*; check ingest.urls and the way there`)
+	unreachable := regexp.MustCompile(`ringwatch-agent: (unreachable: )?frames do not reach ingest .*; check ingest.urls and the network to it`)
 	text := mustRead(t, node.LogFile())
 	if n := len(regexp.MustCompile(`(?m)^`+unreachable.String()).FindAllString(text, -1)); n != 1 {
 		t.Errorf("%d lines on stderr like %s, want 1", n, unreachable)

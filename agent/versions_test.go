@@ -434,7 +434,7 @@ func (n *node) testPaused(t *testing.T, listens int) {
 	write("paused: perhaps\n") // by the time it is refused, several passes are due
 	eventually(t, "the refusal", func() error {
 		log, err := os.ReadFile(n.LogFile())
-		if err == nil && !strings.Contains(string(log), "paused must be true or false; going on as before") {
+		if err == nil && !strings.Contains(string(log), "paused must be true or false; the agent goes on as before") {
 			err = errors.New("not said")
 		}
 		return err

@@ -206,7 +206,8 @@ func (a *alertInfo) since(now time.Time) string {
 // where is what of the fleet the alert is about: its labels from the cluster down to a table.
 func (a *alertInfo) where() string {
 	var parts []string
-	for _, name := range []string{"cluster", "datacenter", "rack", "node", "keyspace", "table"} {
+	for _, name := range []string{"cluster", "datacenter", "rack", "node", "instance",
+		"keyspace", "table"} {
 		if value := a.Labels[name]; value != "" {
 			parts = append(parts, plain(value))
 		}

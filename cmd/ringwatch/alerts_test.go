@@ -17,7 +17,7 @@ const alertsAnswer = `{"status":"success","data":{"alerts":[
 {"labels":{"alertname":"DiskFilling","severity":"warning","cluster":"prod","node":"n2"},
  "annotations":{"summary":"the disk of n2 is full in 3 days"},
  "state":"firing","activeAt":"%[1]s","value":"8.5e-01"},
-{"labels":{"alertname":"Odd\u001b[2J","cluster":"test"},
+{"labels":{"alertname":"Odd\u001b[2J","cluster":"test","instance":"10.0.0.1:9470"},
  "annotations":{},"state":"pending","activeAt":"%[1]s","value":"NaN"},
 {"labels":{"alertname":"NodeDown","severity":"critical","cluster":"prod","node":"n1",
   "datacenter":"dc1","keyspace":"shop","table":"items"},
@@ -63,7 +63,7 @@ func TestAlerts(t *testing.T) {
 		`^critical +NodeDown +firing +3h00m +prod / dc1 / n1 / shop / items +1$`,
 		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
 		`^warning +DiskFilling +firing +5m\d\ds +prod / n2 +0.85$`,
-		`^- +Odd.*\[2J +pending +5m\d\ds +test +-$`,
+		`^- +Odd.*\[2J +pending +5m\d\ds +test / 10.0.0.1:9470 +-$`,
 	} {
 		if len(lines) != 5 {
 			t.Fatalf("%q", lines)
