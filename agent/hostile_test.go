@@ -252,7 +252,7 @@ func TestSpool(t *testing.T) {
 				return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")), int(passes)+1)
 			})
 			mustServeCQL(t, node)
-			line := regexp.MustCompile(`ringwatch-agent: the spool in ` + regexp.QuoteMeta(spool) + ` ` + c.says + `: .*; make room or let Cassandra's user write there`)
+			line := regexp.MustCompile(`ringwatch-agent: the spool in ` + regexp.QuoteMeta(spool) + ` ` + c.says + `: .*; make room, or let Cassandra's user write there`)
 			for _, where := range []*regexp.Regexp{regexp.MustCompile(`(?m)^` + line.String()), regexp.MustCompile(`(?m)^WARN .*` + line.String())} {
 				if n := len(where.FindAllString(mustRead(t, node.LogFile()), -1)); n != 1 {
 					t.Errorf("%d lines like %s, want 1; the agent said %q", n, where, stderrLines(t, node))
