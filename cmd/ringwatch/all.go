@@ -83,7 +83,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
-	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit)
+	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit.String())
 	return p, nil
 }
 

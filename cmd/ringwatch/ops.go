@@ -77,7 +77,7 @@ func (p *process) listen(address string, tls front.TLS, mux *http.ServeMux) (par
 		return nil, err
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
-	p.log.Info("metrics", "address", l.Addr())
+	p.log.Info("metrics", "address", l.Addr().String())
 	return func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { server.Close() })
 		defer stop()
