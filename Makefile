@@ -62,7 +62,7 @@ console: $(MODULES) ## build console/dist from its sources (the tests say when i
 screens: $(MODULES) ## pictures of the console's pages into docs/screens, of what make up started; give its Cassandra some load before
 	@cd console && KEY="$$(sed -n 's/^key: *//p' ../.ringwatch/cli.yaml)" node screens.mjs ../docs/screens
 
-check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
+check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in four minutes; before every commit
 	@go run ./cmd/testsum --check
 
 man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1
@@ -96,7 +96,7 @@ TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
 	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES)
 
-bench-profiles: build ## what each profile of names costs there, beside our own names, 60 minutes; TABLES=1000; ARGS='-profile-warm 100s -length 60s' for 35
+bench-profiles: build ## what each profile of names costs there, beside our own names, 65 minutes; TABLES=1000
 	@go run ./bench/agent -sides ringwatch,profiles -tables $(TABLES) $(ARGS)
 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
