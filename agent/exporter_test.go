@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -179,22 +178,8 @@ func mustRealExporter(t *testing.T) *realExporter {
 		t.Fatal(err)
 	}
 	classPath := "target/test-classes" + string(os.PathListSeparator) + jar
-	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", classPath,
-		"dev.ringwatch.agent.ExporterRead")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); _ = cmd.Wait() }) // it ends with its input
-	return &realExporter{in, bufio.NewReader(out)}
+	in, out := mustJava(t, "-Xmx256m", classPath, "dev.ringwatch.agent.ExporterRead")
+	return &realExporter{in, out}
 }
 
 // samples returns what it makes of the JVM that a configuration names.

@@ -18,7 +18,15 @@ type jmx struct {
 
 func mustJMX(t *testing.T, url string) *jmx {
 	t.Helper()
-	cmd := exec.Command("java", "-Xmx64m", "-XX:+UseSerialGC", "-cp", "target/test-classes", "dev.ringwatch.agent.JmxRead", url)
+	in, out := mustJava(t, "-Xmx64m", "target/test-classes", "dev.ringwatch.agent.JmxRead", url)
+	return &jmx{in, out}
+}
+
+// mustJava starts a class of the agent's tests in a JVM of its own, which answers what it is asked.
+// It ends with the test, and with its input; the node that it reads may be gone before it.
+func mustJava(t *testing.T, heap, classPath string, class ...string) (io.Writer, *bufio.Reader) {
+	t.Helper()
+	cmd := exec.Command("java", append([]string{heap, "-XX:+UseSerialGC", "-cp", classPath}, class...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +39,8 @@ func mustJMX(t *testing.T, url string) *jmx {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { in.Close(); _ = cmd.Wait() }) // it ends with its input; the node may be gone before it
-	return &jmx{in, bufio.NewReader(out)}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	return in, bufio.NewReader(out)
 }
 
 // read returns an attribute's value as Java prints it, or what OPERATION() or OPERATION(text) returns.
