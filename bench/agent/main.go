@@ -27,7 +27,6 @@ type options struct {
 	tables   int
 	interval time.Duration
 	warm     time.Duration
-	named    time.Duration
 	length   time.Duration
 	sides    string
 	jar      string
@@ -43,7 +42,6 @@ func main() {
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
-	flag.DurationVar(&o.named, "profile-warm", 3*time.Minute, "how long a profile runs before it is measured: all beans of a thousand tables have their names by then")
 	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
 	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
 		"what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx "+
@@ -75,8 +73,10 @@ type figures struct {
 	gc         node.GC
 	gcSpan     time.Duration
 
-	allocatedKB     float64 // by the exporter's threads, in all
-	idlePct, idleKB float64 // profiles only: of a core and a pass, while nobody scrapes
+	allocatedKB     float64       // by the exporter's threads, in all
+	idlePct, idleKB float64       // profiles only: of a core and a pass, while nobody scrapes
+	named           time.Duration // profiles only: from Cassandra's readiness until all names were there
+	heapMB          float64       // profiles only: what lives in the JVM's heap
 
 	passP50Ms, passMaxMs float64 // push only
 	deltaBytes, keyBytes float64 // mean of the frames alone
@@ -167,9 +167,6 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	defer n.Kill()
 	m := &measurement{options: o, node: n, receiver: r}
 	if isProfile(name) {
-		if _, err := m.phase(ctx, o.named, 1); err != nil {
-			return nil, err
-		}
 		return m.profile(ctx)
 	}
 	if _, err := m.phase(ctx, o.warm, 1); err != nil {
@@ -195,6 +192,9 @@ func (f *figures) print(name string) {
 		fmt.Printf("; scrape %.1f ms, %d samples, %.0f KB", f.scrapeMs, f.samples, f.scrapeKB)
 	}
 	fmt.Printf("; wire %.3f MB/h; %d collections, %.0f ms, %.2f MB/s allocated by the JVM\n", f.wireMBh, f.gc.Pauses, f.gc.Pause.Seconds()*1000, f.gc.Allocated/(1<<20)/f.gcSpan.Seconds())
+	if f.named > 0 {
+		fmt.Printf("         idle %.3f %% of a core, %.1f KB a pass; all named after %.0f s; %.0f MB live in the heap\n", f.idlePct, f.idleKB, f.named.Seconds(), f.heapMB)
+	}
 	if name == "push" {
 		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame %.0f B, HTTP around each %.0f B, frames alone %.3f MB/h; busy pass mean %.2f ms, p50 %.2f ms, %.1f KB over %d passes\n",
 			f.passP50Ms, f.passMaxMs, f.deltaBytes, f.keyBytes, f.postBytes, f.framesMBh, f.busyMs, f.busyP50Ms, f.busyKB, f.busyPasses)

@@ -57,8 +57,12 @@ func hundredRules() string {
 	return rules.String()
 }
 
-// profile measures a node that nobody scrapes, and then one that is scraped at each interval.
+// profile measures a node that nobody scrapes, and then one that is scraped at each interval, when all names are there.
 func (m *measurement) profile(ctx context.Context) (*figures, error) {
+	named, err := m.untilNamed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	scrape := m.node.Side.Scrape
 	m.node.Side.Scrape = ""
 	idle, err := m.phase(ctx, m.length, 0)
@@ -73,8 +77,29 @@ func (m *measurement) profile(ctx context.Context) (*figures, error) {
 	if err == nil {
 		f.idlePct = idle.threadsPct
 		f.idleKB = idle.allocatedKB / (idle.gcSpan.Seconds() / m.interval.Seconds())
+		f.named = named
+		f.heapMB, err = node.Live(ctx, m.node.Pid())
 	}
 	return f, err
+}
+
+// untilNamed scrapes until the page has had as many samples for half a minute, and for as long as the JVM takes to compile what runs often. It returns
+// when the last of them came.
+func (m *measurement) untilNamed(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	defer cancel()
+	began := time.Now()
+	samples, last := 0, began
+	for time.Since(last) < 30*time.Second || time.Since(began) < m.warm {
+		f, err := m.phase(ctx, m.interval, 1)
+		if err != nil {
+			return 0, fmt.Errorf("wait for a page that grows no more, of %d samples: %w", samples, err)
+		}
+		if f.samples != samples {
+			samples, last = f.samples, time.Now()
+		}
+	}
+	return last.Sub(began), nil
 }
 
 // perSample returns what a scrape costs beyond the pass that there is without one, for a thousand samples: microseconds of CPU, KB allocated.
@@ -102,14 +127,16 @@ func keepProfiles(o options, found map[string]*figures) error {
 		r.Add(name+"_samples", f.samples)
 		r.Add(name+"_scrape_cpu_us_per_1000", cpu)
 		r.Add(name+"_scrape_alloc_kb_per_1000", allocated)
-		fmt.Printf("%-20s idle %6.3f %% of a core, %8.1f KB a pass; scrape %8.1f ms, %7d samples, %8.2f µs CPU and %7.3f KB for a thousand\n",
-			name, f.idlePct, f.idleKB, f.scrapeMs, f.samples, cpu, allocated)
+		r.Add(name+"_named_s", f.named.Seconds())
+		r.Add(name+"_heap_mb", f.heapMB)
+		fmt.Printf("%-20s idle %6.3f %% of a core, %8.1f KB a pass; scrape %8.1f ms, %7d samples, %8.2f µs CPU and %7.3f KB for a thousand; "+
+			"all named after %3.0f s; heap %.0f MB\n", name, f.idlePct, f.idleKB, f.scrapeMs, f.samples, cpu, allocated, f.named.Seconds(), f.heapMB)
 		if cpu > maxRatio*micros || allocated > maxRatio*kb {
 			over = append(over, name)
 		}
 	}
-	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; %s warm-up, %s without a scrape and %s with one at each %s. A scrape's cost is what the agent's threads "+
+	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; a page that has not grown for half a minute, %s without a scrape and %s with one at each %s. heap_mb is what lives in the JVM's heap, Cassandra's included. A scrape's cost is what the agent's threads "+
 		"take beyond their passes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
-		o.named, o.length, o.length, o.interval, over)
+		o.length, o.length, o.interval, over)
 	return r.Keep(os.Stdout, o.results)
 }

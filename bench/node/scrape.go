@@ -92,3 +92,19 @@ func Allocated(ctx context.Context, pid int, name string) (total float64, err er
 	}
 	return total, nil
 }
+
+var histogramTotal = regexp.MustCompile(`(?m)^Total\s+\d+\s+(\d+)`)
+
+// Live returns how many MB live in a JVM's heap: it makes it collect its garbage first.
+func Live(ctx context.Context, pid int) (mb float64, err error) {
+	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(pid), "GC.class_histogram").Output()
+	if err != nil {
+		return 0, fmt.Errorf("jcmd: %w; it is part of the JDK", err)
+	}
+	found := histogramTotal.FindSubmatch(out)
+	if found == nil {
+		return 0, fmt.Errorf("jcmd GC.class_histogram ended without a total: %.200s", out)
+	}
+	total, err := strconv.ParseFloat(string(found[1]), 64)
+	return total / (1 << 20), err
+}

@@ -15,6 +15,8 @@ final class Attribute {
     final List<String> path;
     final String name;
     final String description;
+    /** Made when it is first asked for. */
+    private String bean;
 
     Attribute(String domain, Map<String, String> properties, List<String> path, String name,
             String description) {
@@ -29,12 +31,22 @@ final class Attribute {
         this(bean.getDomain(), properties, Collections.emptyList(), name, description);
     }
 
+    /** Another one of the same bean: they share how it is written. */
+    Attribute beside(String other, String itsDescription) {
+        Attribute one = new Attribute(domain, properties, path, other, itsDescription);
+        one.bean = bean();
+        return one;
+    }
+
     /** {@code domain<type=Table, name=ReadLatency><>}: what patterns see before the attribute. */
     String bean() {
-        String of = properties.toString();
-        String in = path.toString();
-        return domain + '<' + of.substring(1, of.length() - 1) + "><"
-                + in.substring(1, in.length() - 1) + '>';
+        if (bean == null) {
+            String of = properties.toString();
+            String in = path.toString();
+            bean = domain + '<' + of.substring(1, of.length() - 1) + "><"
+                    + in.substring(1, in.length() - 1) + '>';
+        }
+        return bean;
     }
 
     /** The properties in the order in which they stand; values keep their quotes. */

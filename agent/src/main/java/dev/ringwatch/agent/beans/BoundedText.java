@@ -24,6 +24,11 @@ final class BoundedText implements CharSequence {
         this.text = text;
     }
 
+    /** All looks are to be had again: for the next expression. */
+    void renew() {
+        looks = MAX_LOOKS;
+    }
+
     @Override
     public char charAt(int index) {
         if (--looks < 0) {

@@ -1,6 +1,5 @@
 package dev.ringwatch.agent.beans;
 
-import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -152,7 +151,7 @@ final class ByValue {
 
     private static boolean same(Named a, Named b) {
         return a == b || a != null && b != null && a.name.equals(b.name) && a.type == b.type
-                && Arrays.equals(a.labels, b.labels) && Arrays.equals(a.values, b.values)
+                && a.labels.equals(b.labels)
                 && Objects.equals(a.constant, b.constant) && a.factor == b.factor;
     }
 }

@@ -24,8 +24,6 @@ public final class CollectdNames {
     private static final int MAX_CPUS = 1024;
     private static final int MAX_DISKS = 64;
     private static final int SECTOR = 512;
-    private static final String[] NONE = {};
-
     /**
      * A disk's counters when it was last looked at, and its time per operation as collectd adds it
      * up.
@@ -248,14 +246,8 @@ public final class CollectdNames {
         String key = labels.length == 0 ? name : name + '\0' + String.join("\0", labels);
         Output.Series known = series.get(key);
         if (known == null) {
-            String[] names = labels.length == 0 ? NONE : new String[labels.length / 2];
-            String[] values = labels.length == 0 ? NONE : new String[labels.length / 2];
-            for (int i = 0; i < labels.length; i += 2) {
-                names[i / 2] = labels[i];
-                values[i / 2] = labels[i + 1];
-            }
-            known = output.add(new Named(name, type, "What collectd calls " + name + ".", names,
-                    values, null, 1, name));
+            known = output.add(Named.own(name, type, "What collectd calls " + name + ".",
+                    Labels.of(labels)));
             if (known == null) {
                 return;
             }

@@ -29,7 +29,13 @@ final class CriteoNames implements Namer {
     private final List<Pattern> refused = new ArrayList<>();
     private final List<Pattern> wanted = new ArrayList<>();
     private final Map<String, String> more = new TreeMap<>();
+    private final String[] labels;
     private final Consumer<String> say;
+    /** What was looked at last: an attribute is asked about several times in a row. */
+    private String lastBean;
+    private String lastPath;
+    private String lastName;
+    private boolean lastShown;
     private boolean complained;
 
     /** @throws IllegalArgumentException with what is wrong with the configuration */
@@ -60,6 +66,9 @@ final class CriteoNames implements Namer {
             throw new IllegalArgumentException(
                     "maxScrapFrequencyInSec names nothing: nothing would be shown");
         }
+        List<String> all = new ArrayList<>(List.of("keyspace", "table", "name"));
+        all.addAll(more.keySet());
+        labels = all.toArray(new String[0]);
     }
 
     private static void patterns(String key, Object yaml, List<Pattern> into) {
@@ -105,7 +114,15 @@ final class CriteoNames implements Namer {
     @Override
     public boolean wants(ObjectName bean, String attribute) {
         String name = path(bean.toString()) + attribute.toLowerCase(Locale.ROOT);
-        return !any(refused, name) && any(wanted, name);
+        return isShown(name);
+    }
+
+    private boolean isShown(String name) {
+        if (!name.equals(lastName)) {
+            lastName = name;
+            lastShown = !any(refused, name) && any(wanted, name);
+        }
+        return lastShown;
     }
 
     @Override
@@ -130,7 +147,7 @@ final class CriteoNames implements Namer {
         });
         String own = attribute.path.isEmpty() ? attribute.name : attribute.path.get(0);
         String name = path(properties.toString()) + own.toLowerCase(Locale.ROOT);
-        if (any(refused, name) || !any(wanted, name)) {
+        if (!isShown(name)) {
             return null;
         }
         name += attribute.path.isEmpty() ? "" : ":" + attribute.name.toLowerCase(Locale.ROOT);
@@ -139,24 +156,28 @@ final class CriteoNames implements Namer {
                 ? attribute.properties.getOrDefault("keyspace", "") : "";
         String table = OF_TABLES.contains(type) && !keyspace.isEmpty()
                 ? attribute.properties.getOrDefault("scope", "") : "";
-        List<String> labels = new ArrayList<>(List.of("keyspace", "table", "name"));
         List<String> values = new ArrayList<>(List.of(keyspace, table, name));
-        labels.addAll(more.keySet());
         values.addAll(more.values());
-        return new Named("cassandra_stats", Named.Type.GAUGE, "node stats",
-                labels.toArray(new String[0]), values.toArray(new String[0]), null, 1, name);
+        return Named.own("cassandra_stats", Named.Type.GAUGE, "node stats",
+                new Labels(labels, values.toArray(new String[0])));
     }
 
     /** {@code java.lang:type=Memory} → {@code java:lang:memory:}. */
-    private static String path(String bean) {
-        return (PARTS.matcher(bean).replaceAll(":").replace(' ', '_')
-                + ':').toLowerCase(Locale.ROOT);
+    private String path(String bean) {
+        if (!bean.equals(lastBean)) {
+            lastBean = bean;
+            lastPath = (PARTS.matcher(bean).replaceAll(":").replace(' ', '_')
+                    + ':').toLowerCase(Locale.ROOT);
+        }
+        return lastPath;
     }
 
     private boolean any(List<Pattern> patterns, String name) {
+        BoundedText text = new BoundedText(name);
         for (Pattern pattern : patterns) {
             try {
-                if (pattern.matcher(new BoundedText(name)).matches()) {
+                text.renew();
+                if (pattern.matcher(text).matches()) {
                     return true;
                 }
             } catch (BoundedText.Exceeded | StackOverflowError e) {

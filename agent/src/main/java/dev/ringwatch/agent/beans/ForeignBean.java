@@ -253,8 +253,7 @@ final class ForeignBean {
 
     private static boolean same(Named a, Named b) {
         return a == b || a != null && b != null && a.name.equals(b.name)
-                && java.util.Arrays.equals(a.labels, b.labels)
-                && java.util.Arrays.equals(a.values, b.values)
+                && a.labels.equals(b.labels)
                 && java.util.Objects.equals(a.constant, b.constant);
     }
 }

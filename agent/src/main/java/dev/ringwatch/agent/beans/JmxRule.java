@@ -3,7 +3,6 @@ package dev.ringwatch.agent.beans;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
 /** One of a JMX exporter's rules. */
@@ -11,9 +10,9 @@ final class JmxRule {
     private static final int MAX_EXCESSES = 3;
 
     final String source;
-    private final Pattern pattern;
+    private final Anywhere pattern;
     /** As much of the pattern as stands before the value, if it can be cut there. */
-    private final Pattern head;
+    private final Anywhere head;
     private final boolean looksAtValue;
     final Replacement name;
     final Replacement value;
@@ -30,14 +29,14 @@ final class JmxRule {
     JmxRule(Map<?, ?> yaml) {
         Object text = yaml.get("pattern");
         source = text == null ? null : String.valueOf(text);
-        pattern = source == null ? null : compile("^.*(?:" + source + ").*$");
-        int groups = pattern == null ? 0 : pattern.matcher("").groupCount();
+        pattern = source == null ? null : compile(source);
+        int groups = pattern == null ? 0 : pattern.groups();
         int colon = source == null ? -1 : colon(source);
         looksAtValue = colon >= 0;
-        Pattern cut = null;
+        Anywhere cut = null;
         if (looksAtValue) {
             try {
-                cut = Pattern.compile("^.*(?:" + source.substring(0, colon) + ")$");
+                cut = new Anywhere(source.substring(0, colon), "$");
             } catch (PatternSyntaxException withinGroup) {
                 cut = null;
             }
@@ -99,9 +98,9 @@ final class JmxRule {
         return -1;
     }
 
-    private static Pattern compile(String regex) {
+    private static Anywhere compile(String regex) {
         try {
-            return Pattern.compile(regex);
+            return new Anywhere(regex, ".*$");
         } catch (PatternSyntaxException e) {
             throw new IllegalArgumentException("its pattern is no regular expression: "
                     + e.getDescription());
@@ -151,23 +150,24 @@ final class JmxRule {
      * @return null if it does not match
      * @throws BoundedText.Exceeded if that took too many steps; the third time ends the rule
      */
-    Matcher match(String text) {
+    Matcher match(BoundedText text) {
         try {
-            Matcher matcher = pattern.matcher(new BoundedText(text));
-            return matcher.matches() ? matcher : null;
+            return pattern.match(text);
         } catch (BoundedText.Exceeded | StackOverflowError e) {
             excesses++;
             throw new BoundedText.Exceeded();
         }
     }
 
-    /** Whether another value might make it match, or match otherwise. */
-    boolean mayLookAtValue(String beforeValue) {
-        if (!looksAtValue || cache) {
-            return false;
-        }
+    /** Whether it speaks of values at all. */
+    boolean looksAtValue() {
+        return looksAtValue && !cache;
+    }
+
+    /** Of one that speaks of values: whether another might make it match, or match otherwise. */
+    boolean mayLookAtValue(BoundedText beforeValue) {
         try {
-            return head == null || head.matcher(new BoundedText(beforeValue)).matches();
+            return head == null || head.match(beforeValue) != null;
         } catch (BoundedText.Exceeded | StackOverflowError e) {
             return false;
         }

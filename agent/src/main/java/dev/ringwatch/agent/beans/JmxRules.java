@@ -1,7 +1,6 @@
 package dev.ringwatch.agent.beans;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -43,6 +42,7 @@ final class JmxRules implements Namer {
     private final boolean jvm;
     private final boolean texts;
     private final Consumer<String> say;
+    private final Shared shared = new Shared();
     private long cached;
 
     /**
@@ -185,9 +185,19 @@ final class JmxRules implements Namer {
 
     @Override
     public boolean looksAtValue(Attribute attribute) {
-        String bean = attribute.bean();
+        BoundedText plain = null;
+        BoundedText snake = null;
         for (JmxRule rule : rules) {
-            if (rule.mayLookAtValue(bean + attributeName(rule, attribute))) {
+            if (!rule.looksAtValue()) {
+                continue;
+            }
+            BoundedText text = rule.snakeCase ? snake : plain;
+            if (text == null) {
+                text = new BoundedText(attribute.bean() + attributeName(rule, attribute));
+                snake = rule.snakeCase ? text : snake;
+                plain = rule.snakeCase ? plain : text;
+            }
+            if (rule.mayLookAtValue(text)) {
                 return true;
             }
         }
@@ -196,18 +206,22 @@ final class JmxRules implements Namer {
 
     @Override
     public Named name(Attribute attribute, Object value) {
-        String bean = attribute.bean();
+        BoundedText[] texts = new BoundedText[4]; // most rules see the same one
         for (JmxRule rule : rules) {
             if (rule.isOff()) {
                 continue;
             }
-            String text = bean + attributeName(rule, attribute) + ": "
-                    + (rule.cache ? "<cache>" : value);
+            int which = (rule.snakeCase ? 1 : 0) + (rule.cache ? 2 : 0);
+            if (texts[which] == null) {
+                texts[which] = new BoundedText(attribute.bean() + attributeName(rule, attribute)
+                        + ": " + (rule.cache ? "<cache>" : value));
+            }
+            BoundedText text = texts[which];
             try {
                 cached += rule.cache ? 1 : 0;
                 Matcher match = rule.matchesAll() ? null : rule.match(text);
                 if (match != null || rule.matchesAll()) {
-                    return named(rule, match, attribute, text);
+                    return named(rule, match, attribute, text.toString());
                 }
             } catch (BoundedText.Exceeded e) {
                 if (rule.isOff()) {
@@ -222,7 +236,7 @@ final class JmxRules implements Namer {
     }
 
     private static String attributeName(JmxRule rule, Attribute attribute) {
-        return rule.snakeCase ? snakeCase(attribute.name) : attribute.name;
+        return rule.snakeCase ? JmxText.snakeCase(attribute.name) : attribute.name;
     }
 
     private Named named(JmxRule rule, Matcher match, Attribute attribute, String text) {
@@ -237,32 +251,36 @@ final class JmxRules implements Namer {
         List<String> labels = new ArrayList<>();
         List<String> values = new ArrayList<>();
         String name;
-        String help = help(attribute);
+        String help = JmxText.help(attribute);
         if (rule.name == null) {
             name = defaultName(attribute, attributeName(rule, attribute), labels, values);
             if (lowercaseLabels) {
                 labels.replaceAll(label -> label.toLowerCase(Locale.ROOT));
             }
         } else {
-            name = safe(rule.name.expand(match));
+            name = JmxText.safe(rule.name.expand(match));
             if (name.isEmpty()) {
                 return null;
             }
             help = rule.help == null ? help : rule.help.expand(match);
             for (int i = 0; i < rule.labels.length; i++) {
-                label(safe(rule.labels[i].expand(match)), rule.labelValues[i].expand(match),
-                        labels, values);
+                label(JmxText.safe(rule.labels[i].expand(match)),
+                        rule.labelValues[i].expand(match), labels, values);
             }
         }
         if (!valid(labels)) {
             return null;
         }
-        name = withoutReserved(lowercaseName ? name.toLowerCase(Locale.ROOT) : name);
+        name = JmxText.withoutReserved(lowercaseName ? name.toLowerCase(Locale.ROOT) : name);
         Named.Type type = rule.type.equals("COUNTER") ? Named.Type.COUNTER
                 : rule.type.equals("GAUGE") ? Named.Type.GAUGE : Named.Type.UNTYPED;
-        return new Named(name, type, help.replace('\n', ' '), labels.toArray(new String[0]),
-                values.toArray(new String[0]), constant,
-                rule.factor, text.substring(0, text.lastIndexOf(':')));
+        Labels of = new Labels(labels.toArray(new String[0]), values.toArray(new String[0]));
+        // without the value, and a colon in that counts
+        String origin = text.substring(0, text.lastIndexOf(':'));
+        String bean = attribute.bean();
+        return new Named(shared.one(name), type, shared.one(help.replace('\n', ' ')),
+                shared.one(of), constant, rule.factor, bean,
+                shared.one(origin.substring(bean.length())));
     }
 
     private void label(String name, String value, List<String> labels, List<String> values) {
@@ -295,70 +313,9 @@ final class JmxRules implements Namer {
         }
         while (properties.hasNext()) {
             Map.Entry<String, String> property = properties.next();
-            labels.add(safe(property.getKey()));
+            labels.add(JmxText.safe(property.getKey()));
             values.add(property.getValue());
         }
-        return safe(name.append('_').append(attributeName).toString());
-    }
-
-    private static String help(Attribute attribute) {
-        String where = attribute.domain + ":name=" + attribute.properties.get("name") + ",type="
-                + attribute.properties.get("type")
-                + ",attribute=" + attribute.name;
-        return attribute.description == null || attribute.description.equals(attribute.name)
-                ? where : attribute.description + " " + where;
-    }
-
-    /** Letters, digits and colons as they are, all else an underscore, never two of them. */
-    static String safe(String name) {
-        StringBuilder safe = new StringBuilder(name.length() + 1);
-        boolean afterUnderscore = false;
-        if (!name.isEmpty() && Character.isDigit(name.charAt(0))) {
-            safe.append('_');
-        }
-        for (int i = 0; i < name.length(); i++) {
-            char c = name.charAt(i);
-            boolean legal = c == ':' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0'
-                    && c <= '9';
-            if (legal) {
-                safe.append(c);
-            } else if (!afterUnderscore) {
-                safe.append('_');
-            }
-            afterUnderscore = !legal;
-        }
-        return safe.toString();
-    }
-
-    /** The exporter's library takes these ends off, and puts {@code _total} on counters. */
-    static String withoutReserved(String name) {
-        for (boolean cut = true; cut;) {
-            cut = false;
-            for (String end : Arrays.asList("_total", "_created", "_bucket", "_info")) {
-                if (name.equals(end)) {
-                    return end.substring(1);
-                }
-                if (name.endsWith(end)) {
-                    name = name.substring(0, name.length() - end.length());
-                    cut = true;
-                }
-            }
-        }
-        return name;
-    }
-
-    static String snakeCase(String name) {
-        StringBuilder out = new StringBuilder();
-        boolean after = true;
-        for (int i = 0; i < name.length(); i++) {
-            char c = name.charAt(i);
-            boolean upper = Character.isUpperCase(c);
-            if (i > 0 && !after && upper) {
-                out.append('_');
-            }
-            out.append(Character.toLowerCase(c));
-            after = upper || c == '_';
-        }
-        return out.toString();
+        return JmxText.safe(name.append('_').append(attributeName).toString());
     }
 }

@@ -21,8 +21,6 @@ import java.util.Map;
  * is read once a minute.
  */
 final class JvmNames {
-    private static final String[] NONE = {};
-
     private final BeanProfile profile;
     private final Map<String, Output.Series> series = new HashMap<>();
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -209,13 +207,7 @@ final class JvmNames {
         String key = labels.length == 0 ? name : name + '\0' + String.join("\0", labels);
         Output.Series known = series.get(key);
         if (known == null) {
-            String[] names = labels.length == 0 ? NONE : new String[labels.length / 2];
-            String[] values = labels.length == 0 ? NONE : new String[labels.length / 2];
-            for (int i = 0; i < labels.length; i += 2) {
-                names[i / 2] = labels[i];
-                values[i / 2] = labels[i + 1];
-            }
-            known = profile.output.add(new Named(name, type, help, names, values, null, 1, name));
+            known = profile.output.add(Named.own(name, type, help, Labels.of(labels)));
             if (known == null) {
                 return;
             }

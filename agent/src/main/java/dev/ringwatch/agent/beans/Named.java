@@ -1,6 +1,6 @@
 package dev.ringwatch.agent.beans;
 
-/** What a profile calls one attribute of one bean. */
+/** What a profile calls one attribute of one bean. Texts that many have are shared by the namer. */
 final class Named {
     enum Type { COUNTER, GAUGE, UNTYPED }
 
@@ -8,24 +8,34 @@ final class Named {
     final String name;
     final Type type;
     final String help;
-    final String[] labels;
-    final String[] values;
+    final Labels labels;
     /** Shown instead of the attribute's own value, or null. */
     final Double constant;
     /** Of numbers. */
     final double factor;
-    /** Tells series apart whose labels are the same. */
-    final String origin;
+    private final String bean;
+    private final String attribute;
 
-    Named(String name, Type type, String help, String[] labels, String[] values, Double constant,
-            double factor, String origin) {
+    /** @param bean which, with {@code attribute} behind it, tells series of the same labels apart */
+    Named(String name, Type type, String help, Labels labels, Double constant, double factor,
+            String bean, String attribute) {
         this.name = name;
         this.type = type;
         this.help = help;
         this.labels = labels;
-        this.values = values;
         this.constant = constant;
         this.factor = factor;
-        this.origin = origin;
+        this.bean = bean;
+        this.attribute = attribute;
+    }
+
+    /** A number that is no bean's. */
+    static Named own(String name, Type type, String help, Labels labels) {
+        return new Named(name, type, help, labels, null, 1, name, "");
+    }
+
+    /** Tells series apart whose labels are the same. */
+    String origin() {
+        return bean + attribute;
     }
 }

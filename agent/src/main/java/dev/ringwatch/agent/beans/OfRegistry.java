@@ -54,10 +54,11 @@ final class OfRegistry {
     private boolean attributes(Plan plan, MBeanInfo info, Metric metric,
             List<BeanProfile> wanting) {
         Map<String, String> properties = Attribute.properties(plan.name);
+        Attribute bean = new Attribute(plan.name, properties, "", "");
         for (MBeanAttributeInfo attribute : info.getAttributes()) {
             int number = MetricBean.attribute(attribute.getName());
             if (number == MetricBean.UNIT) {
-                unit(plan, properties, attribute, wanting);
+                unit(plan, bean, attribute, wanting);
                 continue;
             }
             if (number < 0) {
@@ -71,8 +72,7 @@ final class OfRegistry {
             if (!MetricBean.has(metric, number)) {
                 return false;
             }
-            Attribute named = new Attribute(plan.name, properties, attribute.getName(),
-                    attribute.getDescription());
+            Attribute named = bean.beside(attribute.getName(), attribute.getDescription());
             for (BeanProfile profile : wanting) {
                 if (!profile.namer.wants(plan.name, attribute.getName())) {
                     continue;
@@ -94,7 +94,7 @@ final class OfRegistry {
     /**
      * A unit is a text that never changes: it is read once, and shown where a rule gives a value.
      */
-    private void unit(Plan plan, Map<String, String> properties, MBeanAttributeInfo attribute,
+    private void unit(Plan plan, Attribute bean, MBeanAttributeInfo attribute,
             List<BeanProfile> wanting) {
         if (wanting.stream().noneMatch(profile -> profile.namer.readsTexts())) {
             return;
@@ -105,8 +105,7 @@ final class OfRegistry {
         } catch (JMException gone) {
             return;
         }
-        Attribute named = new Attribute(plan.name, properties, attribute.getName(),
-                attribute.getDescription());
+        Attribute named = bean.beside(attribute.getName(), attribute.getDescription());
         for (BeanProfile profile : wanting) {
             boolean asks = profile.namer.readsTexts() && profile.namer.wants(plan.name, named.name);
             Named by = asks ? profile.namer.name(named, text) : null;

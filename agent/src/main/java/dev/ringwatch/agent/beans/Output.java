@@ -1,36 +1,34 @@
 package dev.ringwatch.agent.beans;
 
-import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
-import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /**
- * The series of one profile, as templates that pages are made of: series with the same labels share
- * a row, those with the same name a column. Whoever calls this holds the lock of the node's model.
+ * The series of one profile, by name, and the cells that pages are made of. Whoever calls this
+ * holds the lock of the node's model.
  *
  * <p>What the exporter does where names collide is done here: series whose labels are the same too
  * are all told apart by {@code _objectname}, and series of several types are of none.
  */
 public final class Output {
-    /** Beyond that many a profile is cut, with a line: 200 bytes each. */
+    /** Beyond that many a profile is cut, with a line: some 200 bytes each, see bench-profiles. */
     static final int MAX_SERIES = 400_000;
     private static final String ORIGIN = "_objectname";
 
     /** All series of one name. */
     static final class Name {
         final String name;
-        final Set<Series> series = new LinkedHashSet<>();
-        private final Map<String, Integer> labelled = new HashMap<>();
+        /** Those that have the same labels are a chain. */
+        final Map<Labels, Series> series = new LinkedHashMap<>();
         /** By label names: what of which tables is theirs. */
-        private final Map<String, List<Column>> columns = new HashMap<>();
+        private final Map<List<String>, List<Grid.Column>> columns = new HashMap<>();
+        /** How many labels more than one series has, where they are told apart. */
         private int twice;
         private final int[] types = new int[Named.Type.values().length];
 
@@ -52,43 +50,14 @@ public final class Output {
         }
     }
 
-    private static final class Column {
-        final Table table;
-        final Metric metric;
-        int users;
-
-        Column(Table table, Metric metric) {
-            this.table = table;
-            this.metric = metric;
-        }
-    }
-
-    private static final class Row extends Template.Entity {
-        int users;
-    }
-
-    private static final class Table {
-        final Template template;
-        final Map<String, Row> rows = new HashMap<>();
-        int series;
-
-        Table(Template template) {
-            this.template = template;
-        }
-
-        /** A table of many names and many labels that are nowhere together would be empty cells. */
-        boolean isTooEmpty() {
-            return (long) template.slots() * (template.metricCount() + 1) > 8L * series + 4096;
-        }
-    }
-
     /** One series. */
-    final class Series {
+    static final class Series {
         final Named named;
         private final Name of;
-        private Column column;
-        private Row row;
-        private String rowKey;
+        /** The next one with the same name and labels, or null. */
+        private Series alike;
+        private Grid.Column column;
+        private Grid.Row row;
         private double shown;
         private boolean present;
 
@@ -131,28 +100,23 @@ public final class Output {
         }
     }
 
-    private final String profile;
     private final boolean tellsApart;
-    private final Model model = new Model();
-    private int made;
+    private final Grid grid;
     private final Map<String, Name> names = new LinkedHashMap<>();
-    private final Map<String, List<Table>> tables = new HashMap<>();
     private int series;
     private long refused;
     private int version;
 
     /** @param tellsApart else of series with the same labels the one that was read last is shown */
     public Output(String profile, boolean tellsApart) {
-        this.profile = profile;
         this.tellsApart = tellsApart;
+        this.grid = new Grid(profile);
     }
 
     /** Changes whenever there are other families, or other sources of them. */
     public String shape() {
         StringBuilder shape = new StringBuilder().append(version);
-        for (int t = 0; t < model.templateCount(); t++) {
-            shape.append(' ').append((model.template(t).slots() + Metric.BLOCK - 1) / Metric.BLOCK);
-        }
+        grid.shape(shape);
         return shape.toString();
     }
 
@@ -165,10 +129,10 @@ public final class Output {
         for (Name name : names.values()) {
             Named.Type type = name.type();
             String shown = type == Named.Type.COUNTER ? name.name + "_total" : name.name;
-            for (List<Column> alike : name.columns.values()) {
-                for (Column column : alike) {
-                    to.add(shown, type.name(), name.series.iterator().next().named.help,
-                            column.table.template, column.metric);
+            String help = name.series.values().iterator().next().named.help;
+            for (List<Grid.Column> alike : name.columns.values()) {
+                for (Grid.Column column : alike) {
+                    to.add(shown, type.name(), help, column.template(), column.metric);
                 }
             }
         }
@@ -182,6 +146,11 @@ public final class Output {
         return refused;
     }
 
+    /** So that slots of what has gone are used again; once in a while. */
+    void tidy() {
+        grid.tidy();
+    }
+
     /** Null if there are too many. */
     Series add(Named named) {
         if (series >= MAX_SERIES) {
@@ -193,31 +162,34 @@ public final class Output {
         Series added = new Series(named, name);
         boolean apart = name.twice > 0;
         Named.Type type = name.type();
-        name.series.add(added);
         name.types[named.type.ordinal()]++;
-        if (name.labelled.merge(key(named.labels, named.values), 1, Integer::sum) == 2
-                && tellsApart) {
-            name.twice++;
+        Series first = name.series.putIfAbsent(named.labels, added);
+        if (first != null) {
+            name.twice += first.alike == null && tellsApart ? 1 : 0;
+            Series last = first;
+            while (last.alike != null) {
+                last = last.alike;
+            }
+            last.alike = added;
         }
-        place(name, added, apart);
+        if (apart != name.twice > 0) {
+            replace(name);
+        } else {
+            place(added);
+        }
         version += name.type() != type ? 1 : 0;
         return added;
     }
 
     void remove(Series gone) {
         Name name = gone.of;
-        if (!name.series.remove(gone)) {
+        boolean apart = name.twice > 0;
+        if (!unchain(name, gone)) {
             return;
         }
         series--;
-        boolean apart = name.twice > 0;
         Named.Type type = name.type();
         name.types[gone.named.type.ordinal()]--;
-        Integer left = name.labelled.compute(key(gone.named.labels, gone.named.values), (key, n) ->
-                n == 1 ? null : n - 1);
-        if (left != null && left == 1 && tellsApart) {
-            name.twice--;
-        }
         displace(gone);
         if (name.series.isEmpty()) {
             names.remove(name.name);
@@ -228,109 +200,65 @@ public final class Output {
         version += name.type() != type ? 1 : 0;
     }
 
-    /** So that slots of what has gone are used again; once in a while. */
-    void tidy() {
-        for (List<Table> alike : tables.values()) {
-            for (Table table : alike) {
-                if (table.template.slots() > 2 * table.template.liveCount() + 64) {
-                    table.template.closeGaps();
-                }
+    /** False if it is not there. */
+    private boolean unchain(Name name, Series gone) {
+        Labels labels = gone.named.labels;
+        Series first = name.series.get(labels);
+        Series before = null;
+        for (Series each = first; each != gone; each = each.alike) {
+            if (each == null) {
+                return false;
             }
+            before = each;
         }
-    }
-
-    private void place(Name name, Series added, boolean wasApart) {
-        if (wasApart != name.twice > 0) {
-            replace(name);
+        boolean wasTwice = before != null || gone.alike != null;
+        if (before != null) {
+            before.alike = gone.alike;
+        } else if (gone.alike != null) {
+            name.series.put(labels, gone.alike);
         } else {
-            place(added);
+            name.series.remove(labels);
         }
+        name.twice -= wasTwice && name.series.get(labels).alike == null && tellsApart ? 1 : 0;
+        gone.alike = null;
+        return true;
     }
 
     /** All are told apart, or no more. */
     private void replace(Name name) {
-        for (Series each : name.series) {
-            displace(each);
-            place(each);
+        for (Series first : name.series.values()) {
+            for (Series each = first; each != null; each = each.alike) {
+                displace(each);
+                place(each);
+            }
         }
     }
 
     private void place(Series added) {
-        String[] labels = added.named.labels;
-        String[] values = added.named.values;
+        Labels labels = added.named.labels;
         if (added.of.twice > 0) {
-            labels = with(labels, ORIGIN);
-            values = with(values, added.named.origin);
+            labels = labels.with(ORIGIN, added.named.origin());
         }
-        String labelNames = String.join(",", labels);
-        added.rowKey = String.join("\0", values);
-        Column column = column(added.of, labelNames, labels, added.rowKey);
-        column.users++;
-        column.table.series++;
-        added.column = column;
-        added.row = column.table.rows.get(added.rowKey);
-        if (added.row == null) {
-            added.row = new Row();
-            column.table.template.addEntity(added.row, values);
-            column.table.rows.put(added.rowKey, added.row);
-        }
-        added.row.users++;
+        List<Grid.Column> columns = added.of.columns.computeIfAbsent(
+                Arrays.asList(labels.names), key -> new ArrayList<>());
+        int before = columns.size();
+        added.column = grid.column(added.of.name, columns, labels);
+        version += columns.size() - before;
+        added.row = grid.take(added.column, labels);
         if (added.present) {
             added.put(added.shown);
         }
     }
 
-    private Column column(Name name, String labelNames, String[] labels, String rowKey) {
-        List<Column> alike = name.columns.computeIfAbsent(labelNames, key -> new ArrayList<>());
-        for (Column column : alike) {
-            if (column.table.rows.containsKey(rowKey) || !column.table.isTooEmpty()) {
-                return column;
-            }
-        }
-        Column column = new Column(table(labelNames, labels),
-                Metric.scalar(name.name, Kind.GAUGE_DOUBLE, "", 0));
-        column.table.template.add(column.metric);
-        alike.add(column);
-        version++;
-        return column;
-    }
-
     private void displace(Series gone) {
-        Column column = gone.column;
+        Grid.Column column = gone.column;
         if (column == null) {
             return;
         }
-        column.metric.absent(gone.row.slot());
-        column.table.series--;
-        if (--gone.row.users == 0) {
-            column.table.rows.remove(gone.rowKey);
-            column.table.template.removeEntity(gone.row.slot());
-        }
-        if (--column.users == 0) {
+        if (grid.leave(column, gone.row)) {
             gone.of.columns.values().forEach(alike -> alike.remove(column));
-            column.table.template.drop(column.metric);
             version++;
         }
         gone.column = null;
-    }
-
-    private Table table(String key, String[] labels) {
-        List<Table> alike = tables.computeIfAbsent(key, k -> new ArrayList<>());
-        Table last = alike.isEmpty() ? null : alike.get(alike.size() - 1);
-        if (last == null || last.isTooEmpty()) {
-            last = new Table(model.add(new Template(profile + '#' + made++, labels)));
-            alike.add(last);
-        }
-        return last;
-    }
-
-    private static String[] with(String[] all, String more) {
-        String[] longer = java.util.Arrays.copyOf(all, all.length + 1);
-        longer[all.length] = more;
-        return longer;
-    }
-
-    private static String key(String[] labels, String[] values) {
-        return String.join("\0", labels) + "\0\0" + String.join("\0", values);
     }
 }

@@ -61,10 +61,10 @@ class BeansTest {
         for (int i = 0; i < 5; i++) {
             register("x:type=" + "a".repeat(40) + i, new TestBean().with("Value", "long", () -> 1L));
         }
-        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), "rules: [{pattern: '(a*)*\\1!', name: never}, {pattern: 'x<type=(\\w+)><>Value', name: 'y_$1'}]")) {
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), "rules: [{pattern: '(a*)*\\1[!;]', name: never}, {pattern: 'x<type=(\\w+)><>Value', name: 'y_$1'}]")) {
             beans.settle();
             assertEquals(5, beans.samples().size());
-            assertEquals(1, beans.said.stream().filter(line -> line.contains("(a*)*\\1!") && line.contains("is ended")).count(), beans.said.toString());
+            assertEquals(1, beans.said.stream().filter(line -> line.contains("(a*)*\\1[!;]") && line.contains("is ended")).count(), beans.said.toString());
         }
     }
 
@@ -173,7 +173,7 @@ class BeansTest {
                             java.util.stream.Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue, (a, b) -> a, java.util.TreeMap::new)).toString());
         }
         Attribute attribute = new Attribute(new ObjectName("a:type=B"), Map.of("type", "B"), "C", "");
-        assertEquals("[keyspace, table, name, rack]", java.util.Arrays.toString(names.name(attribute, 1).labels));
+        assertEquals("[keyspace, table, name, rack]", java.util.Arrays.toString(names.name(attribute, 1).labels.names));
         assertEquals("[unknown key \"new\" is ignored]", said.toString());
         for (String bad : new String[] {"blacklist: x", "maxScrapFrequencyInSec: {50: ['(']}", "blacklist: []", "[]"}) {
             org.junit.jupiter.api.Assertions.assertThrows(IllegalArgumentException.class, () -> new CriteoNames(bad, Map.of(), line -> { }), bad);
