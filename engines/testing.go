@@ -13,6 +13,11 @@ import (
 // 5.0 s of CPU instead of 8.2 s, and seldom earns what the second one costs. Those that a package shares and loads do.
 var quickJVM = []string{"-XX:TieredStopAtLevel=1"}
 
+// unflushedSchema keeps Cassandra from flushing the tables of its schema after every change of it,
+// which is most of the work of a CREATE TABLE. A node that is killed and starts again has forgotten
+// such a change, so this is for those that never do.
+var unflushedSchema = []string{"-Dcassandra.test.flush_local_schema_changes=false"}
+
 // startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside, four times that: an engine that ends
 // is noticed at once, and nobody sits and waits for one that hangs.
 func startTimeout() time.Duration {
@@ -140,7 +145,9 @@ func SharedCassandra(tb testing.TB) *Cassandra {
 	Needed(tb, "Cassandra")
 	return sharedCassandra.get(tb, func(dir string) (*Cassandra, *Engine, error) {
 		// A table takes half a MB of heap, and package store makes a thousand: with 512 MB its Cassandra ended in the middle.
-		node, err := StartCassandra(context.Background(), CassandraConfig{Dir: dir, Heap: "1G", GroupWindow: testWindow})
+		node, err := StartCassandra(context.Background(), CassandraConfig{
+			Dir: dir, Heap: "1G", GroupWindow: testWindow, JVMArgs: unflushedSchema,
+		})
 		if err != nil {
 			return nil, nil, err
 		}

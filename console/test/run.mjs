@@ -65,7 +65,7 @@ class Test {
         });
       },
       place,
-      { timeout: patience },
+      { timeout: patience, polling: 100 }, // ms; else it looks, and the browser draws, 60 times a second
     );
   }
 

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
@@ -122,11 +123,20 @@ final class CassandraProcess implements AutoCloseable {
         return jar;
     }
 
+    /**
+     * A port that nothing listens on, for what is told its port and listens a moment later. It lies below those of
+     * package engines and of outgoing connections, so that no test beside takes it in that moment.
+     */
     static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
+        for (int attempt = 1;; attempt++) {
+            int port = ThreadLocalRandom.current().nextInt(15_000, 20_000);
+            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                return socket.getLocalPort();
+            } catch (IOException e) {
+                if (attempt == 1000) {
+                    throw new java.io.UncheckedIOException("no port from 15000 to 19999 is free", e);
+                }
+            }
         }
     }
 
