@@ -180,7 +180,7 @@ func TestAccountsCatalogs(t *testing.T) {
 		}
 	}
 	c := defaultConfig()
-	if err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"), &c); err != nil {
+	if _, err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"), &c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.catalogs(); c.validateCatalogs() != nil || err == nil {

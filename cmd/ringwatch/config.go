@@ -133,13 +133,43 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 		return nil, nil, usageError{fmt.Errorf("%w; name the configuration with --config", err)}
 	}
 	c := defaultConfig()
-	errs := []error{decodeYAML(text, &c)}
-	registry, err := account.NewRegistry(c.Accounts)
-	errs = append(errs, section("accounts", err), section("accounts", c.validateBound()), section("accounts", c.validateCatalogs()), section("memory", c.Memory.Validate()), section("keys", c.Keys.Validate()), section("limits", c.Limits.Validate()), section("kafka", c.Kafka.Validate()), section("cassandra", c.Cassandra.Validate()),
-		section("redis", c.Redis.Validate()), section("ingest", c.Ingest.Validate()), section("api", c.API.Validate()), section("query", c.Query.Validate()), section("series", c.Series.Validate()),
-		section("ring", c.Ring.Validate()), section("throttle", c.validateThrottle()), section("lookup", c.validateLookup()),
-		section("store", c.Store.TLS.Validate()), section("recent", c.Recent.TLS.Validate()), section("rules", errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())), section("notify", c.Notify.Validate()), section("report", c.validateReport()), section("metrics", c.Metrics.validate()), section("log", c.Log.validate()),
-		section("self", c.Self.Validate()))
+	unset, err := decodeYAML(text, &c)
+	errs := []error{err}
+	check := func(name string, valid func() error) {
+		if !unset[name] {
+			errs = append(errs, section(name, valid()))
+		}
+	}
+	var registry *account.Registry
+	check("accounts", func() (err error) {
+		registry, err = account.NewRegistry(c.Accounts)
+		return errors.Join(err, c.validateBound(), c.validateCatalogs())
+	})
+	check("memory", c.Memory.Validate)
+	check("keys", c.Keys.Validate)
+	check("limits", c.Limits.Validate)
+	check("kafka", c.Kafka.Validate)
+	check("cassandra", c.Cassandra.Validate)
+	check("redis", c.Redis.Validate)
+	check("ingest", c.Ingest.Validate)
+	check("api", c.API.Validate)
+	check("query", c.Query.Validate)
+	check("series", c.Series.Validate)
+	check("ring", c.Ring.Validate)
+	check("throttle", c.validateThrottle)
+	if !unset["accounts"] { // tables name accounts
+		check("lookup", c.validateLookup)
+	}
+	check("store", c.Store.TLS.Validate)
+	check("recent", c.Recent.TLS.Validate)
+	check("rules", func() error {
+		return errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())
+	})
+	check("notify", c.Notify.Validate)
+	check("report", c.validateReport)
+	check("metrics", c.Metrics.validate)
+	check("log", c.Log.validate)
+	check("self", c.Self.Validate)
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}
@@ -159,9 +189,17 @@ func (c *config) validateBound() error {
 	return errors.Join(errs...)
 }
 
+// section puts the name of a section before each of its errors.
 func section(name string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, e := range several.Unwrap() {
+			list = append(list, section(name, e))
+		}
+		return errors.Join(list...)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -230,7 +230,7 @@ func TestReportSection(t *testing.T) {
 	} {
 		c := defaultConfig()
 		c.Accounts = []account.Account{{Name: "me"}}
-		if err := decodeYAML([]byte(text), &c); err != nil {
+		if _, err := decodeYAML([]byte(text), &c); err != nil {
 			t.Fatal(text, err)
 		}
 		err := c.validateReport()

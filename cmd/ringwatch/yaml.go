@@ -23,21 +23,27 @@ import (
 // decodeYAML fills the struct that into points at from one YAML document and returns every error at once, each with its line. Keys are field names in
 // snake_case, an unknown key is an error, durations are Prometheus's (5s, 15m, 14d), numbers of bytes may say KiB, MiB or GiB, and ${NAME} in
 // a value stands for an environment variable. Fields that the text does not name keep their value, so into holds the defaults.
-func decodeYAML(text []byte, into any) error {
+//
+// Unset names the document's own keys below which a variable is not set. What is checked of those
+// would only repeat the error in other words.
+func decodeYAML(text []byte, into any) (unset map[string]bool, err error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return fmt.Errorf("the file is not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
+		return nil, fmt.Errorf("the file is not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
 	}
-	var d yamlDecoder
+	d := yamlDecoder{unset: map[string]bool{}}
 	for _, doc := range file.Docs {
 		if doc.Body != nil {
 			d.value(doc.Body, reflect.ValueOf(into).Elem(), "")
 		}
 	}
-	return errors.Join(d.errs...)
+	return d.unset, errors.Join(d.errs...)
 }
 
-type yamlDecoder struct{ errs []error }
+type yamlDecoder struct {
+	errs  []error
+	unset map[string]bool // by key of the document itself
+}
 
 func (d *yamlDecoder) fail(n ast.Node, path, format string, args ...any) {
 	d.errs = append(d.errs, fmt.Errorf("line %d: %s: %s", n.GetToken().Position.Line, path, fmt.Sprintf(format, args...)))
@@ -186,6 +192,9 @@ func (d *yamlDecoder) text(n ast.Node, path string) (string, bool) {
 	}
 	expanded, err := expand(text)
 	if err != nil {
+		section, _, _ := strings.Cut(path, ".")
+		section, _, _ = strings.Cut(section, "[")
+		d.unset[section] = true
 		d.fail(n, path, "%v", err)
 		return "", false
 	}

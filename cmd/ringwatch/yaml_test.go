@@ -12,7 +12,7 @@ import (
 func TestYAMLOfOthers(t *testing.T) {
 	t.Setenv("RW_TEST_SECRET", `a: b # "no" yaml }`)
 	c := notify.DefaultConfig()
-	err := decodeYAML([]byte(`
+	_, err := decodeYAML([]byte(`
 alertmanagers:
   - account: acme
     static_configs:
@@ -35,7 +35,7 @@ topic: {topic: ringwatch.alerts, partitions: 4}
 		auth.Username != "0123" || a.Prometheus.Timeout.String() != "3s" {
 		t.Errorf("%+v", auth)
 	}
-	err = decodeYAML([]byte("alertmanagers:\n  - timeuot: 3s\n  - basic_auth: {password: \"${RW_NOT}\"}\n"),
+	_, err = decodeYAML([]byte("alertmanagers:\n  - timeuot: 3s\n  - basic_auth: {password: \"${RW_NOT}\"}\n"),
 		&c)
 	for _, want := range []string{"line 2: alertmanagers[0]: ", "timeuot", "line 3", "RW_NOT"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -64,7 +64,7 @@ type sample struct {
 func TestYAMLFillsTheStruct(t *testing.T) {
 	t.Setenv("RW_TEST_SECRET", "a: b # no yaml")
 	s := sample{Name: "kept", Ratio: 0.5}
-	err := decodeYAML([]byte(`
+	_, err := decodeYAML([]byte(`
 max_bytes: 8MiB
 raw_ttl: 14d
 hosts: [a:1, "${RW_TEST_SECRET}"]
@@ -89,7 +89,7 @@ expires: 2027-01-31
 
 func TestYAMLSaysAllErrorsAtOnce(t *testing.T) {
 	var s sample
-	err := decodeYAML([]byte(`
+	_, err := decodeYAML([]byte(`
 nmae: x
 raw_ttl: 5 fortnights
 max_bytes: 9999999999GiB
@@ -110,7 +110,7 @@ hook: 1
 			t.Errorf("%q is missing in\n%v", want, err)
 		}
 	}
-	if err := decodeYAML([]byte("a: [1"), &s); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := decodeYAML([]byte("a: [1"), &s); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("broken YAML: %v", err)
 	}
 }
@@ -120,5 +120,27 @@ func TestSnakeKeepsInitialismsTogether(t *testing.T) {
 		if got := snake(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+	}
+}
+
+// TestUnsetVariableIsToldOnce: what a variable should have said is not checked as well; the rest is.
+func TestUnsetVariableIsToldOnce(t *testing.T) {
+	file := configFile(t, `
+accounts:
+  - {name: default, clusters: ["*"], keys: [{name: all, sha256: "${RW_NOT}", scopes: [read]}]}
+kafka: {brokers: ["${RW_NOT}"]}
+cassandra: {hosts: ["${RW_NOT}"]}
+notify: {webhooks: [{url: "${RW_NOT}"}]}
+lookup: {tables: [{table: a.b, accounts: [default]}]}
+limits: {burst: -1}
+`)
+	_, _, err := (&roleFlags{Config: file}).load()
+	if err == nil {
+		t.Fatal("the configuration was taken")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 6 || strings.Count(err.Error(), "RW_NOT is not set") != 4 ||
+		!strings.Contains(lines[5], "limits: burst") {
+		t.Errorf("not one line for each error:\n%v", err)
 	}
 }
