@@ -40,7 +40,7 @@ const agentJar = "../agent/target/ringwatch-agent.jar"
 // names and labels, and the same values of what does not move, but for what profile/lacks.txt names.
 func TestProfiles(t *testing.T) {
 	store := &apitest.Store{}
-	agent, config := mustAgent(t, store)
+	agent, config, work := mustAgent(t, store)
 	url := mustServe(t, store)
 	nodes, err := store.Nodes(t.Context(), "acme")
 	for deadline := time.Now().Add(profilePatience); err == nil && len(nodes) == 0 && time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
@@ -71,6 +71,9 @@ func TestProfiles(t *testing.T) {
 		if !slices.ContainsFunc(report.Results, says) {
 			t.Errorf("%+v", report.Results)
 		}
+	})
+	t.Run("Dashboards", func(t *testing.T) {
+		dashboardsHaveData(t, agent, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus", work)
 	})
 }
 
@@ -244,8 +247,8 @@ func sameSeries(t *testing.T, agent, api string) {
 }
 
 // mustAgent starts a Cassandra whose agent serves all profiles and sends frames to a store, and lets
-// it do some work. It returns the address of its /metrics and its configuration.
-func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string) {
+// it do some work. It returns the address of its /metrics, its configuration, and the work.
+func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work func()) {
 	t.Helper()
 	jar, err := filepath.Abs(agentJar)
 	if err != nil {
@@ -283,17 +286,26 @@ func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string) {
 		}
 	}
 	exec("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
-	exec("CREATE TABLE watched.t (k int PRIMARY KEY, v text)")
+	// sizes of partitions are those of SSTables
+	exec("CREATE TABLE watched.t (k int PRIMARY KEY, v text) WITH memtable_flush_period_in_ms = 1000")
 	exec("CREATE TABLE watched.indexed (k int PRIMARY KEY, v text)")
 	exec("CREATE INDEX by_v ON watched.indexed (v)")
-	for i := range 50 {
-		exec("INSERT INTO watched.t (k, v) VALUES (?, ?)", i, strings.Repeat("x", i))
-		exec("SELECT * FROM watched.t WHERE k = ?", i)
-		exec("INSERT INTO watched.indexed (k, v) VALUES (?, 'a')", i)
+	written := 0
+	work = func() {
+		for i := range 50 {
+			exec("INSERT INTO watched.t (k, v) VALUES (?, ?)", i, strings.Repeat("x", i))
+			exec("SELECT * FROM watched.t WHERE k = ?", i)
+			exec("INSERT INTO watched.indexed (k, v) VALUES (?, 'a')", i)
+		}
+		exec("SELECT * FROM watched.indexed WHERE v = 'a'")
+		exec("SELECT * FROM watched.t")
+		written++
+		for _, k := range []int{1, 1000 + written} { // one that is there and one that is not
+			exec("INSERT INTO watched.t (k, v) VALUES (?, 'a') IF NOT EXISTS", k)
+		}
 	}
-	exec("SELECT * FROM watched.indexed WHERE v = 'a'")
-	exec("INSERT INTO watched.t (k, v) VALUES (1, 'a') IF NOT EXISTS")
-	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port), config
+	work()
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", port), config, work
 }
 
 // mustServe runs an API on a store alone.
@@ -320,6 +332,29 @@ func mustServe(t *testing.T, store *apitest.Store) string {
 // page returns the series of an exposition, without the labels that the API has of each node.
 func page(t *testing.T, url string) map[string]float64 {
 	t.Helper()
+	all := map[string]float64{}
+	eachSeries(t, url, func(l labels.Labels, v float64) {
+		key := described.ReplaceAllString(labels.NewBuilder(l).Del("cluster", "datacenter", "rack", "node").Labels().String(), "")
+		if _, twice := all[key]; twice {
+			t.Fatalf("%s has %s twice", url, key)
+		}
+		all[key] = v
+	})
+	return all
+}
+
+// everySeries returns the series of an exposition, by name.
+func everySeries(t *testing.T, url string) map[string][]labels.Labels {
+	t.Helper()
+	all := map[string][]labels.Labels{}
+	eachSeries(t, url, func(l labels.Labels, _ float64) {
+		all[l.Get(labels.MetricName)] = append(all[l.Get(labels.MetricName)], l)
+	})
+	return all
+}
+
+func eachSeries(t *testing.T, url string, see func(labels.Labels, float64)) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -334,12 +369,11 @@ func page(t *testing.T, url string) map[string]float64 {
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %d %s %v", url, answer.StatusCode, body, err)
 	}
-	all := map[string]float64{}
 	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
 	for {
 		entry, err := parser.Next()
 		if errors.Is(err, io.EOF) {
-			return all
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -350,10 +384,6 @@ func page(t *testing.T, url string) map[string]float64 {
 		var l labels.Labels
 		parser.Labels(&l)
 		_, _, v := parser.Series()
-		key := described.ReplaceAllString(labels.NewBuilder(l).Del("cluster", "datacenter", "rack", "node").Labels().String(), "")
-		if _, twice := all[key]; twice {
-			t.Fatalf("%s has %s twice", url, key)
-		}
-		all[key] = v
+		see(l, v)
 	}
 }

@@ -53,6 +53,9 @@ func newByRules(n namer, jvm map[string][]plain) (*byRules, error) {
 
 // lately implements shower.
 func (b *byRules) lately(series string) bool {
+	if load := loadOf[series]; load != "" && len(b.series[load]) > 0 {
+		return true
+	}
 	for _, s := range b.series[series] {
 		if s.figure >= figureRate && !s.buckets {
 			return true

@@ -29,6 +29,7 @@ func newState(node *window.Node, now, before []window.Series) *state {
 			s.start = int64(scaled(&now[i]) * 1000)
 		}
 	}
+	s.now = append(s.now, s.loads()...)
 	return s
 }
 

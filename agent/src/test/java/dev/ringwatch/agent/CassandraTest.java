@@ -49,9 +49,6 @@ class CassandraTest {
             new String[] {EVERY_KEY.toString(), "jmx_exporter_2"},
             new String[] {"../profile/grafana_mixin.yaml", "grafana_mixin"});
 
-    /** Profiles whose dashboards' names are kept as lists. */
-    private static final List<String> DASHBOARDS = List.of("grafana_mixin", "dashboard_5408", "instaclustr_exporter", "criteo_exporter", "mcac");
-
     private static RealExporter real;
     private static FrameReceiver receiver;
     private static CassandraProcess cassandra;
@@ -335,43 +332,6 @@ class CassandraTest {
         public String toString() {
             return left.size() + " differences of " + series + " series, in every round:\n" + left.entrySet().stream().limit(100)
                     .map(Object::toString).collect(java.util.stream.Collectors.joining("\n"));
-        }
-    }
-
-    /** Each list has a line per name with its labels; what begins with a minus is said to be absent from this node, a tilde is for a part of a series. */
-    @Test
-    @Order(6)
-    void dashboardsFindTheirNames() throws Exception {
-        cql.execute("SELECT v FROM watched.t"); // a scan
-        for (String profile : DASHBOARDS) {
-            String everywhere = profile.equals("mcac") ? "(?<=[{ ])(cluster|dc|instance|rack|mcac)" : "cassandra_(cluster|datacenter|node|rack)";
-            String url = "http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile;
-            eventually(() -> {
-                Set<String> there = new TreeSet<>();
-                Set<String> all = RealExporter.scrape(url).keySet();
-                for (String series : all) {
-                    String name = series.substring(0, series.indexOf('{'));
-                    String labels = series.substring(series.indexOf('{')).replaceAll(everywhere + "=[^,}]*(, )?", "");
-                    there.add(name);
-                    there.add(name + labels.replaceAll("=[^=]*?(, (?=\\w+=)|}$)", "$1").replaceAll(", (?=}?$)", "").replace(", ", ","));
-                }
-                List<String> wrong = new java.util.ArrayList<>();
-                int found = 0;
-                for (String line : Files.readAllLines(Path.of("src/test/resources/dashboards", profile + ".txt"))) {
-                    boolean absent = line.startsWith("-");
-                    boolean isThere = line.startsWith("~") ? all.stream().anyMatch(series -> series.contains(line.substring(1)))
-                            : there.contains(absent ? line.substring(1) : line);
-                    if (!line.startsWith("#") && isThere == absent) {
-                        wrong.add(line);
-                    }
-                    found += line.startsWith("#") || absent ? 0 : 1;
-                }
-                if (!wrong.isEmpty()) {
-                    throw new IllegalStateException(profile + " lacks, or has and should not: " + wrong);
-                }
-                System.out.println("CassandraTest: " + profile + " has the " + found + " names of its dashboards");
-                return null;
-            });
         }
     }
 

@@ -13,7 +13,7 @@ import java.util.Map;
 /**
  * What MCAC shows and frames do not have, or have otherwise: figures of collectd's plugins cpu,
  * memory, swap, df, disk, processes and uptime under collectd's names, and the JVM's memory as
- * Dropwizard's gauges say it. Read once a pass from {@code /proc}.
+ * Dropwizard's gauges say it. Read once a pass from {@code /proc}; {@link CollectdKernel} has more.
  */
 public final class CollectdNames {
     private static final String[] MODES = {"user", "nice", "system", "idle", "wait", "interrupt",
@@ -43,6 +43,7 @@ public final class CollectdNames {
     private final ProcFile uptime = new ProcFile("/proc/uptime");
     private final ProcFile io = new ProcFile("/proc/self/io");
     private final File root = new File("/");
+    private final CollectdKernel kernel = new CollectdKernel(this);
 
     public CollectdNames(String profile) {
         output = new Output(profile, false);
@@ -71,6 +72,7 @@ public final class CollectdNames {
         }
         if (slowTurn) {
             filesystems(model);
+            kernel.read();
         }
     }
 
@@ -233,12 +235,12 @@ public final class CollectdNames {
         gauge("mcac_jvm_memory_max", max, "memory_type", type);
     }
 
-    private void gauge(String name, double value, String... labels) {
+    void gauge(String name, double value, String... labels) {
         one(Named.Type.GAUGE, name, value, labels);
     }
 
     /** The name is without its {@code _total}. */
-    private void counter(String name, double value, String... labels) {
+    void counter(String name, double value, String... labels) {
         one(Named.Type.COUNTER, name, value, labels);
     }
 
