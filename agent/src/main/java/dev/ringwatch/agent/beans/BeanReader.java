@@ -15,6 +15,7 @@ import java.util.function.Consumer;
 import javax.management.JMException;
 import javax.management.MBeanInfo;
 import javax.management.MBeanServer;
+import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
 /**
@@ -165,15 +166,16 @@ final class BeanReader implements Runnable {
     private void name(ObjectName name) {
         Plan plan = new Plan(name);
         List<BeanProfile> wanting = new ArrayList<>();
+        ObjectName copy = copy(name);
         for (BeanProfile profile : profiles) {
-            if (profile.namer.wants(name)) {
+            if (profile.namer.wants(copy)) {
                 wanting.add(profile);
             }
         }
         foreign.remove(name);
         MBeanInfo info = wanting.isEmpty() ? null : info(name);
         if (info != null && !name.toString().equals("jdk.management.jfr:type=FlightRecorder")) {
-            if (filteredOut(name)) {
+            if (filteredOut(copy)) {
                 plans.add(plan);
                 return;
             }
@@ -185,6 +187,18 @@ final class BeanReader implements Runnable {
             }
         }
         plans.add(plan);
+    }
+
+    /**
+     * A name keeps a map of its properties once it is asked for one or matched, 700 bytes for as
+     * long as the bean is registered: a copy takes its own away with it.
+     */
+    private static ObjectName copy(ObjectName name) {
+        try {
+            return new ObjectName(name.toString());
+        } catch (MalformedObjectNameException own) { // a class of somebody's own
+            return name;
+        }
     }
 
     private MBeanInfo info(ObjectName name) {

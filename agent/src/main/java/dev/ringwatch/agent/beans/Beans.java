@@ -29,7 +29,7 @@ public final class Beans {
     long stuckNs = 10_000_000_000L;
     private static final int MAX_STUCK = 3;
     /** For taking in new beans: of each pass. */
-    private static final long INSTALL_NS = 20_000_000;
+    private static final long INSTALL_NS = 40_000_000;
     private static final int PASSES_BETWEEN_TIDYING = 60;
     /**
      * So many bytes has a frame's label; what is longer has no cost shown, since its beginning may

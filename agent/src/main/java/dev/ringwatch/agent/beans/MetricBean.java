@@ -131,23 +131,23 @@ final class MetricBean {
     }
 
     /**
+     * @param last what has been read of the bean before, which may show the same metric
      * @param mayTakeSnapshot else what needs one is read another time
      * @param mayFade whether it is looked at though its count stands still
-     * @return whether a snapshot was taken
      */
-    boolean read(boolean mayTakeSnapshot, boolean mayFade) {
+    void read(LastRead last, boolean mayTakeSnapshot, boolean mayFade) {
         boolean first = !wasRead;
         wasRead = true;
         Snapshot snapshot = null;
         long count = metric instanceof Counting ? ((Counting) metric).getCount() : 0;
         boolean moved = count != lastCount;
         boolean look = hasSnapshot && (moved || first || fading && mayFade);
-        if (look && !mayTakeSnapshot && !first) {
+        if (look && !mayTakeSnapshot && !first && !last.holds(metric)) {
             fading = true; // its turn comes
             look = false;
         }
         if (look) {
-            snapshot = ((Sampling) metric).getSnapshot();
+            snapshot = last.snapshot(metric);
         }
         // what was counted may be in the reservoir a moment later
         boolean left = moved || snapshot != null && holdsAny(snapshot);
@@ -159,7 +159,7 @@ final class MetricBean {
             if (attribute == UNIT) {
                 series[i].show(0);
             } else if (attribute >= BUCKETS) {
-                buckets(i, ((Gauge<?>) metric).getValue(), attribute - BUCKETS);
+                buckets(i, last.value(metric), attribute - BUCKETS);
             } else if (attribute >= SNAPSHOT) {
                 if (snapshot != null) {
                     figure(i, snapshot, attribute);
@@ -171,14 +171,13 @@ final class MetricBean {
             } else if (attribute == 1) {
                 show(i, count);
             } else {
-                show(i, metric instanceof Gauge ? ((Gauge<?>) metric).getValue() : (Object) count);
+                show(i, metric instanceof Gauge ? last.value(metric) : (Object) count);
             }
         }
         if (look || !hasSnapshot) {
             fading = (hasSnapshot || hasRates) && left;
         }
         lastCount = count;
-        return look;
     }
 
     private void show(int i, double value) {

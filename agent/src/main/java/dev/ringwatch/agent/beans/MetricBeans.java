@@ -27,7 +27,7 @@ final class MetricBeans {
     private final BeanGroup others = new BeanGroup(null, null);
     private final BeanGroup node = new BeanGroup(null, null);
     private int recheck;
-    private int snapshots;
+    private final LastRead last = new LastRead();
     private int from;
     private boolean mayFade;
     private long errors;
@@ -95,7 +95,7 @@ final class MetricBeans {
 
     void read(long pass, int passesPerMinute) {
         others.moved = true;
-        snapshots = SNAPSHOTS;
+        last.forget();
         long began = System.nanoTime();
         int count = order.size();
         int begin = from < count ? from : 0;
@@ -106,7 +106,7 @@ final class MetricBeans {
             BeanGroup group = order.get(i);
             boolean slowTurn = (pass + i) % passesPerMinute == 0;
             mayFade = (pass + i) % spacing == 0;
-            if (snapshots <= 0 && from == 0) {
+            if (last.snapshots() >= SNAPSHOTS && from == 0) {
                 from = i; // the next pass begins with those that got none
             }
             if (group.fresh && System.nanoTime() - began < FRESH_NS) {
@@ -119,6 +119,7 @@ final class MetricBeans {
         }
         mayFade = true;
         recheck();
+        last.forget();
     }
 
     private void fresh(BeanGroup group) {
@@ -153,7 +154,7 @@ final class MetricBeans {
 
     private void read(MetricBean bean) {
         try {
-            snapshots -= bean.read(snapshots > 0, mayFade) ? 1 : 0;
+            bean.read(last, last.snapshots() < SNAPSHOTS, mayFade);
         } catch (Throwable thrown) {
             // a gauge is someone else's code: whatever it throws is its cells' problem only
             bean.failed();
