@@ -3,10 +3,6 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 
-# Go compiles a package anew for each directory it lies in, unless the directory is left out of what
-# it compiles: so a fresh clone, such as CI's, need not compile what another one has.
-export GOFLAGS := $(strip $(shell go env GOFLAGS 2>/dev/null) -trimpath)
-
 JAR := agent/target/ringwatch-agent.jar
 AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null)
 
