@@ -141,7 +141,7 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 
 func runGo(ctx context.Context, o options, show *screen) tally {
 	if o.Timeout == 0 {
-		o.Timeout = time.Hour // the slowest takes some eight minutes; other work may make the machine several times slower
+		o.Timeout = time.Hour // the slowest takes some twenty minutes; other work may make the machine several times slower
 		if o.Full {
 			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
 		}
