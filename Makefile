@@ -59,8 +59,8 @@ $(MODULES): console/package-lock.json
 console: $(MODULES) ## build console/dist from its sources (the tests say when it is due)
 	@cd console && npm run --silent format && npm run --silent api >/dev/null && npm run --silent build
 
-screens: $(MODULES) ## pictures of the console's pages into docs/screens, of what make up started; give its Cassandra some load before
-	@cd console && KEY="$$(sed -n 's/^key: *//p' ../.ringwatch/cli.yaml)" node screens.mjs ../docs/screens
+screens: build $(MODULES) ## pictures of the console's pages into docs/screens, of a fleet of recorded frames, 25 minutes
+	@go run ./bench/screens
 
 check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in four minutes; before every commit
 	@go run ./cmd/testsum --check

@@ -1,34 +1,29 @@
 // Takes pictures of every page into a folder (docs/screens): light and dark, wide and narrow.
-// BASE and KEY name a running API whose monitored Cassandra has some load; make screens sets them.
+// bench/screens calls it and sets BASE and KEY, an API and its key, and NODE, CLUSTER and TABLE
+// (keyspace/table), which say what the pages of one are of.
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const base = process.env.BASE ?? "http://127.0.0.1:9470";
-const key = process.env.KEY;
-const out = process.argv[2] ?? "../docs/screens";
-if (!key) throw new Error("KEY is missing: set it to an API key, as make up prints it");
+const { BASE: base, KEY: key, NODE, CLUSTER, TABLE } = process.env;
+const out = process.argv[2];
+if (!key || !out) throw new Error("no key or no folder is given: run make screens");
 await mkdir(out, { recursive: true });
 
-const get = async (path) => {
-  const a = await fetch(base + path, { headers: { Authorization: `Bearer ${key}` } });
-  if (!a.ok) throw new Error(`${path}: ${a.status}`);
-  return a.json();
-};
-const [node] = await get("/v1/nodes");
-const cluster = encodeURIComponent(node.cluster);
+const cluster = encodeURIComponent(CLUSTER);
 const latency =
   "histogram_quantile(0.99, sum by (request) (rate(cassandra_client_request_latency_seconds" +
-  '{request=~"Read|Write"}[2m])))';
+  `{cluster="${CLUSTER}",datacenter="eu-west",request=~"Read|Write"}[2m])))`;
+// What rules record has begun when they did, a quarter of an hour ago.
 const pages = {
   fleet: "#/fleet",
-  cluster: `#/cluster/${cluster}`,
-  node: `#/node/${node.id}`,
+  cluster: `#/cluster/${cluster}?range=15m`,
+  node: `#/node/${NODE}`,
   tables: "#/tables",
-  table: `#/tables/${cluster}/shop/orders`,
+  table: `#/tables/${cluster}/${TABLE}`,
   explore: `#/explore?expr=${encodeURIComponent(latency)}`,
   alerts: "#/alerts",
-  pipeline: "#/pipeline",
+  pipeline: "#/pipeline?range=15m",
   add: "#/add",
 };
 const sizes = { wide: { width: 1440, height: 900 }, narrow: { width: 380, height: 800 } };
@@ -41,17 +36,23 @@ for (const colorScheme of ["dark", "light"]) {
   for (const [size, viewport] of Object.entries(sizes)) {
     const context = await browser.newContext({ viewport, colorScheme });
     const page = await context.newPage();
-    page.setDefaultTimeout(120_000);
+    page.setDefaultTimeout(300_000);
     await page.addInitScript((k) => sessionStorage.setItem("ringwatch.key", k), key);
     for (const [name, hash] of Object.entries(pages)) {
       await page.goto(`${base}/#/nowhere`);
-      await page.goto(`${base}/${hash}${hash.includes("?") ? "&" : "?"}range=1h`);
+      const range = hash.includes("range=") ? "" : `${hash.includes("?") ? "&" : "?"}range=1h`;
+      await page.goto(`${base}/${hash}${range}`);
       await page.waitForFunction(
-        () =>
+        (name) =>
           document.querySelector("main h1, main h2") &&
+          !document.querySelector("main .face[role=alert]") && // the page asks again by itself
+          (name !== "fleet" ||
+            [...document.querySelectorAll(".table-row")].filter((r) => /\d %/.test(r.textContent))
+              .length > 5) &&
           [...document.querySelectorAll(".bone")].every(
             (e) => e.getBoundingClientRect().top > innerHeight, // charts out of sight wait
           ),
+        name,
       );
       await page.waitForLoadState("networkidle");
       await page.screenshot({ path: join(out, `${name}-${colorScheme}-${size}.png`) });

@@ -161,9 +161,9 @@ func TestReadmeIsShort(t *testing.T) {
 }
 
 // TestReadmeNumbersAreMeasured: each number that README.md gives with a file of bench/results is in
-// that file, rounded.
+// that file, rounded, and in the table of bench/README.md that says where it is from.
 func TestReadmeNumbersAreMeasured(t *testing.T) {
-	readme := mustRead(t, "../README.md")
+	readme, measured := mustRead(t, "../README.md"), mustRead(t, "../bench/README.md")
 	for _, fact := range []struct {
 		file, key string
 		factor    float64
@@ -190,6 +190,9 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		}
 		if !strings.Contains(strings.ReplaceAll(readme, ",", ""), fact.text) {
 			t.Errorf("README.md does not say %q any more: take it out of this test, too", fact.text)
+		}
+		if !strings.Contains(strings.ReplaceAll(measured, ",", ""), fact.text) {
+			t.Errorf("bench/README.md does not say where README's %q is from", fact.text)
 		}
 	}
 }

@@ -223,6 +223,7 @@ func answerTo(t *testing.T, c net.Conn, status int, reason string) {
 }
 
 func TestSlowAndBrokenSenders(t *testing.T) {
+	t.Parallel() // it waits for the end of a header's time
 	take := func(context.Context, string, string, []byte) error { return nil }
 	s, slow := mustServe(t, take), mustServe(t, take, func(c *Config, _ *Deps) { c.BodyTimeout = 200 * time.Millisecond })
 	head := "POST " + FramesPath + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + writer + "\r\nContent-Type: " + frame.ContentType + "\r\n"
@@ -247,6 +248,7 @@ func TestSlowAndBrokenSenders(t *testing.T) {
 
 // A deadline for the body must not fire while Kafka is slow.
 func TestSlowKafkaAfterQuickBody(t *testing.T) {
+	t.Parallel()
 	done := make(chan struct{})
 	s := mustServe(t, func(ctx context.Context, _, _ string, _ []byte) error {
 		select {

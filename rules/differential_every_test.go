@@ -60,7 +60,7 @@ groups:
 func TestDifferentialOverAllClusters(t *testing.T) {
 	for _, calm := range []bool{true, false} {
 		t.Run(fmt.Sprintf("calm %v", calm), func(t *testing.T) {
-			fleet := fleetOfAnHour(20261123, calm)
+			fleet := fleetOf(20261123, calm)
 			t.Chdir(t.TempDir()) // the instants of evaluation depend on the files' names
 			files := []string{"clusters.yaml", "accounts.yaml"}
 			for i, text := range []string{differential, differentialEvery} {

@@ -236,19 +236,28 @@ func (of *theirs) recorded(names *labels.Matcher) map[string]map[int64]float64 {
 var ofRules = labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName,
 	"ALERTS.*|[a-z]+:.*")
 
-func fleetOfAnHour(seed uint64, calm bool) *querytest.Fleet {
+// fleetOf is an hour of a fleet, or 20 minutes with -short.
+func fleetOf(seed uint64, calm bool) *querytest.Fleet {
+	span := time.Hour
+	if testing.Short() {
+		span = 20 * time.Minute
+	}
+	return fleetOfSpan(seed, calm, span)
+}
+
+func fleetOfSpan(seed uint64, calm bool, span time.Duration) *querytest.Fleet {
 	return querytest.NewFleet(querytest.FleetConfig{Seed: seed, From: 1_790_000_000_000,
-		Span: time.Hour, Interval: 20 * time.Second, Jitter: 2 * time.Second, Nodes: 6, Tables: 3,
+		Span: span, Interval: 20 * time.Second, Jitter: 2 * time.Second, Nodes: 6, Tables: 3,
 		Calm: calm, Classic: true})
 }
 
 // TestDifferential lets Prometheus and the role evaluate the same rules over an hour of the same
-// samples, with gaps, restarts and resets, and wants the same recorded values, and the same alerts
+// samples (20 minutes with -short), with gaps, restarts and resets, and wants the same recorded values, and the same alerts
 // at the same times.
 func TestDifferential(t *testing.T) {
 	for _, calm := range []bool{true, false} {
 		t.Run(fmt.Sprintf("calm %v", calm), func(t *testing.T) {
-			fleet := fleetOfAnHour(20261122, calm)
+			fleet := fleetOf(20261122, calm)
 			file := write(t, differential)
 			l := newLine(t)
 			r := l.role(file)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
@@ -22,7 +23,7 @@ func uninterrupted(t *testing.T, fleet *querytest.Fleet, file string) *line {
 // lost. Others go on with the state and the stream. They record the same, and say the same of
 // alerts: nothing more, nothing less, no other times.
 func TestRestarts(t *testing.T) {
-	fleet := fleetOfAnHour(7, false)
+	fleet := fleetOfSpan(7, false, time.Hour)
 	file := write(t, differential)
 	want := uninterrupted(t, fleet, file)
 	l := newLine(t)

@@ -9,13 +9,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -30,7 +28,6 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 type options struct {
@@ -177,7 +174,7 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 				if i%1000 == 999 {
 					progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n, time.Since(began).Seconds())
 				}
-				return post(ctx, l.Ingest, key, b)
+				return l.Post(ctx, key, b)
 			})
 		}
 		if err := g.Wait(); err != nil {
@@ -185,36 +182,6 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 		}
 	}
 	return nil
-}
-
-// post gives ingest a frame, again while it is told to wait.
-func post(ctx context.Context, url, key string, b []byte) error {
-	for {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/frames", bytes.NewReader(b))
-		if err != nil {
-			return err
-		}
-		q.Header.Set("Authorization", "Bearer "+key)
-		q.Header.Set("Content-Type", frame.ContentType)
-		a, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		a.Body.Close()
-		switch a.StatusCode {
-		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(200 * time.Millisecond):
-			}
-			continue
-		}
-		if a.StatusCode/100 != 2 {
-			return fmt.Errorf("ingest answers %s", a.Status)
-		}
-		return nil
-	}
 }
 
 var began = time.Now()

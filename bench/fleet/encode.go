@@ -10,7 +10,7 @@ import (
 func (n *Node) fill(f *frame.Frame) {
 	key := n.key
 	if key == nil {
-		f.Identity = frame.Identity{Datacenter: "dc1", Rack: n.rack}
+		f.Identity = n.Identity
 		f.Bounds = n.shape.bounds
 		for ti, t := range n.shape.types {
 			f.Templates = append(f.Templates, t.Template)

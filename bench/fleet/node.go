@@ -23,10 +23,19 @@ import (
 type Node struct {
 	shape *Shape
 	ID    uuid.UUID // its own
-	rack  string
 
-	// Cluster is the name that its frames say: fleet0 is that of the first fifty nodes. It may be set before the first frame.
-	Cluster string
+	// What its frames say. Each may be set before the first frame.
+
+	Cluster  string         // fleet0 is that of the first fifty nodes
+	Identity frame.Identity // datacenter dc1, one of three racks, no facts
+
+	// Times says how much more comes to a counter or a histogram in a tick than the recording and the
+	// node's level say. Row are the entity's labels. nil: 1.
+	Times func(metric string, row []string) float64
+
+	// Later is by how many buckets each observation in seconds comes later than recorded: a bucket is
+	// a fifth wider than the one before.
+	Later int
 
 	Random *rand.Rand // its own noise, to be drawn from for what the caller varies
 	level  float64
@@ -56,7 +65,8 @@ func NewNode(s *Shape, seed uint64, i int) *Node {
 		n.ID[b] = byte(n.Random.Uint32())
 	}
 	n.ID[6], n.ID[8] = n.ID[6]&0x0f|0x40, n.ID[8]&0x3f|0x80
-	n.Cluster, n.rack = fmt.Sprintf("fleet%d", i/nodesPerCluster), fmt.Sprintf("rack%d", i%3+1)
+	n.Cluster = fmt.Sprintf("fleet%d", i/nodesPerCluster)
+	n.Identity = frame.Identity{Datacenter: "dc1", Rack: fmt.Sprintf("rack%d", i%3+1)}
 	n.level = 0.5 + n.Random.Float64()
 	n.phase = n.Random.IntN(2 * s.ticks)
 	for _, t := range s.types {
@@ -137,15 +147,40 @@ func (n *Node) Step() {
 		for m := range t.Metrics {
 			for r := range t.rows {
 				i++
-				if tr := &t.cells[m][r]; !tr.still {
-					n.move(&n.now[ti][i], tr, before, p, segment, wave)
+				tr := &t.cells[m][r]
+				if tr.still {
+					continue
 				}
+				level := wave
+				if n.Times != nil && (tr.kind == frame.Counter || tr.kind == frame.Histogram) {
+					level *= n.Times(t.Metrics[m].Name, t.rows[r])
+				}
+				later := 0
+				if t.Metrics[m].Unit == "seconds" {
+					later = n.Later
+				}
+				n.move(&n.now[ti][i], tr, before, p, segment, level, later)
 			}
 		}
 	}
 }
 
-func (n *Node) move(c *cell, t *track, before, p, segment int, wave float64) {
+// Set gives a gauge of integers a value, on every entity that has it. The next step of one that moves
+// in the recording undoes it.
+func (n *Node) Set(metric string, value int64) {
+	for ti, t := range n.shape.types {
+		for m := range t.Metrics {
+			if t.Metrics[m].Name != metric || t.Metrics[m].Kind != frame.Gauge {
+				continue
+			}
+			for r := range t.rows {
+				n.now[ti][m*len(t.rows)+r].word = value
+			}
+		}
+	}
+}
+
+func (n *Node) move(c *cell, t *track, before, p, segment int, wave float64, later int) {
 	c.absent = !t.present[p]
 	switch {
 	case t.kind == frame.Counter:
@@ -165,12 +200,12 @@ func (n *Node) move(c *cell, t *track, before, p, segment int, wave float64) {
 	case t.kind == frame.GaugeHistogram:
 		c.counts, c.word = t.hists[p].Dense(nil), t.hists[p].Sum
 	default:
-		n.observe(c, &t.steps[segment], wave)
+		n.observe(c, &t.steps[segment], wave, later)
 	}
 }
 
 // observe adds a tick's observations to a histogram.
-func (n *Node) observe(c *cell, s *histogramStep, wave float64) {
+func (n *Node) observe(c *cell, s *histogramStep, wave float64, later int) {
 	if s.total == 0 {
 		return
 	}
@@ -178,11 +213,12 @@ func (n *Node) observe(c *cell, s *histogramStep, wave float64) {
 	total := int64(0)
 	for i, b := range s.bucket {
 		d := n.poisson(float64(s.count[i]) * wave)
-		counts[b] += d
+		counts[min(b+later, len(counts)-1)] += d
 		total += d
 	}
 	c.counts = counts
-	c.word += int64(float64(s.sum) / float64(s.total) * float64(total) * (1 + 0.02*n.Random.NormFloat64()))
+	each := float64(s.sum) / float64(s.total) * math.Pow(1.2, float64(later))
+	c.word += int64(each * float64(total) * (1 + 0.02*n.Random.NormFloat64()))
 }
 
 // poisson draws from the distribution with that mean; from the normal one where that is as good.

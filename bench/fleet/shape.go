@@ -333,3 +333,16 @@ func (s *Shape) Rows(of string) (list []map[string]string) {
 	}
 	return list
 }
+
+// Rename gives the entities of a type, as "table", other labels: name changes a row in place.
+func (s *Shape) Rename(of string, name func(row []string)) {
+	for _, t := range s.types {
+		if t.Type != of {
+			continue
+		}
+		for i, row := range t.rows {
+			t.rows[i] = slices.Clone(row)
+			name(t.rows[i])
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package line
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Config says what to run. Dir, Binary and Jar are needed.
@@ -196,6 +198,36 @@ func (l *Line) Get(ctx context.Context, path string, into any) error {
 // Text asks the API and returns the answer as it is.
 func (l *Line) Text(ctx context.Context, path string) (text string, err error) {
 	return text, get(ctx, l.API+path, l.Key, &text)
+}
+
+// Post gives ingest a frame of the key's account, again while it is told to wait.
+func (l *Line) Post(ctx context.Context, key string, b []byte) error {
+	for {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames", bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		q.Header.Set("Authorization", "Bearer "+key)
+		q.Header.Set("Content-Type", frame.ContentType)
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return err
+		}
+		a.Body.Close()
+		switch a.StatusCode {
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(200 * time.Millisecond):
+			}
+			continue
+		}
+		if a.StatusCode/100 != 2 {
+			return fmt.Errorf("ingest answers %s", a.Status)
+		}
+		return nil
+	}
 }
 
 func get(ctx context.Context, address, key string, into any) error {

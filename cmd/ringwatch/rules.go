@@ -21,11 +21,11 @@ import (
 // rulesCmd is the role and what works with rule files.
 type rulesCmd struct {
 	Role    rulesRunCmd     `cmd:"" name:"run" default:"withargs" help:"Run the role that evaluates rules. This is the default without a subcommand."`
-	List    rulesListCmd    `cmd:"" help:"Show the rules with their state, last evaluation, duration and error."`
-	Check   rulesCheckCmd   `cmd:"" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
-	Test    rulesTestCmd    `cmd:"" help:"Run unit tests of rules, in promtool's format."`
-	Apply   rulesApplyCmd   `cmd:"" help:"Give an account rule files through the API, or remove them."`
-	Relabel rulesRelabelCmd `cmd:"" help:"Show what relabelling would do to a node's series."`
+	List    rulesListCmd    `cmd:"" group:"Questions" help:"Show the rules with their state, last evaluation, duration and error."`
+	Check   rulesCheckCmd   `cmd:"" group:"Set-up" help:"Check rule files, and show where each rule is evaluated and how far it looks back."`
+	Test    rulesTestCmd    `cmd:"" group:"Set-up" help:"Run unit tests of rules, in promtool's format."`
+	Apply   rulesApplyCmd   `cmd:"" group:"Set-up" help:"Give an account rule files through the API, or remove them."`
+	Relabel rulesRelabelCmd `cmd:"" group:"Set-up" help:"Show what relabelling would do to a node's series."`
 }
 
 // errRules has been told in detail already.

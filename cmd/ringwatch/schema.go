@@ -13,8 +13,8 @@ import (
 
 type schemaCmd struct {
 	Apply   schemaApplyCmd   `cmd:"" help:"Create missing tables and alter those that differ from the configuration. Refuse changes that would lose data."`
-	Show    schemaShowCmd    `cmd:"" help:"Print which generation serves which time, and the tables with their sizes."`
-	Cutover schemaCutoverCmd `cmd:"" help:"Store windows in another generation of tables from a given time on."`
+	Show    schemaShowCmd    `cmd:"" help:"Print which generation of the tables (v1, v2 or v3) serves which time, and each table's size."`
+	Cutover schemaCutoverCmd `cmd:"" help:"Switch to another generation of the tables from a given time on."`
 	Drop    schemaDropCmd    `cmd:"" help:"Drop the tables of a generation after all its data has expired."`
 	Grants  schemaGrantsCmd  `cmd:"" help:"Print the GRANT statements for a role in Cassandra."`
 }
@@ -32,7 +32,7 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	if err := p.topic(ctx); err != nil {
 		return err
 	}
-	db, err := p.connectStore(ctx)
+	db, err := c.connect(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,16 @@ func (f *schemaFlags) open(ctx context.Context, what string) (*process, *store.S
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := p.connectStore(ctx)
+	db, err := f.connect(ctx, p)
 	return p, db, err
+}
+
+// connect connects a command that has somebody waiting for it. A role tries for ever, but who has
+// mistyped a password wants to know.
+func (f *roleFlags) connect(ctx context.Context, p *process) (*store.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.Wait)
+	defer cancel()
+	return p.connectStore(ctx)
 }
 
 type schemaShowCmd struct{ schemaFlags }

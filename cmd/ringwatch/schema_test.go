@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,6 +31,29 @@ func say(t *testing.T, args ...string) (code int, stdout, stderr string) {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// TestSchemaGivesUp: somebody waits for these commands, so they end where a role would try for ever.
+func TestSchemaGivesUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and is no Cassandra
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	config := configFile(t, fmt.Sprintf("cassandra: {hosts: [%q]}\nlog: {level: error}\n", l.Addr()))
+	code, stderr := start(t, "schema", "show", "--config", config, "--wait", "1s")
+	if code != exitFailed || !strings.Contains(stderr, "gave up connecting to Cassandra") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
 }
 
 // TestSchemaCommands takes a fleet that began with v1 through an operator's life with its schema.

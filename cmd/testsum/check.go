@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -93,9 +95,11 @@ func complaints(ctx context.Context, dir, name string, args ...string) string {
 func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 	packages := o.Packages
 	if len(packages) == 0 {
-		packages = []string{"./..."}
+		packages = allPackages(ctx, slowShort)
 	}
-	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m"}, packages...)
+	// go vet has run already. Some tests wait for a clock, so there is one more than processors.
+	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
+		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, packages...)
 	err := stream(command(ctx, "go", args...), func(out io.Reader) { sum = readGo(out, show) })
 	if err != nil && sum.failed == 0 {
 		show.say("go test ended with " + err.Error() + " and named no failed test")

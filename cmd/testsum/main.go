@@ -151,10 +151,7 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 		args = append(args, "-race")
 	}
 	if len(o.Packages) == 0 {
-		o.Packages = []string{"./..."}
-		if listed, err := exec.CommandContext(ctx, "go", "list", "./...").Output(); err == nil { // else go test says what is wrong
-			o.Packages = slowFirst(strings.Fields(string(listed)))
-		}
+		o.Packages = allPackages(ctx, slow)
 	}
 	args = append(args, "-p", strconv.Itoa(atOnce(runtime.NumCPU(), memory())))
 	show.say("Go tests (the first build takes some minutes)")

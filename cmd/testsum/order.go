@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -14,9 +16,12 @@ import (
 var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "engines", "ring/throttle", "stream",
 	"rules", "notify", "ingest", "cmd/up", "recent", "query", "doctor", "series"}
 
-// slowFirst sorts packages so that those that take longest begin first: go test takes them in this order, and a long one that
-// begins last would have the machine for itself.
-func slowFirst(packages []string) []string {
+// slowShort are those of the tests that need no engines.
+var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame", "ring", "report"}
+
+// slowFirst sorts packages so that those that take longest begin first: go test takes them in this
+// order, and a long one that begins last would have the machine for itself.
+func slowFirst(packages, slow []string) []string {
 	rank := func(pkg string) int {
 		if at := slices.Index(slow, short(pkg)); at >= 0 {
 			return at
@@ -25,6 +30,15 @@ func slowFirst(packages []string) []string {
 	}
 	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
 	return packages
+}
+
+// allPackages returns the packages of the module, the slow ones first.
+func allPackages(ctx context.Context, slow []string) []string {
+	listed, err := exec.CommandContext(ctx, "go", "list", "./...").Output()
+	if err != nil {
+		return []string{"./..."} // go test says what is wrong
+	}
+	return slowFirst(strings.Fields(string(listed)), slow)
 }
 
 // perPackage is what a package's engines take of memory, up to five Cassandras of a GB.

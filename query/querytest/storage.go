@@ -46,7 +46,8 @@ type Storage struct {
 	series  map[string]*given
 	changed bool
 	read    storage.Queryable
-	other   storage.Storage // of what is kept aside
+	other   storage.Storage // of what is kept aside; nil until something is
+	open    func() storage.Storage
 }
 
 // given is a series as a test has appended it.
@@ -70,9 +71,12 @@ func New(
 	t testing.TB, shift int64, cluster string, sink Sink, aside func(series, reason string),
 ) *Storage {
 	return &Storage{sink: sink, shift: shift, cluster: cluster, aside: aside,
-		series: map[string]*given{}, other: teststorage.New(t, func(o *tsdb.Options) {
-			o.EnableSTStorage, o.FloatChunkEncoding, o.EnableHistogramSTEncoding = true, chunkenc.EncXOR2, true
-		})}
+		series: map[string]*given{}, open: func() storage.Storage {
+			return teststorage.New(t, func(o *tsdb.Options) {
+				o.EnableSTStorage, o.FloatChunkEncoding = true, chunkenc.EncXOR2
+				o.EnableHistogramSTEncoding = true
+			})
+		}}
 }
 
 // AppenderV2 implements storage.AppendableV2.
@@ -90,7 +94,12 @@ func (s *Storage) ChunkQuerier(int64, int64) (storage.ChunkQuerier, error) {
 func (s *Storage) StartTime() (int64, error) { return 0, nil }
 
 // Close implements storage.Storage.
-func (s *Storage) Close() error { return s.other.Close() }
+func (s *Storage) Close() error {
+	if s.other == nil {
+		return nil
+	}
+	return s.other.Close()
+}
 
 type appender struct{ *Storage }
 
@@ -164,6 +173,9 @@ func (s *Storage) Querier(from, to int64) (storage.Querier, error) {
 
 // keep puts a series aside, as far as it is not there yet.
 func (s *Storage) keep(g *given) error {
+	if s.other == nil {
+		s.other = s.open()
+	}
 	a := s.other.AppenderV2(context.Background())
 	for ; g.kept < len(g.samples); g.kept++ {
 		of := g.samples[g.kept]
@@ -378,17 +390,19 @@ func (q *querier) Select(
 	if err := found.Err(); err != nil {
 		return storage.ErrSeriesSet(err)
 	}
-	other, err := q.other.Querier(q.from, q.to)
-	if err != nil {
-		return storage.ErrSeriesSet(err)
-	}
-	q.others = append(q.others, other)
-	rest := other.Select(ctx, sorted, hints, matchers...)
-	for rest.Next() {
-		list = append(list, rest.At())
-	}
-	if err := rest.Err(); err != nil {
-		return storage.ErrSeriesSet(err)
+	if q.other != nil {
+		other, err := q.other.Querier(q.from, q.to)
+		if err != nil {
+			return storage.ErrSeriesSet(err)
+		}
+		q.others = append(q.others, other)
+		rest := other.Select(ctx, sorted, hints, matchers...)
+		for rest.Next() {
+			list = append(list, rest.At())
+		}
+		if err := rest.Err(); err != nil {
+			return storage.ErrSeriesSet(err)
+		}
 	}
 	if sorted {
 		slices.SortFunc(list, func(a, b storage.Series) int {

@@ -95,8 +95,14 @@ func TestEqualsPromtool(t *testing.T) {
 		return string(text)
 	}
 	tests, rules := read("test.yaml"), read("rules.yaml")
-	passed, failed := 0, 0
+	passed, failed, least := 0, 0, 20
+	if testing.Short() { // a promtool takes half a second
+		least = 4
+	}
 	for i, change := range append([][2]string{{"", ""}}, changes...) {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
 		dir := t.TempDir()
 		found := 0
 		for name, text := range map[string]string{"test.yaml": tests, "rules.yaml": rules} {
@@ -132,7 +138,7 @@ func TestEqualsPromtool(t *testing.T) {
 		}
 	}
 	t.Logf("%d pass and %d fail, in promtool as here", passed, failed)
-	if passed < 3 || failed < 20 {
+	if passed == 0 || failed < least {
 		t.Error("the changes do not differ enough")
 	}
 }

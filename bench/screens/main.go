@@ -1,0 +1,104 @@
+// Command screens takes the pictures of the console in docs/screens.
+//
+//	bench/fleet ─ POST ─ ringwatch all ─ console ─ Chromium, driven by console/screens.mjs
+//
+// The fleet is the recording of one busy node, played as 72 nodes of four clusters. Before the browser
+// opens they have sent frames of more than an hour, and they go on. Three of them have something to
+// look at: one is much busier than its peers, one has a nearly full disk and compactions that wait,
+// one is down.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench/line"
+)
+
+type options struct {
+	binary, recordings    string
+	console, out, browser string
+	past                  time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose console is shown")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
+	flag.StringVar(&o.console, "console", "console", "folder with screens.mjs")
+	flag.StringVar(&o.out, "out", "docs/screens", "folder for the pictures")
+	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
+	flag.DurationVar(&o.past, "past", 70*time.Minute, "how much of the past the nodes send at once")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		log.Fatalln("screens:", err)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "ringwatch-screens-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := filepath.Abs(o.binary)
+	if err != nil {
+		return err
+	}
+	out, err := filepath.Abs(o.out)
+	if err != nil {
+		return err
+	}
+	f, err := newFleet(filepath.Join(o.recordings, "busy.rwf"), time.Now().Add(-o.past))
+	if err != nil {
+		return err
+	}
+	progress("starting engines and roles")
+	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Self: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer l.Stop()
+
+	progress("%d nodes send what they have of the last %s", len(f.nodes), o.past)
+	if err := f.sendPast(ctx, l); err != nil {
+		return err
+	}
+	live, cancel := context.WithCancel(ctx)
+	sent := make(chan error, 1)
+	go func() { sent <- f.sendLive(live, l) }()
+	progress("waiting for the alerts")
+	err = f.settle(ctx, l)
+	if err == nil {
+		progress("the browser opens pages")
+		cmd := exec.CommandContext(ctx, "node", "screens.mjs", out)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = o.console, os.Stderr, os.Stderr
+		cmd.Env = append(os.Environ(), "BASE="+l.API, "KEY="+l.Key, "CHROMIUM="+o.browser,
+			"NODE="+f.busy.ID.String(), "CLUSTER="+f.busy.Cluster, "TABLE="+f.table)
+		if err = cmd.Run(); err != nil {
+			err = fmt.Errorf("console/screens.mjs: %w", err)
+		}
+	}
+	cancel()
+	if err = errors.Join(err, <-sent); err != nil {
+		return err
+	}
+	return shrink(out)
+}
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
