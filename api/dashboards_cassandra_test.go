@@ -109,7 +109,9 @@ func mustDashboards(t *testing.T) map[string]*dashboards {
 // excepted reports whether a query is an exception of one of some kinds.
 func (d *dashboards) excepted(q *asked, kinds ...string) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
-		return slices.ContainsFunc(d.except[kind], func(e exception) bool { return e.pattern.MatchString(q.line) })
+		return slices.ContainsFunc(d.except[kind], func(e exception) bool {
+			return e.pattern.MatchString(q.line)
+		})
 	})
 }
 
@@ -124,8 +126,8 @@ func (q *asked) has(series map[string][]labels.Labels) bool {
 }
 
 // dashboardsHaveData holds the agent's page and the API's to what dashboards ask for. The agent may
-// be naming beans still, and quantiles are of lately, so the node works and it looks until nothing is
-// wrong.
+// be naming beans still, and quantiles are of lately, so the node works and it looks until nothing
+// is wrong.
 func dashboardsHaveData(t *testing.T, agent, api string, work func()) {
 	all := mustDashboards(t)
 	for _, profile := range slices.Sorted(maps.Keys(all)) {
@@ -134,21 +136,26 @@ func dashboardsHaveData(t *testing.T, agent, api string, work func()) {
 			for kind, list := range d.except {
 				for _, e := range list {
 					if !slices.ContainsFunc(d.list, func(of dashboard) bool {
-						return slices.ContainsFunc(of.queries, func(q asked) bool { return e.pattern.MatchString(q.line) })
+						return slices.ContainsFunc(of.queries, func(q asked) bool {
+							return e.pattern.MatchString(q.line)
+						})
 					}) {
 						t.Errorf("%s: no query is %s %s: take it out", d.file, kind, e.pattern)
 					}
 				}
 			}
-			for deadline := time.Now().Add(profilePatience); ; <-time.After(time.Second) { // a pass of the agent
+			deadline := time.Now().Add(profilePatience)
+			for ; ; <-time.After(time.Second) { // a pass of the agent
 				work()
-				wrong, counts := d.look(everySeries(t, agent+"?profile="+profile), everySeries(t, api+"?profile="+profile))
+				query := "?profile=" + profile
+				wrong, counts := d.look(everySeries(t, agent+query), everySeries(t, api+query))
 				if len(wrong) == 0 {
 					t.Log(counts)
 					return
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("%s: %d queries:\n%s", d.file, len(wrong), strings.Join(slices.Sorted(maps.Keys(wrong)), "\n"))
+					t.Fatalf("%s: %d queries:\n%s", d.file, len(wrong),
+						strings.Join(slices.Sorted(maps.Keys(wrong)), "\n"))
 				}
 			}
 		})
@@ -156,7 +163,9 @@ func dashboardsHaveData(t *testing.T, agent, api string, work func()) {
 }
 
 // look returns what is wrong at one look, and how many queries of each dashboard have data.
-func (d *dashboards) look(agent, api map[string][]labels.Labels) (wrong map[string]bool, counts string) {
+func (d *dashboards) look(agent, api map[string][]labels.Labels) (
+	wrong map[string]bool, counts string,
+) {
 	wrong = map[string]bool{}
 	for _, of := range d.list {
 		all, there, fromAPI := 0, 0, 0
@@ -180,10 +189,14 @@ func (d *dashboards) look(agent, api map[string][]labels.Labels) (wrong map[stri
 			case !onAgent:
 				say("the agent's page has nothing")
 			case onAPI == d.excepted(q, "api"):
-				say(map[bool]string{false: "the API's page has nothing", true: "the API has it and is said to lack it: take it out of the exceptions"}[onAPI])
+				say(map[bool]string{
+					false: "the API's page has nothing",
+					true:  "the API has it and is said to lack it: take it out of the exceptions",
+				}[onAPI])
 			}
 		}
-		counts += fmt.Sprintf("\n%s: of %d queries %d have data on the agent's page, %d on the API's", of.name, all, there, fromAPI)
+		counts += fmt.Sprintf("\n%s: of %d queries %d have data on the agent's page, %d on the API's",
+			of.name, all, there, fromAPI)
 	}
 	return wrong, counts
 }
@@ -208,7 +221,8 @@ func TestDropInTable(t *testing.T) {
 					fromAPI += q.times
 				}
 			}
-			if row := fmt.Sprintf("| `%s` | %d | %d | %d |", of.name, all, there, fromAPI); !strings.Contains(string(page), row) {
+			row := fmt.Sprintf("| `%s` | %d | %d | %d |", of.name, all, there, fromAPI)
+			if !strings.Contains(string(page), row) {
 				t.Errorf("agent/METRICS.md does not have the row %s", row)
 			}
 		}

@@ -252,8 +252,8 @@ func fleetOfSpan(seed uint64, calm bool, span time.Duration) *querytest.Fleet {
 }
 
 // TestDifferential lets Prometheus and the role evaluate the same rules over an hour of the same
-// samples (20 minutes with -short), with gaps, restarts and resets, and wants the same recorded values, and the same alerts
-// at the same times.
+// samples (20 minutes with -short), with gaps, restarts and resets, and wants the same recorded
+// values, and the same alerts at the same times.
 func TestDifferential(t *testing.T) {
 	for _, calm := range []bool{true, false} {
 		t.Run(fmt.Sprintf("calm %v", calm), func(t *testing.T) {

@@ -57,7 +57,8 @@ func hundredRules() string {
 	return rules.String()
 }
 
-// profile measures a node that nobody scrapes, and then one that is scraped at each interval, when all names are there.
+// profile measures a node that nobody scrapes, and then one that is scraped at each interval, when
+// all names are there.
 func (m *measurement) profile(ctx context.Context) (*figures, error) {
 	named, err := m.untilNamed(ctx)
 	if err != nil {
@@ -83,8 +84,8 @@ func (m *measurement) profile(ctx context.Context) (*figures, error) {
 	return f, err
 }
 
-// untilNamed scrapes until the page has had as many samples for half a minute, and for as long as the JVM takes to compile what runs often. It returns
-// when the last of them came.
+// untilNamed scrapes until the page has had as many samples for half a minute, and for as long as
+// the JVM takes to compile what runs often. It returns when the last of them came.
 func (m *measurement) untilNamed(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()

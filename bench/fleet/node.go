@@ -165,8 +165,8 @@ func (n *Node) Step() {
 	}
 }
 
-// Set gives a gauge of integers a value, on every entity that has it. The next step of one that moves
-// in the recording undoes it.
+// Set gives a gauge of integers a value, on every entity that has it. The next step of one that
+// moves in the recording undoes it.
 func (n *Node) Set(metric string, value int64) {
 	for ti, t := range n.shape.types {
 		for m := range t.Metrics {

@@ -69,7 +69,8 @@ func TestFleetIsLikeItsRecording(t *testing.T) {
 	}
 }
 
-// TestNodesCanDiffer: a node may be busier and slower than its recording, and its gauges may be set.
+// TestNodesCanDiffer: a node may be busier and slower than its recording, and its gauges may be
+// set.
 func TestNodesCanDiffer(t *testing.T) {
 	s, err := Read("../recordings/busy.rwf", "busy", 5, 20_000)
 	if err != nil {

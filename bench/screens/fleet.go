@@ -34,7 +34,8 @@ var clusters = []struct {
 	{"catalogue", []string{"eu-west"}, 12},
 }
 
-// The recording's keyspaces are ks0 to ks9 with the tables t0 to t99: these names are easier to read.
+// The recording's keyspaces are ks0 to ks9 with the tables t0 to t99: these names are easier to
+// read.
 var (
 	keyspaceNames = []string{"orders", "payments", "customers", "stock", "sessions", "events",
 		"messages", "prices", "reviews", "audit"}

@@ -2,10 +2,10 @@
 //
 //	bench/fleet ─ POST ─ ringwatch all ─ console ─ Chromium, driven by console/screens.mjs
 //
-// The fleet is the recording of one busy node, played as 72 nodes of four clusters. Before the browser
-// opens they have sent frames of more than an hour, and they go on. Three of them have something to
-// look at: one is much busier than its peers, one has a nearly full disk and compactions that wait,
-// one is down.
+// The fleet is the recording of one busy node, played as 72 nodes of four clusters. Before the
+// browser opens they have sent frames of more than an hour, and they go on. Three of them have
+// something to look at: one is much busier than its peers, one has a nearly full disk and
+// compactions that wait, one is down.
 package main
 
 import (

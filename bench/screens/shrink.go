@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// shrink writes the pictures of a folder with 256 colours each, which takes a third of the bytes. The
-// console has few colours, and the edges of its letters are near them.
+// shrink writes the pictures of a folder with 256 colours each, which takes a third of the bytes.
+// The console has few colours, and the edges of its letters are near them.
 func shrink(folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.png"))
 	if err != nil {

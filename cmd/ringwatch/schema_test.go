@@ -33,7 +33,8 @@ func say(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// TestSchemaGivesUp: somebody waits for these commands, so they end where a role would try for ever.
+// TestSchemaGivesUp: somebody waits for these commands, so they end where a role would try for
+// ever.
 func TestSchemaGivesUp(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and is no Cassandra
 	if err != nil {

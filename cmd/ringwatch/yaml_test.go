@@ -123,7 +123,8 @@ func TestSnakeKeepsInitialismsTogether(t *testing.T) {
 	}
 }
 
-// TestUnsetVariableIsToldOnce: what a variable should have said is not checked as well; the rest is.
+// TestUnsetVariableIsToldOnce: what a variable should have said is not checked as well; the rest
+// is.
 func TestUnsetVariableIsToldOnce(t *testing.T) {
 	file := configFile(t, `
 accounts:

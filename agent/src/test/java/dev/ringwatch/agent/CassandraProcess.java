@@ -124,8 +124,9 @@ final class CassandraProcess implements AutoCloseable {
     }
 
     /**
-     * A port that nothing listens on, for what is told its port and listens a moment later. It lies below those of
-     * package engines and of outgoing connections, so that no test beside takes it in that moment.
+     * A port that nothing listens on, for what is told its port and listens a moment later. It lies
+     * below those of package engines and of outgoing connections, so that no test beside takes it
+     * in that moment.
      */
     static int freePort() {
         for (int attempt = 1;; attempt++) {

@@ -400,8 +400,9 @@ class CassandraTest {
     }
 
     /**
-     * Each equal at the same moment: JMX says the same before and after the frame's instant, and the frame says that.
-     * All are looked at around each frame, for a frame a second is what takes the time.
+     * Each equal at the same moment: JMX says the same before and after the frame's instant, and
+     * the frame says that. All are looked at around each frame, for a frame a second is what takes
+     * the time.
      */
     private static void compare(Pair... pairs) throws Exception {
         long deadline = System.currentTimeMillis() + PATIENCE_MS;

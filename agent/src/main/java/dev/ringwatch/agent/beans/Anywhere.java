@@ -8,8 +8,8 @@ import java.util.regex.Pattern;
 /**
  * A regular expression that may begin anywhere in a text, {@code ^.*(?:…)}, as the JMX exporter
  * wraps its patterns. The engine would try it at each character of each bean's name. Most patterns
- * have characters that each match must have, such as {@code metrics<type=} and {@code ><>Count}: the
- * engine is asked only where a text has all of them, one behind the other.
+ * have characters that each match must have, such as {@code metrics<type=} and {@code ><>Count}:
+ * the engine is asked only where a text has all of them, one behind the other.
  */
 final class Anywhere {
     private final Pattern pattern;

@@ -16,7 +16,7 @@ final class Named {
     private final String bean;
     private final String attribute;
 
-    /** @param bean which, with {@code attribute} behind it, tells series of the same labels apart */
+    /** @param bean which, with {@code attribute} behind it, tells series of equal labels apart */
     Named(String name, Type type, String help, Labels labels, Double constant, double factor,
             String bean, String attribute) {
         this.name = name;

@@ -12,9 +12,11 @@ import org.junit.jupiter.api.Test;
 
 /** What is tried in few texts has the matches and groups of what is tried in all. */
 class AnywhereTest {
-    private static final String[] PIECES = {"a", "b", "ab", "org.a", "\\.", "\\w", "\\Qa|b\\E", ".", ".*", "(a|b)", "(?:a|ab)",
-        "[ab]", "[^a]", "[|]", "|", "?", "*", "+", "{2}", "{1,2}", "]", "\\]", "(b+)", "(?i)", "^", "$", "\\b", "(?=a)", ")(", ")?(", "<", "\\n", "é", "[a[b]|]"};
-    private static final String[] TEXTS = {"a", "b", "ab", "org.a", "orgXa", ".", "<", "|", "\n", "é", "B", "x"};
+    private static final String[] PIECES = {"a", "b", "ab", "org.a", "\\.", "\\w", "\\Qa|b\\E",
+        ".", ".*", "(a|b)", "(?:a|ab)", "[ab]", "[^a]", "[|]", "|", "?", "*", "+", "{2}", "{1,2}",
+        "]", "\\]", "(b+)", "(?i)", "^", "$", "\\b", "(?=a)", ")(", ")?(", "<", "\\n", "é", "[a[b]|]"};
+    private static final String[] TEXTS = {"a", "b", "ab", "org.a", "orgXa", ".", "<", "|", "\n",
+        "é", "B", "x"};
 
     private static String some(Random random, String[] of, int most) {
         StringBuilder text = new StringBuilder();
@@ -27,7 +29,8 @@ class AnywhereTest {
     private static String found(Matcher matcher) {
         StringBuilder all = new StringBuilder(matcher == null ? "" : "matches ");
         for (int g = 0; matcher != null && g <= matcher.groupCount(); g++) {
-            all.append(g).append('=').append(matcher.start(g)).append('-').append(matcher.end(g)).append(' ');
+            all.append(g).append('=').append(matcher.start(g)).append('-').append(matcher.end(g))
+                    .append(' ');
         }
         return all.toString();
     }
@@ -54,18 +57,25 @@ class AnywhereTest {
             Matcher expected = engine.matcher(text);
             String all = expected.matches() ? found(expected) : "";
             matches += all.isEmpty() ? 0 : 1;
-            assertEquals(all, found(tried.match(new BoundedText(text))), () -> "seed " + seed + ": " + regex + " in " + text);
+            assertEquals(all, found(tried.match(new BoundedText(text))),
+                    () -> "seed " + seed + ": " + regex + " in " + text);
         }
-        assertTrue(matches > 1000 && known > 1000, matches + " matches, " + known + " with literals");
+        assertTrue(matches > 1000 && known > 1000,
+                matches + " matches, " + known + " with literals");
     }
 
     @Test
     void knowsWhatAMatchHas() {
-        String[][] cases = {{"metrics<type=(\\S*)(?:, scope=(\\S*))?, name=(.+)><>Count", "metrics<type=", ", name=", "><>Count"},
-            {"ab?c", "a", "c"}, {"ab|cd"}, {"a(b|c)d", "a", "d"}, {"a[|]", "a"}, {"\\.a\\w", ".a"}, {"^a$", "a"}, {"a\\Q|\\E"},
-            {"a.b{2}c", "a", "c"}, {"a(?i)b", "a"}, {"a((?i)b)c", "a"}, {"a(?<n>b)c", "a", "c"}, {"a[[b]c]d", "a", "d"}, {"a[\\]]b", "a", "b"}, {""}};
+        String[][] cases = {
+            {"metrics<type=(\\S*)(?:, scope=(\\S*))?, name=(.+)><>Count",
+                "metrics<type=", ", name=", "><>Count"},
+            {"ab?c", "a", "c"}, {"ab|cd"}, {"a(b|c)d", "a", "d"}, {"a[|]", "a"}, {"\\.a\\w", ".a"},
+            {"^a$", "a"}, {"a\\Q|\\E"}, {"a.b{2}c", "a", "c"}, {"a(?i)b", "a"},
+            {"a((?i)b)c", "a"}, {"a(?<n>b)c", "a", "c"}, {"a[[b]c]d", "a", "d"},
+            {"a[\\]]b", "a", "b"}, {""}};
         for (String[] each : cases) {
-            assertEquals(List.of(each).subList(1, each.length), new Anywhere(each[0], "$").literals(), each[0]);
+            assertEquals(List.of(each).subList(1, each.length),
+                    new Anywhere(each[0], "$").literals(), each[0]);
         }
     }
 }
