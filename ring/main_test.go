@@ -106,7 +106,9 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 	config := engines.CassandraConfig{
 		Dir: filepath.Join(c.dir, strconv.Itoa(i)), ListenAddress: fmt.Sprintf("127.0.0.%d", i), Heap: "400M", Rack: []string{"rack2", "rack1"}[i%2],
 		Extra: map[string]any{
-			"initial_token": tokensOf(i), "auto_bootstrap": false, "read_request_timeout": "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
+			"initial_token": tokensOf(i), "auto_bootstrap": false,
+			"write_request_timeout": "1m", // tests of reads fill their tables on a busy machine
+			"read_request_timeout":  "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
 			"native_transport_max_concurrent_connections_per_ip": -1,
 		},
 		JVMArgs: []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.consistent.rangemovement=false", "-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
