@@ -239,9 +239,14 @@ public final class CollectdNames {
         one(Named.Type.GAUGE, name, value, labels);
     }
 
-    /** The name is without its {@code _total}. */
+    /**
+     * The name is without its {@code _total}. What is negative is no count and is left out: the
+     * kernel says −1 of TCP connections without a limit.
+     */
     void counter(String name, double value, String... labels) {
-        one(Named.Type.COUNTER, name, value, labels);
+        if (value >= 0) {
+            one(Named.Type.COUNTER, name, value, labels);
+        }
     }
 
     private void one(Named.Type type, String name, double value, String... labels) {
