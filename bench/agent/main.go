@@ -167,7 +167,7 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	defer n.Kill()
 	m := &measurement{options: o, node: n, receiver: r}
 	if isProfile(name) {
-		return m.profile(ctx)
+		return m.profile(ctx, name)
 	}
 	if _, err := m.phase(ctx, o.warm, 1); err != nil {
 		return nil, err

@@ -9,11 +9,15 @@ import java.util.regex.Pattern;
  * A regular expression that may begin anywhere in a text, {@code ^.*(?:…)}, as the JMX exporter
  * wraps its patterns. The engine would try it at each character of each bean's name. Most patterns
  * have characters that each match must have, such as {@code metrics<type=} and {@code ><>Count}:
- * the engine is asked only where a text has all of them, one behind the other.
+ * the engine is asked only where a text has all of them, one behind the other. For one thread.
  */
 final class Anywhere {
     private final Pattern pattern;
     private final List<String> literals;
+    /** The beginning that was looked at last, and how many of the literals it has, up to where. */
+    private String begun;
+    private int has;
+    private int upTo;
 
     /**
      * @param regex what may begin anywhere
@@ -33,16 +37,33 @@ final class Anywhere {
         return literals;
     }
 
-    /** Null if it does not match the whole text. */
-    Matcher match(BoundedText text) {
-        int at = 0;
-        for (int i = 0; i < literals.size(); i++) {
+    /**
+     * Null if it does not match the whole text.
+     *
+     * @param beginning of the text. Texts that share it come one behind the other, as a bean's
+     *         attributes do: it is searched once, and then only what follows it.
+     */
+    Matcher match(BoundedText text, String beginning) {
+        if (!beginning.equals(begun)) {
+            begun = beginning;
+            upTo = 0;
+            for (has = 0; has < literals.size(); has++) {
+                int at = beginning.indexOf(literals.get(has), upTo);
+                if (at < 0) {
+                    break;
+                }
+                upTo = at + literals.get(has).length();
+            }
+        }
+        int from = upTo;
+        for (int i = has; i < literals.size(); i++) {
             String literal = literals.get(i);
-            at = text.toString().indexOf(literal, at);
+            int at = text.toString().indexOf(literal,
+                    Math.max(from, beginning.length() - literal.length() + 1));
             if (at < 0) {
                 return null;
             }
-            at += literal.length();
+            from = at + literal.length();
         }
         text.renew();
         Matcher matcher = pattern.matcher(text);

@@ -38,6 +38,7 @@ public final class Beans {
     private static final int MAX_BEAN_NAME = 255;
     /** Frames are not to grow by the beans of a thousand tables. */
     private static final int MAX_COSTS = 200;
+    static final String ALL_NAMED = "all beans are named after ";
 
     /** A bean's series that are shown now. */
     private static final class Shown extends Template.Entity {
@@ -60,6 +61,8 @@ public final class Beans {
     private final Set<String> refused = new HashSet<>();
     private int stuck;
     private long lastNs;
+    /** When the agent began; 0 once it has been said that all beans are named. */
+    private long namingSince = System.nanoTime();
 
     /**
      * Rules that cannot be read are said so, and that profile stays empty.
@@ -165,8 +168,23 @@ public final class Beans {
                 sayIfRefused(profile);
             }
         }
+        if (namingSince != 0 && isSettled()) {
+            sayNamed();
+        }
         lastNs = System.nanoTime() - began;
         reader.go(Math.max(1, passesPerMinute));
+    }
+
+    /** Panels may miss series before that. */
+    private void sayNamed() {
+        long seconds = (System.nanoTime() - namingSince) / 1_000_000_000;
+        namingSince = 0;
+        StringBuilder series = new StringBuilder();
+        for (BeanProfile profile : profiles) {
+            series.append(series.length() == 0 ? "" : ", ").append(profile.name).append(" has ")
+                    .append(profile.output.size()).append(" series");
+        }
+        say.accept(ALL_NAMED + seconds + " s: " + series);
     }
 
     private void sayIfRefused(BeanProfile profile) {

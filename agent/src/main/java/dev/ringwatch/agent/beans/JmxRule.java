@@ -147,12 +147,13 @@ final class JmxRule {
 
     /**
      * @param text {@code domain<properties><path>attribute: value}
+     * @param bean its beginning, which it shares with the texts before and behind it
      * @return null if it does not match
      * @throws BoundedText.Exceeded if that took too many steps; the third time ends the rule
      */
-    Matcher match(BoundedText text) {
+    Matcher match(BoundedText text, String bean) {
         try {
-            return pattern.match(text);
+            return pattern.match(text, bean);
         } catch (BoundedText.Exceeded | StackOverflowError e) {
             excesses++;
             throw new BoundedText.Exceeded();
@@ -165,9 +166,9 @@ final class JmxRule {
     }
 
     /** Of one that speaks of values: whether another might make it match, or match otherwise. */
-    boolean mayLookAtValue(BoundedText beforeValue) {
+    boolean mayLookAtValue(BoundedText beforeValue, String bean) {
         try {
-            return head == null || head.match(beforeValue) != null;
+            return head == null || head.match(beforeValue, bean) != null;
         } catch (BoundedText.Exceeded | StackOverflowError e) {
             return false;
         }

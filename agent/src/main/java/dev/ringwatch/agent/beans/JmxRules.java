@@ -197,7 +197,7 @@ final class JmxRules implements Namer {
                 snake = rule.snakeCase ? text : snake;
                 plain = rule.snakeCase ? plain : text;
             }
-            if (rule.mayLookAtValue(text)) {
+            if (rule.mayLookAtValue(text, attribute.bean())) {
                 return true;
             }
         }
@@ -219,7 +219,7 @@ final class JmxRules implements Namer {
             BoundedText text = texts[which];
             try {
                 cached += rule.cache ? 1 : 0;
-                Matcher match = rule.matchesAll() ? null : rule.match(text);
+                Matcher match = rule.matchesAll() ? null : rule.match(text, attribute.bean());
                 if (match != null || rule.matchesAll()) {
                     return named(rule, match, attribute, text.toString());
                 }

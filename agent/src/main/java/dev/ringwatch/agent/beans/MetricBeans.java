@@ -1,5 +1,6 @@
 package dev.ringwatch.agent.beans;
 
+import com.codahale.metrics.Gauge;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -18,23 +19,30 @@ final class MetricBeans {
     private static final int RECHECKED = 3;
     /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
     private static final int SNAPSHOTS = 500;
-    /** What only forgets is looked at so often in a minute. */
-    private static final int FADES_PER_MINUTE = 4;
+    /**
+     * What only forgets is looked at so often in a minute, and so is what walks all tables: fifty
+     * gauges of a node with a thousand tables take 25 ms.
+     */
+    private static final int SELDOM_PER_MINUTE = 4;
 
     private final Map<ObjectName, MetricBean> beans = new HashMap<>();
     private final Map<String, Map<String, BeanGroup>> groups = new HashMap<>();
     private final List<BeanGroup> order = new ArrayList<>();
     private final BeanGroup others = new BeanGroup(null, null);
     private final BeanGroup node = new BeanGroup(null, null);
+    /** The node's gauges of its tables: each sums all tables when it is asked. */
+    private final BeanGroup walks = new BeanGroup(null, null);
     private int recheck;
     private final LastRead last = new LastRead();
     private int from;
-    private boolean mayFade;
+    /** Whether what is read four times a minute has its turn. */
+    private boolean seldomTurn;
     private long errors;
 
     MetricBeans() {
         order.add(others);
         order.add(node);
+        order.add(walks);
     }
 
     void replace(Plan plan) {
@@ -53,7 +61,7 @@ final class MetricBeans {
 
     private BeanGroup group(Plan plan) {
         if (plan.keyspace == null) {
-            return plan.table == null ? others : node;
+            return plan.table == null ? others : plan.metric instanceof Gauge ? walks : node;
         }
         Map<String, BeanGroup> tables = groups.computeIfAbsent(plan.keyspace, k -> new HashMap<>());
         return tables.computeIfAbsent(plan.table == null ? "" : plan.table, table -> {
@@ -66,6 +74,7 @@ final class MetricBeans {
     /** @param values keyspace and table */
     void moving(String[] values) {
         node.moved = true;
+        walks.moved = true;
         Map<String, BeanGroup> tables = groups.get(values[0]);
         if (tables != null) {
             moved(tables.get(""));
@@ -100,24 +109,27 @@ final class MetricBeans {
         int count = order.size();
         int begin = from < count ? from : 0;
         from = 0;
-        int spacing = Math.max(1, passesPerMinute / FADES_PER_MINUTE);
+        int spacing = Math.max(1, passesPerMinute / SELDOM_PER_MINUTE);
         for (int n = 0; n < count; n++) {
             int i = (begin + n) % count;
             BeanGroup group = order.get(i);
-            boolean slowTurn = (pass + i) % passesPerMinute == 0;
-            mayFade = (pass + i) % spacing == 0;
+            seldomTurn = (pass + i) % spacing == 0;
             if (last.snapshots() >= SNAPSHOTS && from == 0) {
                 from = i; // the next pass begins with those that got none
             }
             if (group.fresh && System.nanoTime() - began < FRESH_NS) {
                 fresh(group);
-            } else if (group.moved || group.fading && mayFade) {
+            } else if (group == walks && !seldomTurn) {
+                continue; // what has moved waits for its turn
+            } else if (group.moved || group.fading && seldomTurn) {
+                // of a minute's turns the first one
+                boolean slowTurn = (pass + i) % passesPerMinute < (group == walks ? spacing : 1);
                 read(group, group.moved, slowTurn && group.stale);
                 group.stale = group.moved || group.stale && !slowTurn;
             }
             group.moved = false;
         }
-        mayFade = true;
+        seldomTurn = true;
         recheck();
         last.forget();
     }
@@ -154,7 +166,7 @@ final class MetricBeans {
 
     private void read(MetricBean bean) {
         try {
-            bean.read(last, last.snapshots() < SNAPSHOTS, mayFade);
+            bean.read(last, last.snapshots() < SNAPSHOTS, seldomTurn);
         } catch (Throwable thrown) {
             // a gauge is someone else's code: whatever it throws is its cells' problem only
             bean.failed();

@@ -28,15 +28,19 @@ final class OfRegistry {
 
     /** @return whether it is one; false: it must be read as other beans are */
     boolean plan(Plan plan, MBeanInfo info, List<BeanProfile> wanting) {
-        Metric metric = RegistryNames.metric(plan.name, registry);
-        if (metric == null || !attributes(plan, info, metric, wanting)) {
-            plan.shown.clear();
+        if (!plan.name.getDomain().equals(RegistryNames.DOMAIN)) {
             return false;
         }
         Map<String, String> properties = Attribute.properties(plan.name);
+        Metric metric = RegistryNames.metric(properties, registry);
+        if (metric == null || !attributes(plan, properties, info, metric, wanting)) {
+            plan.shown.clear();
+            return false;
+        }
         String type = properties.get("type");
         String name = properties.get("name");
-        if (metric instanceof Gauge && name.matches("Estimated.*Histogram")) {
+        if (metric instanceof Gauge && name.startsWith("Estimated")
+                && name.endsWith("Histogram")) {
             figures(plan, properties, wanting);
         }
         plan.metric = metric;
@@ -51,9 +55,8 @@ final class OfRegistry {
     }
 
     /** False if some of them are not the metric's. */
-    private boolean attributes(Plan plan, MBeanInfo info, Metric metric,
-            List<BeanProfile> wanting) {
-        Map<String, String> properties = Attribute.properties(plan.name);
+    private boolean attributes(Plan plan, Map<String, String> properties, MBeanInfo info,
+            Metric metric, List<BeanProfile> wanting) {
         Attribute bean = new Attribute(plan.name, properties, "", "");
         for (MBeanAttributeInfo attribute : info.getAttributes()) {
             int number = MetricBean.attribute(attribute.getName());

@@ -2,7 +2,6 @@ package dev.ringwatch.agent.beans;
 
 import com.codahale.metrics.Metric;
 import java.util.Map;
-import javax.management.ObjectName;
 
 /**
  * Which entry of Cassandra's registry a bean shows. Registry names are {@code
@@ -30,18 +29,24 @@ final class RegistryNames {
 
     private RegistryNames() {}
 
-    /** Null if there is none. */
-    static Metric metric(ObjectName bean, Map<String, Metric> registry) {
-        if (!bean.getDomain().equals(DOMAIN)) {
-            return null;
-        }
-        Map<String, String> properties = Attribute.properties(bean);
-        String type = properties.remove("type");
-        String name = properties.remove("name");
+    /**
+     * Null if there is none.
+     *
+     * @param properties of a bean of {@link #DOMAIN}, in their order
+     */
+    static Metric metric(Map<String, String> properties, Map<String, Metric> registry) {
+        String type = properties.get("type");
+        String name = properties.get("name");
         if (type == null || name == null) {
             return null;
         }
-        String scope = properties.isEmpty() ? "" : "." + String.join(".", properties.values());
+        StringBuilder others = new StringBuilder();
+        properties.forEach((key, value) -> {
+            if (!key.equals("type") && !key.equals("name")) {
+                others.append('.').append(value);
+            }
+        });
+        String scope = others.toString();
         Metric found = registry.get(DOMAIN + '.' + type + '.' + name + scope);
         if (found != null) {
             return found;

@@ -57,8 +57,16 @@ class AnywhereTest {
             Matcher expected = engine.matcher(text);
             String all = expected.matches() ? found(expected) : "";
             matches += all.isEmpty() ? 0 : 1;
-            assertEquals(all, found(tried.match(new BoundedText(text))),
-                    () -> "seed " + seed + ": " + regex + " in " + text);
+            for (int i = 0; i < 3; i++) { // whatever has been looked at before
+                String beginning = text.substring(0, random.nextInt(text.length() + 1));
+                assertEquals(all, found(tried.match(new BoundedText(text), beginning)),
+                        () -> "seed " + seed + ": " + regex + " in " + text + " from " + beginning);
+                String other = beginning + some(random, TEXTS, 3);
+                Matcher ofOther = engine.matcher(other);
+                assertEquals(ofOther.matches() ? found(ofOther) : "",
+                        found(tried.match(new BoundedText(other), beginning)),
+                        () -> "seed " + seed + ": " + regex + " in " + other + " from " + beginning);
+            }
         }
         assertTrue(matches > 1000 && known > 1000,
                 matches + " matches, " + known + " with literals");

@@ -57,6 +57,21 @@ class BeansTest {
     }
 
     @Test
+    void theEndOfNamingIsSaidOnce() throws Exception {
+        register("x:type=One", new TestBean().with("Value", "long", () -> 1L));
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), ALL)) {
+            beans.pass();
+            assertEquals(List.of(), beans.named);
+            beans.settle();
+            register("x:type=Two", new TestBean().with("Value", "long", () -> 2L));
+            beans.settle();
+            assertEquals(2, beans.samples().size());
+            assertEquals(1, beans.named.size());
+            assertTrue(beans.named.get(0).matches("all beans are named after \\d+ s: test has \\d+ series"), beans.named.get(0));
+        }
+    }
+
+    @Test
     void aPatternWithoutEndEnds() throws Exception {
         for (int i = 0; i < 5; i++) {
             register("x:type=" + "a".repeat(40) + i, new TestBean().with("Value", "long", () -> 1L));
@@ -135,7 +150,11 @@ class BeansTest {
         register("x:type=Good", new TestBean().with("Value", "java.lang.Object", good::incrementAndGet));
         List<String> said = Collections.synchronizedList(new ArrayList<>());
         BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> ALL);
-        Beans beans = new Beans(List.of(profile), server, Map.of(), Filters.NONE, said::add, (work, name) -> {
+        Beans beans = new Beans(List.of(profile), server, Map.of(), Filters.NONE, line -> {
+            if (!line.startsWith(Beans.ALL_NAMED)) {
+                said.add(line);
+            }
+        }, (work, name) -> {
             Thread thread = new Thread(work, name);
             thread.setDaemon(true);
             return thread;
@@ -250,6 +269,55 @@ class BeansTest {
         reads.set(0);
         beans.pass(111, 12, inventory);
         assertTrue(reads.get() >= 1 && reads.get() <= 1 + 3, reads.get() + " gauges: the table that moved, and those whose turn it is");
+        beans.close();
+    }
+
+    /** A gauge of the node asks each table. Four times a minute is enough, and the last move is seen. */
+    @Test
+    void aGaugeThatWalksAllTablesIsReadFourTimesAMinute() throws Exception {
+        AtomicInteger reads = new AtomicInteger();
+        Counter moved = new Counter();
+        Gauge<Long> all = () -> {
+            reads.incrementAndGet();
+            return moved.getCount();
+        };
+        String of = "org.apache.cassandra.metrics.Table.";
+        Map<String, Metric> registry = new HashMap<>(Map.of(of + "AllThings.all", all));
+        MetricRegistry ofInventory = new MetricRegistry();
+        register("org.apache.cassandra.metrics:type=Table,name=AllThings", new TestBean().with("Value", "java.lang.Object", () -> -1L));
+        for (int t = 0; t < 50; t++) { // of those that stand still a few are looked at in each pass
+            Counter counter = t == 0 ? moved : new Counter();
+            registry.put(of + "BytesFlushed.ks.t" + t, counter);
+            ofInventory.register(of + "BytesFlushed.ks.t" + t, counter);
+            register("org.apache.cassandra.metrics:type=Table,keyspace=ks,scope=t" + t + ",name=BytesFlushed", new TestBean().with("Count", "long", () -> -1L));
+        }
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.RULES, say -> "rules: [{pattern: 'name=AllThings><>', name: AllThings}, {pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
+        Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { }, (work, name) -> null);
+        Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000, line -> { });
+        long pass = 1;
+        for (; pass < 5 || !beans.isSettled(); pass++) {
+            inventory.sample(12);
+            beans.pass(pass, 12, inventory);
+            beans.reader().turn();
+        }
+        reads.set(0);
+        for (long end = pass + 12; pass < end; pass++) {
+            moved.inc();
+            inventory.sample(12);
+            beans.pass(pass, 12, inventory);
+        }
+        assertTrue(reads.get() >= 4 && reads.get() <= 4 + 1, reads.get() + " reads in a minute");
+        for (long end = pass + 3; pass < end; pass++) {
+            inventory.sample(12);
+            beans.pass(pass, 12, inventory);
+        }
+        List<Double> shown = new ArrayList<>();
+        profile.output().families((name, type, help, template, metric) -> {
+            if (name.equals("AllThings")) {
+                shown.add(Double.longBitsToDouble(metric.value(0)));
+            }
+        });
+        assertEquals(List.of(12.0), shown);
         beans.close();
     }
 

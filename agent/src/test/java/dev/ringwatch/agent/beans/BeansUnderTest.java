@@ -14,7 +14,10 @@ import javax.management.MBeanServer;
 
 /** Profiles of beans of some server, pass by pass, in the test's own thread. */
 final class BeansUnderTest implements AutoCloseable {
+    /** Without {@link #named}. */
     final List<String> said = new ArrayList<>();
+    /** What is said when all beans are named. */
+    final List<String> named = new ArrayList<>();
     final Beans beans;
     final BeanProfile profile;
     final Model model = new Model();
@@ -27,7 +30,8 @@ final class BeansUnderTest implements AutoCloseable {
 
     BeansUnderTest(MBeanServer server, Map<String, Metric> registry, BeanProfile profile) {
         this.profile = profile;
-        beans = new Beans(List.of(profile), server, registry, Filters.NONE, said::add, (work, name) -> null);
+        beans = new Beans(List.of(profile), server, registry, Filters.NONE,
+                line -> (line.startsWith(Beans.ALL_NAMED) ? named : said).add(line), (work, name) -> null);
         beans.showCosts(model);
     }
 
