@@ -18,6 +18,8 @@ final class BeanGroup {
     boolean moved;
     /** Something in it has quantiles or rates that go down. */
     boolean fading;
+    /** Since it moved, its dear gauges have had no turn. */
+    boolean owing;
     /** Its slow gauges have not been read since it moved. */
     boolean stale = true;
 

@@ -14,6 +14,7 @@ final class LastRead {
     private Metric metric;
     private Object value;
     private boolean hasValue;
+    private long valueNs;
     private Snapshot snapshot;
     private int snapshots;
 
@@ -36,10 +37,17 @@ final class LastRead {
     Object value(Metric of) {
         at(of);
         if (!hasValue) {
+            long began = System.nanoTime();
             value = ((Gauge<?>) of).getValue();
+            valueNs = System.nanoTime() - began;
             hasValue = true;
         }
         return value;
+    }
+
+    /** What the value took that was returned last. */
+    long valueNs() {
+        return valueNs;
     }
 
     /** Whether its snapshot is there already. */

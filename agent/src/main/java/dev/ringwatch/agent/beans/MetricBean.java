@@ -24,6 +24,7 @@ final class MetricBean {
     private static final int SNAPSHOT = 6;
     /** {@link Buckets#FIGURES} of a gauge that is bucket counts. */
     private static final int BUCKETS = ATTRIBUTES.length;
+    private static final long DEAR_NS = 50_000;
     /** Before their names, where they are not attributes of the bean. */
     static final String OF_BUCKETS = "Buckets.";
     /** RateUnit or DurationUnit, which a rule has given a value. */
@@ -47,6 +48,8 @@ final class MetricBean {
     private long lastCount = -1;
     private boolean fading;
     private boolean wasRead;
+    /** What reading the gauge takes; one read can at most double it, since a thread may wait. */
+    private long costNs = 1_000;
 
     private MetricBean(ObjectName name, Metric metric, BeanGroup group, boolean slow, double scale,
             List<Plan.Shown> shown) {
@@ -121,6 +124,11 @@ final class MetricBean {
         }
     }
 
+    /** Whether it is a gauge that is not to be read on each pass. */
+    boolean isDear() {
+        return costNs > DEAR_NS;
+    }
+
     boolean wasRead() {
         return wasRead;
     }
@@ -159,7 +167,7 @@ final class MetricBean {
             if (attribute == UNIT) {
                 series[i].show(0);
             } else if (attribute >= BUCKETS) {
-                buckets(i, last.value(metric), attribute - BUCKETS);
+                buckets(i, value(last), attribute - BUCKETS);
             } else if (attribute >= SNAPSHOT) {
                 if (snapshot != null) {
                     figure(i, snapshot, attribute);
@@ -171,13 +179,19 @@ final class MetricBean {
             } else if (attribute == 1) {
                 show(i, count);
             } else {
-                show(i, metric instanceof Gauge ? last.value(metric) : (Object) count);
+                show(i, metric instanceof Gauge ? value(last) : (Object) count);
             }
         }
         if (look || !hasSnapshot) {
             fading = (hasSnapshot || hasRates) && left;
         }
         lastCount = count;
+    }
+
+    private Object value(LastRead last) {
+        Object value = last.value(metric);
+        costNs = Math.max(1_000, Math.min(last.valueNs(), 2 * costNs));
+        return value;
     }
 
     private void show(int i, double value) {

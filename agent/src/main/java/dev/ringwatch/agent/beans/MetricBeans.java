@@ -1,6 +1,5 @@
 package dev.ringwatch.agent.beans;
 
-import com.codahale.metrics.Gauge;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -20,8 +19,8 @@ final class MetricBeans {
     /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
     private static final int SNAPSHOTS = 500;
     /**
-     * What only forgets is looked at so often in a minute, and so is what walks all tables: fifty
-     * gauges of a node with a thousand tables take 25 ms.
+     * What only forgets is looked at so often in a minute, and so are dear gauges: those of the
+     * node walk all tables, and fifty of them take 25 ms where there are a thousand.
      */
     private static final int SELDOM_PER_MINUTE = 4;
 
@@ -30,8 +29,6 @@ final class MetricBeans {
     private final List<BeanGroup> order = new ArrayList<>();
     private final BeanGroup others = new BeanGroup(null, null);
     private final BeanGroup node = new BeanGroup(null, null);
-    /** The node's gauges of its tables: each sums all tables when it is asked. */
-    private final BeanGroup walks = new BeanGroup(null, null);
     private int recheck;
     private final LastRead last = new LastRead();
     private int from;
@@ -42,7 +39,6 @@ final class MetricBeans {
     MetricBeans() {
         order.add(others);
         order.add(node);
-        order.add(walks);
     }
 
     void replace(Plan plan) {
@@ -61,7 +57,7 @@ final class MetricBeans {
 
     private BeanGroup group(Plan plan) {
         if (plan.keyspace == null) {
-            return plan.table == null ? others : plan.metric instanceof Gauge ? walks : node;
+            return plan.table == null ? others : node;
         }
         Map<String, BeanGroup> tables = groups.computeIfAbsent(plan.keyspace, k -> new HashMap<>());
         return tables.computeIfAbsent(plan.table == null ? "" : plan.table, table -> {
@@ -74,7 +70,6 @@ final class MetricBeans {
     /** @param values keyspace and table */
     void moving(String[] values) {
         node.moved = true;
-        walks.moved = true;
         Map<String, BeanGroup> tables = groups.get(values[0]);
         if (tables != null) {
             moved(tables.get(""));
@@ -119,15 +114,12 @@ final class MetricBeans {
             }
             if (group.fresh && System.nanoTime() - began < FRESH_NS) {
                 fresh(group);
-            } else if (group == walks && !seldomTurn) {
-                continue; // what has moved waits for its turn
             } else if (group.moved || group.fading && seldomTurn) {
-                // of a minute's turns the first one
-                boolean slowTurn = (pass + i) % passesPerMinute < (group == walks ? spacing : 1);
+                boolean slowTurn = (pass + i) % passesPerMinute == 0;
                 read(group, group.moved, slowTurn && group.stale);
                 group.stale = group.moved || group.stale && !slowTurn;
             }
-            group.moved = false;
+            group.moved = group.owing;
         }
         seldomTurn = true;
         recheck();
@@ -142,13 +134,17 @@ final class MetricBeans {
             }
         }
         group.fresh = false;
+        group.owing = false;
         group.fading = isFading(group);
     }
 
     private void read(BeanGroup group, boolean all, boolean slow) {
+        group.owing = false;
         for (int b = 0; b < group.beans.size(); b++) {
             MetricBean bean = group.beans.get(b);
-            if (bean.slow ? slow : all || bean.isFading()) {
+            if (all && !bean.slow && bean.isDear() && !seldomTurn) {
+                group.owing = true;
+            } else if (bean.slow ? slow : all || bean.isFading()) {
                 read(bean);
             }
         }
