@@ -51,6 +51,8 @@ final class BeanReader implements Runnable {
     private final BeanWatch watch;
     private final List<ObjectName> names = new ArrayList<>();
     private int named;
+    /** At the end of a turn. The pass asks, which is another thread. */
+    private volatile boolean allNamed;
     private long turn;
     private int passesPerMinute = 12;
     private int from;
@@ -132,13 +134,14 @@ final class BeanReader implements Runnable {
     void turn() {
         turn++;
         nameSome();
+        allNamed = named == names.size() && watch.isEmpty();
         byValue.name(System.nanoTime() + READING_NS);
         readForeign();
     }
 
     /** Whether all that is there has been named and read. */
     boolean isSettled() {
-        return turn > 0 && named == names.size() && byValue.isEmpty();
+        return allNamed && byValue.isEmpty();
     }
 
     private void nameSome() {

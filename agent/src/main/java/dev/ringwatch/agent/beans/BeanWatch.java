@@ -48,6 +48,10 @@ final class BeanWatch implements NotificationListener {
         return name;
     }
 
+    boolean isEmpty() {
+        return !missed && touched.isEmpty();
+    }
+
     @Override
     public void handleNotification(Notification notification, Object handback) {
         try {

@@ -31,6 +31,7 @@ final class CriteoNames implements Namer {
     private final Map<String, String> more = new TreeMap<>();
     private final String[] labels;
     private final Consumer<String> say;
+    private final Shared shared = new Shared();
     /** What was looked at last: an attribute is asked about several times in a row. */
     private String lastBean;
     private String lastPath;
@@ -156,7 +157,8 @@ final class CriteoNames implements Namer {
                 ? attribute.properties.getOrDefault("keyspace", "") : "";
         String table = OF_TABLES.contains(type) && !keyspace.isEmpty()
                 ? attribute.properties.getOrDefault("scope", "") : "";
-        List<String> values = new ArrayList<>(List.of(keyspace, table, name));
+        List<String> values = new ArrayList<>(
+                List.of(shared.one(keyspace), shared.one(table), name));
         values.addAll(more.values());
         return Named.own("cassandra_stats", Named.Type.GAUGE, "node stats",
                 new Labels(labels, values.toArray(new String[0])));
