@@ -179,13 +179,19 @@ export function Cells({
         </div>
       )}
       <div class="scale" aria-hidden="true">
-        <span>{scale.show(scale.low)}</span>
-        {[0, 1, 2, 3, 4].map((i) => (
-          <span class={`scale-${i}`} key={i} />
-        ))}
-        <span>{scale.show(scale.high)}</span>
-        <span class="scale-none" /> <span>no value</span>
-        <span class="scale-down" /> <span>down</span>
+        <span class="scale-ramp">
+          <span>{scale.show(scale.low)}</span>
+          {[0, 1, 2, 3, 4].map((i) => (
+            <span class={`scale-${i}`} key={i} />
+          ))}
+          <span>{scale.show(scale.high)}</span>
+        </span>
+        <span class="scale-key">
+          <span class="scale-none" /> <span>no value</span>
+        </span>
+        <span class="scale-key">
+          <span class="scale-down" /> <span>down</span>
+        </span>
       </div>
     </div>
   );

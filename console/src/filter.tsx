@@ -26,6 +26,7 @@ export function Filter({
         <input
           type="search"
           placeholder={hint}
+          size={hint.length}
           value={params.get("q") ?? ""}
           onInput={(e) => setParams({ q: e.currentTarget.value })}
         />

@@ -167,12 +167,16 @@ export function Picture({
         </div>
       )}
       <div class="scale" aria-hidden="true">
-        <span>{format(ends.low, "per_second")}</span>
-        {[0, 1, 2, 3, 4].map((i) => (
-          <span class={`scale-${i}`} key={i} />
-        ))}
-        <span>{format(ends.high, "per_second")} in a bucket</span>
-        <span class="heat-gap" /> <span>nothing was measured</span>
+        <span class="scale-ramp">
+          <span>{format(ends.low, "per_second")}</span>
+          {[0, 1, 2, 3, 4].map((i) => (
+            <span class={`scale-${i}`} key={i} />
+          ))}
+          <span>{format(ends.high, "per_second")} in a bucket</span>
+        </span>
+        <span class="scale-key">
+          <span class="heat-gap" /> <span>nothing was measured</span>
+        </span>
       </div>
     </div>
   );

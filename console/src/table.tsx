@@ -17,11 +17,27 @@ export interface Column<T> {
   wide?: boolean;
 }
 
-const rowHeight = 32;
+// What the style sheet says of .table-row, on phones and elsewhere.
+const phone = matchMedia("(max-width: 600px)");
+const phoneHeight = 52;
+const usualHeight = 32;
+
+/** The height of a row, which has two lines on a phone. */
+function useRowHeight(): number {
+  const [small, setSmall] = useState(phone.matches);
+  useEffect(() => {
+    const tell = () => setSmall(phone.matches);
+    tell(); // it may have changed before this listens
+    phone.addEventListener("change", tell);
+    return () => phone.removeEventListener("change", tell);
+  }, []);
+  return small ? phoneHeight : usualHeight;
+}
 
 /**
  * A table. The rows that come are in the order of their worth; a click on a head sorts by that column,
- * first the most, then the least, then as they came. A row may lead somewhere.
+ * first the most, then the least, then as they came. A row may lead somewhere. On a phone the first
+ * column, a name, has a line of its own, and the others share the next.
  */
 export function Table<T>({
   name,
@@ -43,19 +59,16 @@ export function Table<T>({
   const [sort, setSort] = useState<{ id: string; falling: boolean } | null>(null);
   const [top, setTop] = useState(0);
   const box = useRef<HTMLDivElement>(null);
+  const rowHeight = useRowHeight();
   const list = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
   const tall = Math.min(height, list.length * rowHeight + 2);
   const first = Math.max(0, Math.floor(top / rowHeight) - 8);
   const last = Math.min(list.length, Math.ceil((top + tall) / rowHeight) + 8);
-  const grid = columns.map((c) => `minmax(0, ${c.width ?? 1}fr)`).join(" ");
-  const narrow = columns
-    .filter((c) => !c.wide)
-    .map((c) => `minmax(0, ${c.width ?? 1}fr)`)
-    .join(" ");
+  const narrow = columns.filter((c) => !c.wide);
   useEffect(() => {
     const element = box.current;
     if (element && element.scrollTop > list.length * rowHeight) element.scrollTop = 0;
-  }, [list.length]);
+  }, [list.length, rowHeight]);
   const press = (c: Column<T>) => {
     if (!c.order) return;
     setSort((s) =>
@@ -72,7 +85,11 @@ export function Table<T>({
       role="table"
       aria-label={name}
       aria-rowcount={list.length + 1}
-      style={{ "--grid": grid, "--grid-narrow": narrow }}
+      style={{
+        "--grid": tracks(columns),
+        "--grid-narrow": tracks(narrow),
+        "--grid-phone": tracks(narrow.slice(1)),
+      }}
     >
       <div role="rowgroup">
         <div class="table-head" role="row" aria-rowindex={1}>
@@ -130,6 +147,11 @@ export function Table<T>({
       </div>
     </div>
   );
+}
+
+/** The widths of columns, as a grid has them. */
+function tracks<T>(columns: Column<T>[]): string {
+  return columns.map((c) => `minmax(0, ${c.width ?? 1}fr)`).join(" ") || "none";
 }
 
 function classes<T>(c: Column<T>): string {

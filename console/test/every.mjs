@@ -1,6 +1,7 @@
 // What holds on every page: nobody is shut out, nothing hangs over the edge.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { cutTexts } from "./read.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -44,6 +45,8 @@ for (const [name, hash] of Object.entries(pages)) {
       await t.open(hash);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       t.ok(wide <= 380, `the page is ${wide} pixels wide`);
+      const cut = await cutTexts(page);
+      t.ok(cut.length === 0, `cut: ${cut.join(", ")}`);
       await page.setViewportSize({ width: 1280, height: 900 });
       await t.settle();
       await inspect(page, t);

@@ -1,4 +1,6 @@
 // The fleet's page, and what holds on every page.
+import { cutTexts } from "./read.mjs";
+
 export const tests = {
   "nodes are there with their figures": async (page, t) => {
     await t.open("#/fleet");
@@ -33,6 +35,63 @@ export const tests = {
     await page.getByRole("row").filter({ hasText: t.cluster }).first().waitFor();
     await page.unroute(/\/v1\/nodes$/);
     await page.getByText(/As of .* ago/).waitFor({ state: "detached" });
+  },
+
+  "on a phone nothing of the fleet is cut, and the legend's signs stand beside their words": async (
+    page,
+    t,
+  ) => {
+    // The harness has one node, which is up: the answers are those of three.
+    const states = ["down", "late", "up"];
+    const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
+    await page.route(/\/v1\/nodes$/, (route) =>
+      route.fulfill({
+        json: states.map((state, i) => {
+          const address = `192.168.100.${100 + i}:7000`;
+          return { ...node, id: `phone-${i}`, address, state };
+        }),
+      }),
+    );
+    await page.route("**/api/v1/alerts", (route) => {
+      const alert = { annotations: {}, activeAt: new Date().toISOString(), value: "1" };
+      const labels = { alertname: "Waits", severity: "warning", node: "phone-2" };
+      const alerts = [{ ...alert, labels, state: "pending" }];
+      return route.fulfill({ json: { status: "success", data: { alerts } } });
+    });
+    await page.route("**/api/v1/query", (route) => {
+      const values = ["0.2571", "0.00809", "84.4", "55.5"];
+      const result = states.flatMap((_, i) =>
+        values.map((v, q) => ({
+          metric: { node: `phone-${i}`, q: String(q) },
+          value: [Date.now() / 1000, v],
+        })),
+      );
+      return route.fulfill({
+        json: { status: "success", data: { resultType: "vector", result } },
+      });
+    });
+    await t.open("#/fleet");
+    const rows = page.getByRole("table", { name: "Nodes, worst first" }).locator(".table-row");
+    for (const text of ["down", "late", "pending", "257 ms", "84.4 %"]) {
+      await rows.getByText(text).first().waitFor();
+    }
+    const cut = await cutTexts(page, true);
+    t.ok(cut.length === 0, `cut: ${cut.join(", ")}`);
+    const torn = await page.locator(".scale-ramp, .scale-key").evaluateAll((list) =>
+      list
+        .filter((e) => {
+          const parts = [...e.children].map((c) => c.getBoundingClientRect());
+          const middles = parts.map((r) => (r.top + r.bottom) / 2);
+          return Math.max(...middles) - Math.min(...middles) > 2;
+        })
+        .map((e) => e.textContent),
+    );
+    t.ok(torn.length === 0, `on several lines: ${torn.join(", ")}`);
+    t.equal(await page.locator(".scale-key").count(), 2);
+    // A row's height is the same in the style sheet and in the code that leaves out rows.
+    const heights = await rows.evaluateAll((list) => list.map((e) => e.offsetHeight));
+    const room = await page.locator(".table-body").evaluate((e) => e.clientHeight);
+    t.equal(heights.reduce((a, b) => a + b) + 2, room);
   },
 
   "a tab that is hidden asks for nothing": async (page, t) => {
@@ -110,6 +169,9 @@ export const tests = {
 };
 
 export const options = {
+  "on a phone nothing of the fleet is cut, and the legend's signs stand beside their words": {
+    width: 380,
+  },
   "a tab that is hidden asks for nothing": { own: true },
   "everything by keyboard": { own: true },
   "another account's key sees nothing of this one": { key: process.env.EMPTY_KEY },

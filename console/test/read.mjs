@@ -34,3 +34,16 @@ export async function shows(page, t, selector, text) {
     `${selector} shows ${text}`,
   );
 }
+
+/** The texts of tables and legends that have less room than they need. A name has a line of its own,
+ *  but nothing bounds how long it is: names count only if asked for. */
+export async function cutTexts(page, names = false) {
+  const cells = `.table [role="cell"]${names ? "" : ":not(:first-child)"}`;
+  return page
+    .locator(`${cells}, .table [role="columnheader"], .scale, .scale span`)
+    .evaluateAll((list) =>
+      list
+        .filter((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth)
+        .map((e) => `${e.textContent} (${e.scrollWidth} of ${e.clientWidth} pixels)`),
+    );
+}
