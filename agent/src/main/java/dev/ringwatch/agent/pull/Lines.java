@@ -274,21 +274,25 @@ final class Lines {
         return known;
     }
 
+    /**
+     * As the exporter has it: what has counted nothing lately has quantiles of 0, and what describes
+     * the present and has nothing (partition sizes without SSTables) has none that are numbers.
+     */
     private void summary(Family family, Family.Source source, int slot, byte[] labels, long now) {
         Metric metric = source.metric;
-        if (source.recent.look(slot, source.template.entity(slot), now)) {
-            recent |= metric.kind == Kind.HISTOGRAM;
-            for (int q = 0; q < QUANTILES.length; q++) {
-                out.add(name);
-                out.add('{');
-                comma(labels);
-                out.add("quantile=\"");
-                out.add(QUANTILE_NAMES[q]);
-                out.add("\"} ");
-                out.decimal(source.recent.bound(QUANTILES[q]), metric.bounds.exponent
-                        + source.shift, false);
-                out.add('\n');
-            }
+        boolean some = source.recent.look(slot, source.template.entity(slot), now);
+        boolean counts = metric.kind == Kind.HISTOGRAM;
+        recent |= some && counts;
+        for (int q = 0; (some || counts) && q < QUANTILES.length; q++) {
+            out.add(name);
+            out.add('{');
+            comma(labels);
+            out.add("quantile=\"");
+            out.add(QUANTILE_NAMES[q]);
+            out.add("\"} ");
+            out.decimal(some ? source.recent.bound(QUANTILES[q]) : 0, metric.bounds.exponent
+                    + source.shift, false);
+            out.add('\n');
         }
         if (metric.hasSum) {
             out.add(name);
@@ -298,9 +302,9 @@ final class Lines {
             out.add('\n');
         }
         long total = 0;
-        long[] counts = metric.buckets(slot);
-        for (int b = 0; counts != null && b < counts.length; b++) {
-            total += counts[b];
+        long[] buckets = metric.buckets(slot);
+        for (int b = 0; buckets != null && b < buckets.length; b++) {
+            total += buckets[b];
         }
         out.add(name);
         out.add("_count");
