@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -173,7 +174,9 @@ func each(label func(name, value string), lists ...[][2]string) {
 	}
 }
 
-// summary adds a histogram as the exporter has it. Quantiles of nothing are left out.
+// summary adds a histogram as the exporter has it. What has counted nothing lately has quantiles of
+// 0, and what describes the present and has nothing (partition sizes without SSTables) has none that
+// are numbers.
 func summary(o *output, s *state, of *window.Series, name string, own, all [][2]string) {
 	if !of.Metric.Kind.IsHistogram() {
 		return
@@ -183,13 +186,10 @@ func summary(o *output, s *state, of *window.Series, name string, own, all [][2]
 		name string
 		f    figure
 	}{{"0.5", figure50}, {"0.75", figure75}, {"0.95", figure95}, {"0.98", figure98}, {"0.99", figure99}, {"0.999", figure999}} {
-		if d.total == 0 {
+		v, ok := d.figure(q.f)
+		if !ok || d.total == 0 && of.Metric.Kind != frame.Histogram {
 			break
 		}
-		if n := len(d.filled); int(d.filled[n-1]) >= len(of.Metric.Bounds.Upper) {
-			break
-		}
-		v, _ := d.figure(q.f)
 		o.add(of, name, "gauge", shifted(v, of.Metric.Bounds.Exponent), func(label func(name, value string)) {
 			each(label, own, all, [][2]string{{"quantile", q.name}})
 		})

@@ -12,6 +12,7 @@ import java.util.Arrays;
  */
 final class Text {
     private static final int LONGEST_NUMBER = 48;
+    private static final byte[] END = "} ".getBytes(StandardCharsets.US_ASCII);
 
     private byte[] bytes;
     private int length;
@@ -49,6 +50,26 @@ final class Text {
         reserve(ascii.length());
         for (int i = 0; i < ascii.length(); i++) {
             bytes[length++] = (byte) ascii.charAt(i);
+        }
+    }
+
+    /** All of a line's labels, and what stands before its number. */
+    void labels(byte[] labels) {
+        if (labels.length == 0) {
+            add(' ');
+            return;
+        }
+        add('{');
+        add(labels);
+        add(END);
+    }
+
+    /** A line's labels of which there is one more, which is written next. */
+    void labelsAnd(byte[] labels) {
+        add('{');
+        if (labels.length > 0) {
+            add(labels);
+            add(',');
         }
     }
 

@@ -32,6 +32,8 @@ class ProfilesTest {
         Template table = model.add(new Template("table", "keyspace", "table"));
         Metric read = table.add(histogram("cassandra_table_read_latency_seconds", "ReadLatency", "seconds", true));
         Metric sstables = table.add(histogram("cassandra_table_sstables_per_read", "SSTablesPerReadHistogram", "", false));
+        Metric sizes = table.add(Metric.histogram("cassandra_table_estimated_partition_size_bytes", Kind.GAUGE_HISTOGRAM, "bytes", 0, model.bounds(0, bounds), false));
+        sizes.origin = "EstimatedPartitionSizeHistogram";
         Metric live = table.add(scalar("cassandra_table_live_sstables", Kind.GAUGE, 0, "LiveSSTableCount", false));
         Metric disk = table.add(scalar("cassandra_table_live_disk_space_used_bytes", Kind.GAUGE, 0, "LiveDiskSpaceUsed", true));
         Metric repaired = table.add(scalar("cassandra_table_repaired_ratio", Kind.GAUGE_DOUBLE, 0, "PercentRepaired", false));
@@ -41,6 +43,8 @@ class ProfilesTest {
         read.writeBuckets(0)[15] = 1;
         read.setSum(0, 123_456);
         read.setEmpty(1);
+        sizes.writeBuckets(0)[3] = 2;
+        sizes.setEmpty(1);
         sstables.writeBuckets(0)[1] = 5;
         live.set(0, 3);
         disk.set(0, 4096);
@@ -122,6 +126,46 @@ class ProfilesTest {
             has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
             has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
             has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
+        }
+    }
+
+    /** As with the exporter, what has counted nothing has quantiles of 0; what is not there has none. */
+    @Test
+    void quantilesOfNothing() throws Exception {
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, INSTACLUSTR).samples;
+            String of = "{" + NODE + ", keyspace=ks, ";
+            for (String quantile : new String[] {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"}) {
+                String quiet = "quantile=" + quantile + ", table=quiet, table_type=table}";
+                has(s, "cassandra_table_operation_latency_seconds" + of + "operation=read, " + quiet, "0");
+                assertFalse(s.containsKey("cassandra_table_sstables_per_read" + of + quiet), "not there for this table");
+                assertFalse(s.containsKey("cassandra_table_estimated_partition_size_bytes" + of + quiet), "NaN with the exporter");
+                has(s, "cassandra_table_estimated_partition_size_bytes" + of + "quantile=" + quantile + ", table=t, table_type=table}", "8");
+            }
+            has(s, "cassandra_table_operation_latency_seconds_count" + of + "operation=read, table=quiet, table_type=table}", "0");
+            has(s, "cassandra_table_estimated_partition_size_bytes_count" + of + "table=quiet, table_type=table}", "0");
+            assertFalse(s.containsKey("cassandra_table_sstables_per_read_count" + of + "table=quiet, table_type=table}"));
+            assertTrue(page(open, Profile.RINGWATCH).samples.keySet().stream().noneMatch(key -> key.contains("table=quiet")), "our own names leave it out");
+        }
+    }
+
+    /** What is forgotten ends at 0, and its lines stand still from then on. */
+    @Test
+    void fadedQuantilesAreZero() {
+        Layout layout = new Layout(model, List.of(INSTACLUSTR), new java.util.IdentityHashMap<>());
+        Family reads = layout.families.stream().filter(family -> family.name.equals("cassandra_table_operation_latency_seconds")).findFirst().get();
+        Text text = new Text(64);
+        Lines lines = new Lines(text, false);
+        int minutes = 0;
+        for (String median : new String[] {"0.001024", "0.001024", "0", "0"}) {
+            text.clear();
+            lines.begin(reads);
+            lines.slots(reads, reads.sources.get(0), 0, 1, minutes * 60_000L);
+            String page = new String(text.array(), 0, text.length(), java.nio.charset.StandardCharsets.US_ASCII);
+            assertTrue(page.contains("quantile=\"0.5\"} " + median + "\n"), page);
+            assertTrue(page.contains("table_type=\"table\"") && page.contains("} 100\n"), page);
+            assertEquals(!median.equals("0"), lines.fades(), minutes + " minutes");
+            minutes += 4;
         }
     }
 
