@@ -26,6 +26,7 @@ import javax.management.ObjectName;
 final class BeanReader implements Runnable {
     /** Of each pass: naming a thousand tables' beans takes some seconds in all. */
     private static final long NAMING_NS = 200_000_000;
+    private static final long NAMING_WAIT_NS = 2_000_000_000;
     private static final long READING_NS = 50_000_000;
     /**
      * A bean that takes more CPU time than that so often is left out, and one that keeps the thread
@@ -154,8 +155,8 @@ final class BeanReader implements Runnable {
             // neighbours have neighbouring rows and columns
             names.sort(Comparator.comparing(ObjectName::getCanonicalName));
         }
-        long began = System.nanoTime();
-        while (named < names.size() && System.nanoTime() - began < NAMING_NS && !replaced) {
+        Budget budget = new Budget(NAMING_NS, NAMING_WAIT_NS);
+        while (named < names.size() && !budget.isSpent() && !replaced) {
             ObjectName name = names.get(named++);
             try {
                 name(name);

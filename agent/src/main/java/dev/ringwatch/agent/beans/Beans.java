@@ -28,8 +28,9 @@ public final class Beans {
     /** For tests: others wait that long for a bean to answer. */
     long stuckNs = 10_000_000_000L;
     private static final int MAX_STUCK = 3;
-    /** For taking in new beans: of each pass. */
+    /** For taking in new beans: of each pass, which a scrape may wait for. */
     private static final long INSTALL_NS = 40_000_000;
+    private static final long INSTALL_WAIT_NS = 200_000_000;
     private static final int PASSES_BETWEEN_TIDYING = 60;
     /**
      * So many bytes has a frame's label; what is longer has no cost shown, since its beginning may
@@ -144,11 +145,9 @@ public final class Beans {
         }
         long began = System.nanoTime();
         watch();
-        for (Plan plan = reader.plans.poll(); plan != null; plan = reader.plans.poll()) {
-            take(plan);
-            if (System.nanoTime() - began > INSTALL_NS) {
-                break;
-            }
+        Budget budget = new Budget(INSTALL_NS, INSTALL_WAIT_NS);
+        while (!reader.plans.isEmpty() && !budget.isSpent()) {
+            take(reader.plans.poll());
         }
         reader.byValue.take(System.nanoTime() + INSTALL_NS);
         inventory.tellMovingTables(metrics::moving);
