@@ -14,7 +14,7 @@ import java.util.Map;
  * <p>Every eighth of Cassandra's bounds is shown, and the last one: cumulative counts are exact at
  * those, and 17 lines are enough for what is a time series each. A histogram that has counted
  * anything shows all of them: sums over {@code le} need the same bounds from everyone. One that
- * never has is not there, not even as zeros.
+ * never has shows none, not even as zeros.
  */
 final class Histograms {
     private static final int BOUND_STEP = 8;
