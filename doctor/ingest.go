@@ -215,7 +215,7 @@ func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool
 		n.add("tls", Warn, "renew it before that", "%s's certificate ends on %s", address, until)
 		return true
 	case trust.RootCAs == nil:
-		n.add("tls", OK, "", "%s's certificate is good until %s by this machine's list; Java has a list of its own", address, until)
+		n.add("tls", OK, "", "%s's certificate is good until %s by this machine's list; Java has a list of its own, so name an authority of your own in ingest.ca_file", address, until)
 		return true
 	default:
 		n.add("tls", OK, "", "%s's certificate is signed by %s and good until %s", address, n.agent.caFile, until)

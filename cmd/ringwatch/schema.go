@@ -29,7 +29,7 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.topic(ctx); err != nil {
+	if err := c.topic(ctx, p); err != nil {
 		return err
 	}
 	db, err := c.connect(ctx, p)
@@ -69,6 +69,13 @@ func (f *roleFlags) connect(ctx context.Context, p *process) (*store.Store, erro
 	ctx, cancel := context.WithTimeout(ctx, f.Wait)
 	defer cancel()
 	return p.connectStore(ctx)
+}
+
+// topic makes the topic for such a command.
+func (f *roleFlags) topic(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeout(ctx, f.Wait)
+	defer cancel()
+	return p.topic(ctx)
 }
 
 type schemaShowCmd struct{ schemaFlags }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -53,6 +54,38 @@ func TestSchemaGivesUp(t *testing.T) {
 	config := configFile(t, fmt.Sprintf("cassandra: {hosts: [%q]}\nlog: {level: error}\n", l.Addr()))
 	code, stderr := start(t, "schema", "show", "--config", config, "--wait", "1s")
 	if code != exitFailed || !strings.Contains(stderr, "gave up connecting to Cassandra") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+// TestSchemaApplyGivesUpOnKafka: a certificate that this machine does not trust stays wrong, however
+// long somebody waits.
+func TestSchemaApplyGivesUpOnKafka(t *testing.T) {
+	t.Parallel()
+	cert, key := mustCertificate(t)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.(*tls.Conn).Handshake() // fails: the client does not know who signed
+			c.Close()
+		}
+	}()
+	config := configFile(t, fmt.Sprintf("kafka: {brokers: [%q], tls: true}\n"+
+		"cassandra: {hosts: [%[1]q]}\nlog: {level: error}\n", l.Addr()))
+	code, stderr := start(t, "schema", "apply", "--config", config, "--wait", "5s")
+	if code != exitFailed || !strings.Contains(stderr, "add that authority to the machine's own") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

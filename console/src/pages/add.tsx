@@ -193,9 +193,12 @@ function Files({ ingest, keyText, cluster }: { ingest: string; keyText: string; 
   const good = /^\/[\w./-]+$/.test(asked);
   const jar = good ? asked : usual.jar;
   const plain = /^[a-z]+:\/\/[^/]+$/i.test(ingest.replace(/\/+$/, ""));
+  const authority = /^https:/i.test(ingest)
+    ? "\n  # ca_file: /etc/ringwatch/ca.crt   # if an authority of your own signed ingest's certificate"
+    : "";
   const text = `ingest:
   urls: [${yaml(ingest.replace(/\/+$/, ""))}]
-  key_file: ${usual.key}
+  key_file: ${usual.key}${authority}
 interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}   # instead of the name in cassandra.yaml` : ""}
 `;
   return (

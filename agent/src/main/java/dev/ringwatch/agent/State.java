@@ -148,8 +148,7 @@ final class State {
                 become(BUSY, "ingest answers " + status + ", so frames wait on this node: the log "
                         + "of ingest says why");
             } else {
-                become(UNREACHABLE, "frames do not reach ingest and wait on this node: "
-                        + sender.problem() + "; check ingest.urls and the network to it");
+                become(UNREACHABLE, "frames do not reach ingest and wait on this node: " + sender.problem());
             }
         }
         if (behind) {

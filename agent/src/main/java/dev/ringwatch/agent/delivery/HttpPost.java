@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.CertPathBuilderException;
 
 /**
  * One POST of one frame and what its answer means: HTTP/1.1 as little as a request with a length and the reading of a status need.
@@ -42,6 +43,8 @@ final class HttpPost {
     int retryAfterSeconds;
     /** Why the last one failed, for people. */
     String problem;
+    /** What helps then, if it is not the usual. */
+    String remedy;
 
     private int bodyLength;
     private boolean keep;
@@ -65,6 +68,7 @@ final class HttpPost {
         status = 0;
         retryAfterSeconds = 0;
         problem = null;
+        remedy = null;
         endAt = System.nanoTime() + totalNs;
         busy = true;
         try {
@@ -82,6 +86,10 @@ final class HttpPost {
         } catch (IOException | RuntimeException e) {
             connection.close();
             problem = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+            if (isOfAStranger(e)) {
+                problem = "the agent does not trust who signed its certificate";
+                remedy = "name that authority in ingest.ca_file";
+            }
         } finally {
             busy = false;
         }
@@ -92,6 +100,18 @@ final class HttpPost {
             problem = "HTTP status " + status;
         }
         return status == 400 || status == 413 || status == 415 || status == 422 ? REJECTED : RETRY;
+    }
+
+    /** Whether no authority that is trusted signed the server's certificate. */
+    private static boolean isOfAStranger(Throwable e) {
+        Throwable cause = e;
+        for (int depth = 0; cause != null && depth < 8; depth++) { // causes may form a ring
+            if (cause instanceof CertPathBuilderException) {
+                return true;
+            }
+            cause = cause.getCause();
+        }
+        return false;
     }
 
     private void exchange(URL url, byte[] head, byte[] frame, boolean reused) throws IOException {

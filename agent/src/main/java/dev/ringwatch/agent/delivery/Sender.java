@@ -23,6 +23,7 @@ public final class Sender implements Runnable {
     private static final int IDLE_WAIT_MS = 60_000;
     private static final int TOO_MANY_REQUESTS = 429;
     private static final int SERVICE_UNAVAILABLE = 503;
+    private static final String USUAL_REMEDY = "check ingest.urls and the network to it";
 
     private final FrameQueue queue;
     private final Addresses addresses;
@@ -32,7 +33,7 @@ public final class Sender implements Runnable {
     private final Pace pace;
     private final Random random;
     private final AtomicLong errors = new AtomicLong();
-    private volatile String problem = "no attempt has ended yet";
+    private volatile String problem = "no attempt has ended yet; " + USUAL_REMEDY;
     private volatile boolean stopped;
 
     private int failures;
@@ -70,7 +71,7 @@ public final class Sender implements Runnable {
         return http.status;
     }
 
-    /** The address and what was wrong there the last time something was. */
+    /** The address, what was wrong there the last time something was, and what helps. */
     public String problem() {
         return problem;
     }
@@ -218,7 +219,7 @@ public final class Sender implements Runnable {
                 : (http.status == SERVICE_UNAVAILABLE || http.status == TOO_MANY_REQUESTS ? http.retryAfterSeconds * 1000L : 0)
                 + jitter(Math.min(pace.maxPauseMs, pace.firstPauseMs << Math.min(20, rounds)));
         resumeAt = now() + pause;
-        problem = Addresses.shown(url) + ": " + http.problem;
+        problem = Addresses.shown(url) + ": " + http.problem + "; " + (http.remedy == null ? USUAL_REMEDY : http.remedy);
     }
 
     private boolean isOutage() {
