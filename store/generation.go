@@ -38,6 +38,7 @@ type Query struct {
 // Kept is a stored window.
 type Kept struct {
 	Start  int64
+	Stamp  int64          // when the frames were read that it was made of, µs; 0: nobody knows
 	Meta   *window.Meta   // nil: it cannot be decoded
 	Window *window.Window // nil: as Meta, or the query was Bare
 	Damage []error        // what could not be decoded or was not there

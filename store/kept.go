@@ -14,9 +14,10 @@ import (
 
 // A closed window says the same until a late frame comes, and dashboards ask for the same windows
 // again and again. So what a closed window said to some matchers is kept, bounded in bytes. Each
-// reading asks which windows have late frames, and takes those from Cassandra: a mark is there
-// before the frame that it tells of, and before the window is closed again. Marks live twice as long
-// as frames. So what is kept for as long as frames live never outlives a mark.
+// reading asks which windows have late frames, and takes those from Cassandra whose columns were not
+// made after that: a mark is there before the frame that it tells of, and before the window is closed
+// again. Marks live twice as long as frames. So what is kept for as long as frames live never outlives
+// a mark.
 
 // keptID is what a window said to some matchers.
 type keptID struct {
@@ -29,6 +30,7 @@ type keptWindow struct {
 	times  []int64         // its instants
 	lost   int             // frames that could not be read
 	read   int64           // when Cassandra was asked, ms
+	stamp  int64           // Kept's
 	bytes  int64
 }
 
@@ -75,7 +77,7 @@ func (r *reader) keep(ctx context.Context, k *Kept) ([]window.Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := &keptWindow{series: list, times: k.Window.Times, lost: k.Meta.Report.Lost(), read: r.began,
+	of := &keptWindow{series: list, times: k.Window.Times, lost: k.Meta.Report.Lost(), read: r.began, stamp: k.Stamp,
 		bytes: keptCost + int64(len(r.question)) + 8*int64(len(k.Window.Times))}
 	for i := range list {
 		of.bytes += list[i].Bytes()

@@ -16,6 +16,10 @@ import (
 // writes such a frame first writes a row to the table late, and readers look into fresh, too, for
 // the windows that it names. The row comes before the frame: who can read the frame can read the
 // row. A node has one partition, which is nearly always empty, so asking costs one small read.
+//
+// A mark outlives the frames, but after an outage nearly all windows have one, and to read all
+// frames of an hour for each panel takes seconds. So a mark says when a frame may have come, and
+// columns that were made well after that have the frame: see settled.
 
 // lateMarks is how many windows' marks a process remembers having written, some 100 bytes each.
 const lateMarks = 50_000
@@ -32,7 +36,14 @@ type windowID struct {
 func (c *Config) lateTTL() time.Duration { return 2 * c.FreshTTL }
 
 // markAgain is after how long a window that gets another late frame is marked again.
-func (c *Config) markAgain() time.Duration { return c.FreshTTL / 2 }
+func (c *Config) markAgain() time.Duration { return c.Timeout }
+
+// settled reports whether columns made from frames that were read at stamp (microseconds) have every
+// frame that a mark (milliseconds) tells of. Such a frame began to be written within markAgain of
+// the mark and was written a Timeout later, by a clock that may be another Timeout behind.
+func (c *Config) settled(marked, stamp int64) bool {
+	return stamp/1000-marked > (c.markAgain() + 2*c.Timeout).Milliseconds()
+}
 
 func (c *Config) lateLayout() tableLayout {
 	return tableLayout{
@@ -72,18 +83,18 @@ func (s *Store) markLate(ctx context.Context, account string, h *frame.Header) e
 	return nil
 }
 
-// lateWindows returns those of a node's windows from … to, by their starts, that may have frames in
-// fresh which their columns lack.
-func (s *Store) lateWindows(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]bool, error) {
-	list := map[int64]bool{}
+// lateMarks returns those of a node's windows from … to, by their starts, that may have frames in
+// fresh which their columns lack, and when they were marked, in ms.
+func (s *Store) lateMarks(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
+	list := map[int64]int64{}
 	err := s.each(ctx, func(scan func(...any) bool) bool {
-		var start int64
-		if !scan(&start) {
+		var start, marked int64
+		if !scan(&start, &marked) {
 			return false
 		}
-		list[start] = true
+		list[start] = marked
 		return true
-	}, "SELECT window FROM "+s.table(lateTable)+" WHERE account = ? AND node = ? AND window >= ? AND window <= ?",
+	}, "SELECT window, marked FROM "+s.table(lateTable)+" WHERE account = ? AND node = ? AND window >= ? AND window <= ?",
 		account, gocql.UUID(node), from, to)
 	if err != nil {
 		return nil, fmt.Errorf("store: read which windows have late frames: %w", err)

@@ -112,6 +112,61 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	checkRollups(t, s, n.ID, direct(t, frames), "closed again")
 }
 
+// TestAfterAnOutage: windows whose frames came late are answered from their columns once these were
+// made well after the frames came, and what comes later still is seen at once.
+func TestAfterAnOutage(t *testing.T) {
+	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000
+	c := newClock(start)
+	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 7))
+	var frames [][]byte
+	give := func(sent windowtest.Sent) {
+		t.Helper()
+		mustHandle(t, w, Record{Account: "acme", Offset: int64(len(frames)), Value: sent.Bytes})
+		frames = append(frames, sent.Bytes)
+	}
+	var later []windowtest.Sent
+	c.millis.Store(start + 4*windowMillis) // all are late
+	for i := range 28 {
+		if sent := n.Step(start+int64(i)*21_500, false); i == 9 || i == 10 {
+			later = append(later, sent)
+		} else {
+			give(sent)
+		}
+	}
+	closeAfter := func(wait time.Duration) {
+		t.Helper()
+		c.millis.Add(wait.Milliseconds())
+		if _, err := w.Drain(t.Context(), c.now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled := s.config.markAgain() + 2*s.config.Timeout
+	closeAfter(settled) // a frame might have been under way still
+	checkReadNow(t, s, n, frames)
+	if report := checkReadNow(t, s, n, frames); report.Kept > 0 {
+		t.Fatalf("columns that may lack a frame are kept: %+v", report)
+	}
+	give(later[0])
+	if report := checkReadNow(t, s, n, frames); report.Fresh == 0 {
+		t.Fatalf("a late frame is not looked for: %+v", report)
+	}
+	closeAfter(settled + time.Millisecond)
+	checkReadNow(t, s, n, frames)
+	if report := checkReadNow(t, s, n, frames); report.Kept != 1 || report.Fresh > 0 {
+		t.Fatalf("the window that was closed again is not answered from its columns: %+v", report)
+	}
+	give(later[1])
+	if report := checkReadNow(t, s, n, frames); report.Fresh == 0 || report.Kept > 0 {
+		t.Fatalf("a frame that came later still is not looked for: %+v", report)
+	}
+	closeAfter(s.config.Grace)
+	checkReadNow(t, s, n, frames)
+	if report := checkReadNow(t, s, n, frames); report.Kept != 1 {
+		t.Fatalf("a window that is closed again after the grace is not settled: %+v", report)
+	}
+}
+
 func header(t *testing.T, b []byte) *frame.Header {
 	t.Helper()
 	h, _, err := frame.Parse(b)
@@ -137,9 +192,9 @@ func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) R
 }
 
 // marked returns the windows that are marked as having late frames.
-func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]bool {
+func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 	t.Helper()
-	list, err := s.lateWindows(t.Context(), "acme", node, 0, 1<<50)
+	list, err := s.lateMarks(t.Context(), "acme", node, 0, 1<<50)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,14 +68,16 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, closed: map[int64]bool{}, held: map[int64]Kept{}, lateKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, closed: map[int64]bool{}, held: map[int64]Kept{}, marksKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
 	if err := r.columns(ctx); err != nil {
 		return nil, report, err
 	}
 	horizon := now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
-		if r.late[w] || w >= frame.WindowOf(horizon) && !r.closed[w] && r.known[w] == nil {
+		_, held := r.held[w]
+		_, marked := r.marks[w]
+		if answered := r.closed[w] || r.known[w] != nil; held || !answered && (marked || w >= frame.WindowOf(horizon)) {
 			freshWindows = append(freshWindows, w)
 		}
 	}
@@ -121,8 +123,8 @@ type reader struct {
 	began    int64                 // ms
 	known    map[int64]*keptWindow // windows that need not be read
 
-	lateKnown chan struct{}  // closed when late is there
-	late      map[int64]bool // windows with late frames
+	marksKnown chan struct{}   // closed when marks are there
+	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
 
 	mu     sync.Mutex
 	closed map[int64]bool            // windows that have a meta row
@@ -138,22 +140,23 @@ type reader struct {
 func (r *reader) columns(ctx context.Context) error {
 	windows := windowsIn(r.from, r.to)
 	first, last := windows[0], windows[len(windows)-1]
-	late := func(ctx context.Context) (err error) {
-		defer close(r.lateKnown)
-		r.late, err = r.lateWindows(ctx, r.account, r.node, first, last)
+	marks := func(ctx context.Context) (err error) {
+		defer close(r.marksKnown)
+		r.marks, err = r.lateMarks(ctx, r.account, r.node, first, last)
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	if r.known = r.keptOf(windows); len(r.known) == 0 {
-		g.Go(func() error { return late(gctx) })
+		g.Go(func() error { return marks(gctx) })
 	} else {
-		if err := late(ctx); err != nil {
+		if err := marks(ctx); err != nil {
 			return fmt.Errorf("store: read raw: %w", err)
 		}
-		for w := range r.late {
-			delete(r.known, w)
-		}
 		for w, k := range r.known {
+			if r.mayLack(w, k.stamp) {
+				delete(r.known, w)
+				continue
+			}
 			if err := r.takeKnown(w, k); err != nil {
 				return fmt.Errorf("store: read: %w", err)
 			}
@@ -176,6 +179,12 @@ func (r *reader) columns(ctx context.Context) error {
 		return fmt.Errorf("store: read raw: %w", err)
 	}
 	return nil
+}
+
+// mayLack reports whether a window's columns may lack frames that are in fresh.
+func (r *reader) mayLack(start, stamp int64) bool {
+	marked, late := r.marks[start]
+	return late && !r.config.settled(marked, stamp)
 }
 
 // matching returns what matches of a window, or too little and says why in failed; and notes the
@@ -250,11 +259,11 @@ func (r *reader) kept(k Kept) {
 		r.report.damage(k.Damage...)
 		return
 	}
-	<-r.lateKnown
+	<-r.marksKnown
 	if r.known[k.Start] != nil { // it lies between windows that were not known
 		return
 	}
-	late := r.late[k.Start]
+	late := r.mayLack(k.Start, k.Stamp)
 	r.mu.Lock()
 	r.closed[k.Start] = true
 	if late {

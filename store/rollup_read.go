@@ -39,7 +39,7 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 	}
 	r := rollupReader{Store: s, account: account, node: node, now: now, matchers: matchers, report: &report}
 	var err error
-	if r.late, err = s.lateWindows(ctx, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
+	if r.late, err = s.lateMarks(ctx, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
 		return nil, report, err
 	}
 	// The period before, too: increases are from the last sample in it.
@@ -66,7 +66,7 @@ type rollupReader struct {
 	node     uuid.UUID
 	now      int64
 	matchers []*labels.Matcher
-	late     map[int64]bool // windows with late frames
+	late     map[int64]int64 // windows with late frames, and when they were marked, ms
 	report   *ReadReport
 }
 
@@ -133,7 +133,7 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	horizon := frame.WindowOf(r.now - r.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var missing []int64
 	for start := max(from, horizon); start <= to; start += frame.WindowMillis {
-		if found[start] == nil && !r.late[start] {
+		if _, late := r.late[start]; found[start] == nil && !late {
 			missing = append(missing, start)
 		}
 	}
@@ -163,7 +163,7 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 			var damage []error
 			if err != nil {
 				damage = []error{err}
-			} else if r.late[start] {
+			} else if _, late := r.late[start]; late {
 				if w, damage, err = r.closedWith(gctx, w); err != nil {
 					return err
 				}

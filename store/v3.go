@@ -101,15 +101,17 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 		return err
 	}
 	byBucket := map[int64]map[int64]*window.Meta{}
+	stamps := map[int64]int64{} // by window
 	for start, m := range metas {
 		if m.meta == nil || q.Bare {
-			take(Kept{Start: start, Meta: m.meta, Damage: m.damage})
+			take(Kept{Start: start, Stamp: m.stamp, Meta: m.meta, Damage: m.damage})
 			continue
 		}
 		if byBucket[m.bucket] == nil {
 			byBucket[m.bucket] = map[int64]*window.Meta{}
 		}
 		byBucket[m.bucket][start] = m.meta
+		stamps[start] = m.stamp
 	}
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
@@ -117,6 +119,7 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 		eg.Go(func() error {
 			kept, err := g.readBucket(gctx, q, bucket, metas)
 			for _, k := range kept {
+				k.Stamp = stamps[k.Start]
 				take(k)
 			}
 			return err
