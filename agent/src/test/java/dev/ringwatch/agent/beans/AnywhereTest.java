@@ -65,7 +65,8 @@ class AnywhereTest {
                 Matcher ofOther = engine.matcher(other);
                 assertEquals(ofOther.matches() ? found(ofOther) : "",
                         found(tried.match(new BoundedText(other), beginning)),
-                        () -> "seed " + seed + ": " + regex + " in " + other + " from " + beginning);
+                        () -> "seed " + seed + ": " + regex + " in " + other + " from "
+                        + beginning);
             }
         }
         assertTrue(matches > 1000 && known > 1000,

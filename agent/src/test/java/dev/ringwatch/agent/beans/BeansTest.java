@@ -67,7 +67,8 @@ class BeansTest {
             beans.settle();
             assertEquals(2, beans.samples().size());
             assertEquals(1, beans.named.size());
-            assertTrue(beans.named.get(0).matches("all beans are named after \\d+ s: test has \\d+ series"), beans.named.get(0));
+            assertTrue(beans.named.get(0).matches(
+                    "all beans are named after \\d+ s: test has \\d+ series"), beans.named.get(0));
         }
     }
 
@@ -272,7 +273,10 @@ class BeansTest {
         beans.close();
     }
 
-    /** A gauge of the node asks each table. It is read four times a minute, and the last move is seen. */
+    /**
+     * A gauge of the node asks each table. It is read four times a minute, and the last move is
+     * seen.
+     */
     @Test
     void aDearGaugeIsReadFourTimesAMinute() throws Exception {
         AtomicInteger reads = new AtomicInteger();
@@ -287,18 +291,26 @@ class BeansTest {
         String of = "org.apache.cassandra.metrics.Table.";
         Map<String, Metric> registry = new HashMap<>(Map.of(of + "AllThings.all", all));
         MetricRegistry ofInventory = new MetricRegistry();
-        register("org.apache.cassandra.metrics:type=Table,name=AllThings", new TestBean().with("Value", "java.lang.Object", () -> -1L));
+        String bean = "org.apache.cassandra.metrics:type=Table,";
+        register(bean + "name=AllThings",
+                new TestBean().with("Value", "java.lang.Object", () -> -1L));
         for (int t = 0; t < 50; t++) { // of those that stand still a few are looked at in each pass
             Counter counter = t == 0 ? moved : new Counter();
             registry.put(of + "BytesFlushed.ks.t" + t, counter);
             ofInventory.register(of + "BytesFlushed.ks.t" + t, counter);
-            register("org.apache.cassandra.metrics:type=Table,keyspace=ks,scope=t" + t + ",name=BytesFlushed", new TestBean().with("Count", "long", () -> -1L));
+            register(bean + "keyspace=ks,scope=t" + t + ",name=BytesFlushed",
+                    new TestBean().with("Count", "long", () -> -1L));
         }
-        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.RULES, say -> "rules: [{pattern: 'name=AllThings><>', name: AllThings}, {pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
-        Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { }, (work, name) -> null);
-        Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000, line -> { });
+        String rules = "rules: [{pattern: 'name=AllThings><>', name: AllThings}, "
+                + "{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]";
+        BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.RULES, say -> rules);
+        Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { },
+                (work, name) -> null);
+        Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE, 1000,
+                line -> { });
         long pass = 1;
-        for (; pass < 5 || !beans.isSettled() || reads.get() < 10; pass++) { // until its cost is known
+        // until its cost is known
+        for (; pass < 5 || !beans.isSettled() || reads.get() < 10; pass++) {
             moved.inc();
             inventory.sample(12);
             beans.pass(pass, 12, inventory);
