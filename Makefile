@@ -62,7 +62,7 @@ console: $(MODULES) ## build console/dist from its sources (the tests say when i
 screens: build $(MODULES) ## pictures of the console's pages into docs/screens, of a fleet of recorded frames, 25 minutes
 	@go run ./bench/screens
 
-check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in four minutes; before every commit
+check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
 	@go run ./cmd/testsum --check
 
 man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1

@@ -9,15 +9,25 @@ import java.util.regex.Pattern;
  * A regular expression that may begin anywhere in a text, {@code ^.*(?:…)}, as the JMX exporter
  * wraps its patterns. The engine would try it at each character of each bean's name. Most patterns
  * have characters that each match must have, such as {@code metrics<type=} and {@code ><>Count}:
- * the engine is asked only where a text has all of them, one behind the other. For one thread.
+ * the engine is asked only where a text has all of them, one behind the other.
  */
 final class Anywhere {
     private final Pattern pattern;
     private final List<String> literals;
-    /** The beginning that was looked at last, and how many of the literals it has, up to where. */
-    private String begun;
-    private int has;
-    private int upTo;
+    private Beginning last = new Beginning("", 0, 0);
+
+    /** A text's beginning, and how many of the literals it has, up to where. */
+    private static final class Beginning {
+        final String text;
+        final int has;
+        final int upTo;
+
+        Beginning(String text, int has, int upTo) {
+            this.text = text;
+            this.has = has;
+            this.upTo = upTo;
+        }
+    }
 
     /**
      * @param regex what may begin anywhere
@@ -44,19 +54,13 @@ final class Anywhere {
      *         attributes do: it is searched once, and then only what follows it.
      */
     Matcher match(BoundedText text, String beginning) {
-        if (!beginning.equals(begun)) {
-            begun = beginning;
-            upTo = 0;
-            for (has = 0; has < literals.size(); has++) {
-                int at = beginning.indexOf(literals.get(has), upTo);
-                if (at < 0) {
-                    break;
-                }
-                upTo = at + literals.get(has).length();
-            }
+        Beginning begun = last; // another thread may look at another bean
+        if (!beginning.equals(begun.text)) {
+            begun = begin(beginning);
+            last = begun;
         }
-        int from = upTo;
-        for (int i = has; i < literals.size(); i++) {
+        int from = begun.upTo;
+        for (int i = begun.has; i < literals.size(); i++) {
             String literal = literals.get(i);
             int at = text.toString().indexOf(literal,
                     Math.max(from, beginning.length() - literal.length() + 1));
@@ -68,6 +72,19 @@ final class Anywhere {
         text.renew();
         Matcher matcher = pattern.matcher(text);
         return matcher.matches() ? matcher : null;
+    }
+
+    private Beginning begin(String text) {
+        int has = 0;
+        int upTo = 0;
+        for (; has < literals.size(); has++) {
+            int at = text.indexOf(literals.get(has), upTo);
+            if (at < 0) {
+                break;
+            }
+            upTo = at + literals.get(has).length();
+        }
+        return new Beginning(text, has, upTo);
     }
 
     /**
