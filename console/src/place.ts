@@ -1,5 +1,5 @@
 // Where in the console somebody is. All of it is in the address, so that a link shows the same.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 /** A place: #/cluster/NAME?range=1h is {path: ["cluster", "NAME"], params: range=1h}. */
 export interface Place {
@@ -70,9 +70,11 @@ export function setParams(change: Record<string, string | null>, replace = true)
 /** The place, again whenever it changes. */
 export function usePlace(): Place {
   const [now, set] = useState(place);
+  const seen = useRef(location.hash);
   useEffect(() => {
     const changed = () => set(place());
     window.addEventListener("hashchange", changed);
+    if (location.hash !== seen.current) changed(); // before this listened
     return () => window.removeEventListener("hashchange", changed);
   }, []);
   return now;
