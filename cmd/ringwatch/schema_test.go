@@ -34,6 +34,18 @@ func say(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
+// hangUp takes connections and closes each after it was greeted, until l is closed.
+func hangUp(l net.Listener, greet func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		greet(c)
+		c.Close()
+	}
+}
+
 // TestSchemaGivesUp: somebody waits for these commands, so they end where a role would try for
 // ever.
 func TestSchemaGivesUp(t *testing.T) {
@@ -42,15 +54,7 @@ func TestSchemaGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
+	go hangUp(l, func(net.Conn) {})
 	config := configFile(t, fmt.Sprintf("cassandra: {hosts: [%q]}\nlog: {level: error}\n", l.Addr()))
 	code, stderr := start(t, "schema", "show", "--config", config, "--wait", "1s")
 	if code != exitFailed || !strings.Contains(stderr, "gave up connecting to Cassandra") {
@@ -72,16 +76,9 @@ func TestSchemaApplyGivesUpOnKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.(*tls.Conn).Handshake() // fails: the client does not know who signed
-			c.Close()
-		}
-	}()
+	go hangUp(l, func(c net.Conn) {
+		c.(*tls.Conn).Handshake() // fails: the client does not know who signed
+	})
 	config := configFile(t, fmt.Sprintf("kafka: {brokers: [%q], tls: true}\n"+
 		"cassandra: {hosts: [%[1]q]}\nlog: {level: error}\n", l.Addr()))
 	code, stderr := start(t, "schema", "apply", "--config", config, "--wait", "5s")
