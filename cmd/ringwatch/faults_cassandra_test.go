@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -46,18 +47,17 @@ func (f *faults) versions(ctx context.Context) (map[gocql.UUID]bool, error) {
 	return all, nil
 }
 
-// dropColumn takes a column that the role writes away, on one node; the other does not hear of it.
+// dropColumn takes a column that the role writes away while node two is frozen, so that the nodes
+// disagree for a while. Both are up in the end: a role that lacks a replica says that first.
 func (f *faults) dropColumn() error {
 	if err := f.two.Pause(); err != nil {
 		return err
 	}
-	return f.cql.Query("ALTER TABLE ringwatch.fresh DROP received").Exec()
+	err := f.cql.Query("ALTER TABLE ringwatch.fresh DROP received").Exec()
+	return errors.Join(err, f.two.Resume())
 }
 
 func (f *faults) applySchema() error {
-	if err := f.two.Resume(); err != nil {
-		return err
-	}
 	cmd := exec.Command(f.self, "schema", "apply", "--config", f.config)
 	cmd.Env = append(os.Environ(), asRingwatch)
 	if out, err := cmd.CombinedOutput(); err != nil {
