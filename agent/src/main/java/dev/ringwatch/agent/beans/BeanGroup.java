@@ -22,6 +22,9 @@ final class BeanGroup {
     boolean owing;
     /** Its slow gauges have not been read since it moved. */
     boolean stale = true;
+    /** The node's SSTables when what follows from all of them was read, and the pass that did. */
+    private long sstables = -1;
+    private long sstablesAt;
 
     BeanGroup(String keyspace, String table) {
         this.keyspace = keyspace;
@@ -35,5 +38,18 @@ final class BeanGroup {
 
     void remove(MetricBean bean) {
         beans.remove(bean);
+    }
+
+    /**
+     * Whether what follows from SSTables is to be read again: of a table when that has moved, of
+     * the node when its SSTables are others, or so many passes after it was read.
+     */
+    boolean hasOtherSSTables(long bytes, long pass, long sureAfter) {
+        if (keyspace == null && bytes == sstables && pass - sstablesAt < sureAfter) {
+            return false;
+        }
+        sstables = bytes;
+        sstablesAt = pass;
+        return true;
     }
 }

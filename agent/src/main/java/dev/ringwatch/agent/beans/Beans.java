@@ -151,7 +151,7 @@ public final class Beans {
         }
         reader.byValue.take(System.nanoTime() + INSTALL_NS);
         inventory.tellMovingTables(metrics::moving);
-        metrics.read(pass, Math.max(1, passesPerMinute));
+        metrics.read(pass, Math.max(1, passesPerMinute), inventory.sstableBytes());
         for (Shown each : shown.values()) {
             show(each);
             if (each.slot() >= 0) {

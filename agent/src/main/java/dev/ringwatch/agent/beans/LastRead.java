@@ -14,7 +14,7 @@ final class LastRead {
     private Metric metric;
     private Object value;
     private boolean hasValue;
-    private long valueNs;
+    private long tookNs;
     private Snapshot snapshot;
     private int snapshots;
 
@@ -39,15 +39,15 @@ final class LastRead {
         if (!hasValue) {
             long began = System.nanoTime();
             value = ((Gauge<?>) of).getValue();
-            valueNs = System.nanoTime() - began;
+            tookNs = System.nanoTime() - began;
             hasValue = true;
         }
         return value;
     }
 
-    /** What the value took that was returned last. */
-    long valueNs() {
-        return valueNs;
+    /** What it took to read the value or the snapshot that was read last. */
+    long tookNs() {
+        return tookNs;
     }
 
     /** Whether its snapshot is there already. */
@@ -59,7 +59,9 @@ final class LastRead {
     Snapshot snapshot(Metric of) {
         at(of);
         if (snapshot == null) {
+            long began = System.nanoTime();
             snapshot = ((Sampling) of).getSnapshot();
+            tookNs = System.nanoTime() - began;
             snapshots++;
         }
         return snapshot;

@@ -35,6 +35,8 @@ final class MetricBean {
     final BeanGroup group;
     /** Read once a minute: it walks all SSTables, or the disk. */
     final boolean slow;
+    /** Slow, and the same while no SSTable comes or goes. */
+    final boolean bySSTables;
     /** Of durations: 4.0 keeps nanoseconds and shows microseconds. */
     private final double scale;
     private final int[] attributes;
@@ -48,16 +50,23 @@ final class MetricBean {
     private long lastCount = -1;
     private boolean fading;
     private boolean wasRead;
-    /** What reading the gauge takes; one read can at most double it, since a thread may wait. */
+    /**
+     * What the gauge or the snapshot takes. One reading can at most double it, since a thread may
+     * wait.
+     */
     private long costNs = 1_000;
+    /** What the last snapshot showed, and whether the one before it showed the same. */
+    private int figures;
+    private boolean still;
 
-    private MetricBean(ObjectName name, Metric metric, BeanGroup group, boolean slow, double scale,
-            List<Plan.Shown> shown) {
-        this.name = name;
-        this.metric = metric;
+    private MetricBean(Plan plan, BeanGroup group) {
+        name = plan.name;
+        metric = plan.metric;
         this.group = group;
-        this.slow = slow;
-        this.scale = scale;
+        slow = plan.slow;
+        bySSTables = plan.bySSTables;
+        scale = plan.scale;
+        List<Plan.Shown> shown = plan.shown;
         attributes = new int[shown.size()];
         series = new Output.Series[shown.size()];
         byValue = new ByValue.Cell[shown.size()];
@@ -78,8 +87,7 @@ final class MetricBean {
 
     /** Adds its series. */
     static MetricBean install(Plan plan, BeanGroup group) {
-        MetricBean bean = new MetricBean(plan.name, plan.metric, group, plan.slow, plan.scale,
-                plan.shown);
+        MetricBean bean = new MetricBean(plan, group);
         group.add(bean);
         return bean;
     }
@@ -125,7 +133,11 @@ final class MetricBean {
     }
 
     /** Whether it is a gauge that is not to be read on each pass. */
-    boolean isDear() {
+    boolean isDearGauge() {
+        return !hasSnapshot && isDear();
+    }
+
+    private boolean isDear() {
         return costNs > DEAR_NS;
     }
 
@@ -141,22 +153,28 @@ final class MetricBean {
     /**
      * @param last what has been read of the bean before, which may show the same metric
      * @param mayTakeSnapshot else what needs one is read another time
-     * @param mayFade whether it is looked at though its count stands still
+     * @param turn what is read now that is not read on each pass
      */
-    void read(LastRead last, boolean mayTakeSnapshot, boolean mayFade) {
+    void read(LastRead last, boolean mayTakeSnapshot, Turn turn) {
         boolean first = !wasRead;
         wasRead = true;
         Snapshot snapshot = null;
         long count = metric instanceof Counting ? ((Counting) metric).getCount() : 0;
         boolean moved = count != lastCount;
-        boolean look = hasSnapshot && (moved || first || fading && mayFade);
-        if (look && !mayTakeSnapshot && !first && !last.holds(metric)) {
+        still &= !moved;
+        boolean look = hasSnapshot
+                && (moved || first || fading && (still ? turn.slow : turn.seldom));
+        if (look && !first && !last.holds(metric)
+                && (!mayTakeSnapshot || isDear() && !turn.seldom)) {
             fading = true; // its turn comes
             look = false;
         }
         if (look) {
             snapshot = last.snapshot(metric);
+            weigh(last);
         }
+        int before = figures;
+        figures = look ? 0 : before;
         // what was counted may be in the reservoir a moment later
         boolean left = moved || snapshot != null && holdsAny(snapshot);
         for (int i = 0; i < attributes.length; i++) {
@@ -182,6 +200,7 @@ final class MetricBean {
                 show(i, metric instanceof Gauge ? value(last) : (Object) count);
             }
         }
+        still = look ? figures == before : still;
         if (look || !hasSnapshot) {
             fading = (hasSnapshot || hasRates) && left;
         }
@@ -190,8 +209,12 @@ final class MetricBean {
 
     private Object value(LastRead last) {
         Object value = last.value(metric);
-        costNs = Math.max(1_000, Math.min(last.valueNs(), 2 * costNs));
+        weigh(last);
         return value;
+    }
+
+    private void weigh(LastRead last) {
+        costNs = Math.max(1_000, Math.min(last.tookNs(), 2 * costNs));
     }
 
     private void show(int i, double value) {
@@ -249,6 +272,7 @@ final class MetricBean {
             absent(i);
             return;
         }
+        figures = 31 * figures + Double.hashCode(value);
         show(i, value);
     }
 

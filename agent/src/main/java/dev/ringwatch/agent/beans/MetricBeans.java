@@ -24,6 +24,9 @@ final class MetricBeans {
      */
     private static final int SELDOM_PER_MINUTE = 4;
 
+    /** Minutes after which what follows from SSTables is read though none came or went. */
+    private static final int SURE_AFTER = 5;
+
     private final Map<ObjectName, MetricBean> beans = new HashMap<>();
     private final Map<String, Map<String, BeanGroup>> groups = new HashMap<>();
     private final List<BeanGroup> order = new ArrayList<>();
@@ -32,8 +35,7 @@ final class MetricBeans {
     private int recheck;
     private final LastRead last = new LastRead();
     private int from;
-    /** Whether what is read four times a minute has its turn. */
-    private boolean seldomTurn;
+    private final Turn turn = new Turn();
     private long errors;
 
     MetricBeans() {
@@ -97,7 +99,8 @@ final class MetricBeans {
         return false;
     }
 
-    void read(long pass, int passesPerMinute) {
+    /** @param sstableBytes of the node, to see whether they are others */
+    void read(long pass, int passesPerMinute, long sstableBytes) {
         others.moved = true;
         last.forget();
         long began = System.nanoTime();
@@ -108,20 +111,25 @@ final class MetricBeans {
         for (int n = 0; n < count; n++) {
             int i = (begin + n) % count;
             BeanGroup group = order.get(i);
-            seldomTurn = (pass + i) % spacing == 0;
+            turn.slow = (pass + i) % passesPerMinute == 0;
+            turn.seldom = turn.slow || (pass + i) % spacing == 0;
             if (last.snapshots() >= SNAPSHOTS && from == 0) {
                 from = i; // the next pass begins with those that got none
             }
             if (group.fresh && System.nanoTime() - began < FRESH_NS) {
                 fresh(group);
-            } else if (group.moved || group.fading && seldomTurn) {
-                boolean slowTurn = (pass + i) % passesPerMinute == 0;
-                read(group, group.moved, slowTurn && group.stale);
-                group.stale = group.moved || group.stale && !slowTurn;
+            } else if (group.moved || group.fading && turn.seldom) {
+                boolean slow = turn.slow && group.stale;
+                turn.sstables = slow && group.hasOtherSSTables(sstableBytes, pass,
+                        SURE_AFTER * (long) passesPerMinute);
+                read(group, group.moved, slow);
+                group.stale = group.moved || group.stale && !turn.slow;
             }
             group.moved = group.owing;
         }
-        seldomTurn = true;
+        turn.seldom = true;
+        turn.slow = true;
+        turn.sstables = true;
         recheck();
         last.forget();
     }
@@ -142,9 +150,10 @@ final class MetricBeans {
         group.owing = false;
         for (int b = 0; b < group.beans.size(); b++) {
             MetricBean bean = group.beans.get(b);
-            if (all && !bean.slow && bean.isDear() && !seldomTurn) {
+            if (all && !bean.slow && bean.isDearGauge() && !turn.seldom) {
                 group.owing = true;
-            } else if (bean.slow ? slow : all || bean.isFading()) {
+            } else if (bean.slow ? slow && (turn.sstables || !bean.bySSTables)
+                    : all || bean.isFading()) {
                 read(bean);
             }
         }
@@ -162,7 +171,7 @@ final class MetricBeans {
 
     private void read(MetricBean bean) {
         try {
-            bean.read(last, last.snapshots() < SNAPSHOTS, seldomTurn);
+            bean.read(last, last.snapshots() < SNAPSHOTS, turn);
         } catch (Throwable thrown) {
             // a gauge is someone else's code: whatever it throws is its cells' problem only
             bean.failed();

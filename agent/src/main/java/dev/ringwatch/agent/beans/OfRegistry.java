@@ -44,7 +44,9 @@ final class OfRegistry {
             figures(plan, properties, wanting);
         }
         plan.metric = metric;
-        plan.slow = Inventory.isSlow(type, RegistryNames.today(name));
+        String today = RegistryNames.today(name);
+        plan.slow = Inventory.isSlow(type, today);
+        plan.bySSTables = Inventory.isBySSTables(type, today);
         plan.scale = metric instanceof Timer ? Inventory.microseconds(metric) : 1;
         plan.keyspace = properties.get("keyspace");
         boolean ofTable = type.equals("Table") || type.equals("ColumnFamily")

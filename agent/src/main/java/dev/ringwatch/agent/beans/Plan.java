@@ -36,6 +36,7 @@ final class Plan {
     /** Null where the bean is gone or is none of Cassandra's metrics. */
     Metric metric;
     boolean slow;
+    boolean bySSTables;
     double scale = 1;
     /** What is gated together. */
     String keyspace;

@@ -70,7 +70,7 @@ public final class Inventory {
     public void sample(int passesPerMinute) {
         pass++;
         applyChanges();
-        budget.refill(load == null ? pass : Column.count(load));
+        budget.refill(sstableBytes());
         for (int i = 0; i < order.size(); i++) {
             gaugeErrors += order.get(i).sample(pass, Math.max(1, passesPerMinute), budget);
         }
@@ -88,9 +88,22 @@ public final class Inventory {
         }
     }
 
+    /**
+     * Bytes of all SSTables of the node, which Cassandra counts as they come and go. Another number
+     * on each pass where it does not say.
+     */
+    public long sstableBytes() {
+        return load == null ? pass : Column.count(load);
+    }
+
     /** Whether reading this of a table, a keyspace or the node walks SSTables or the disk. */
     public static boolean isSlow(String type, String metric) {
         return Naming.isSlow(type, metric);
+    }
+
+    /** Whether what is slow stays the same while no SSTable comes or goes. */
+    public static boolean isBySSTables(String type, String metric) {
+        return Naming.isBySSTables(type, metric);
     }
 
     /** What one of a timer's numbers is in microseconds, in which Cassandra's beans show durations. */

@@ -107,9 +107,11 @@ final class Naming {
                 "table/MinPartitionSize", "table/MutatedAnticompactionGauge", "table/OldVersionSSTableCount",
                 "table/PendingCompactions", "table/PercentRepaired", "table/SnapshotsSize",
                 "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables", "compaction/PendingTasks",
+                "compaction/PendingTasksByTableName",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         all(BY_SSTABLES, "table/EstimatedPartitionCount", "table/MaxSSTableSize", "table/EstimatedPartitionSizeHistogram",
                 "table/EstimatedColumnCountHistogram", "compaction/PendingTasks",
+                "compaction/PendingTasksByTableName",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         // rates that queries compute better from counters; second names, which 6.0 registers too; what 4.x never counts; and "recent" ones, which each read sets back for everyone
         all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
@@ -123,8 +125,18 @@ final class Naming {
 
     /** Of a bean's type and name. */
     static boolean isSlow(String type, String metric) {
-        boolean ofTables = type.contains("Table") || type.contains("ColumnFamily") || type.equalsIgnoreCase("Keyspace");
-        return SLOW.contains((ofTables ? "table" : snake(type)) + "/" + metric);
+        return SLOW.contains(entity(type) + "/" + metric);
+    }
+
+    /** Likewise; see {@link Rule#bySSTables}. */
+    static boolean isBySSTables(String type, String metric) {
+        return BY_SSTABLES.contains(entity(type) + "/" + metric);
+    }
+
+    private static String entity(String type) {
+        boolean ofTables = type.contains("Table") || type.contains("ColumnFamily")
+                || type.equalsIgnoreCase("Keyspace");
+        return ofTables ? "table" : snake(type);
     }
 
     /** Null if this metric is not to be read. {@code exponent} is the reservoir's, for timers. */

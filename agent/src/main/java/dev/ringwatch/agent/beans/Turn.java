@@ -1,0 +1,14 @@
+package dev.ringwatch.agent.beans;
+
+/** What is read in this pass of that which is not read in each. */
+final class Turn {
+    /**
+     * Four times a minute: what only forgets and still changes, and what is dear. Always set where
+     * {@link #slow} is.
+     */
+    boolean seldom;
+    /** Once a minute: what walks SSTables or the disk, and what forgets but shows the same. */
+    boolean slow;
+    /** Of what is slow also that which follows from SSTables. */
+    boolean sstables;
+}
