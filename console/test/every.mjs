@@ -61,4 +61,20 @@ tests["signing in: no violation that axe knows"] = async (page, t) => {
   await inspect(page, t);
 };
 
-export const options = { "signing in: no violation that axe knows": { own: true } };
+// Effects run after the first picture, and what they listen to may have happened by then.
+tests["a place that changes while the first page is drawn is shown"] = async (page) => {
+  await page.addInitScript(() => {
+    new window.MutationObserver((_, observer) => {
+      if (!document.querySelector("main")) return;
+      observer.disconnect();
+      location.hash = "#/pipeline";
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Pipeline" }).waitFor();
+};
+
+export const options = {
+  "signing in: no violation that axe knows": { own: true },
+  "a place that changes while the first page is drawn is shown": { own: true },
+};
