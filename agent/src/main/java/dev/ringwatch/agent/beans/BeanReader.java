@@ -35,7 +35,8 @@ final class BeanReader implements Runnable {
     private static final long DEAR_NS = 100_000_000;
     private static final long DEAR_WAIT_NS = 3_000_000_000L;
     private static final int MAX_DEAR = 3;
-    /** One that takes longer than that is read once a minute. */
+    /** One that takes longer than that is read four times a minute, or once. */
+    private static final long SELDOM_NS = 1_000_000;
     private static final long SLOW_NS = 5_000_000;
 
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -228,8 +229,7 @@ final class BeanReader implements Runnable {
                 && !replaced; n++) {
             from = from + 1 < all.size() ? from + 1 : 0;
             ForeignBean bean = all.get(from);
-            if (bean.leftOut || bean.costNs > SLOW_NS && bean.reading != null
-                    && (turn + from) % passesPerMinute != 0) {
+            if (bean.leftOut || bean.reading != null && (turn + from) % spacing(bean) != 0) {
                 continue;
             }
             since = System.nanoTime();
@@ -250,6 +250,15 @@ final class BeanReader implements Runnable {
                         + waited / 1_000_000 + " ms to read");
             }
         }
+    }
+
+    /** Passes from one reading of it to the next. */
+    private int spacing(ForeignBean bean) {
+        if (bean.costNs > SLOW_NS) {
+            return passesPerMinute;
+        }
+        return bean.costNs > SELDOM_NS
+                ? Math.max(1, passesPerMinute / MetricBeans.SELDOM_PER_MINUTE) : 1;
     }
 
     void leaveOut(ForeignBean bean, String why) {

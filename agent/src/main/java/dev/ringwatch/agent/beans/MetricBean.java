@@ -176,7 +176,7 @@ final class MetricBean {
         int before = figures;
         figures = look ? 0 : before;
         // what was counted may be in the reservoir a moment later
-        boolean left = moved || snapshot != null && holdsAny(snapshot);
+        boolean left = moved && count > 0 || snapshot != null && holdsAny(snapshot);
         for (int i = 0; i < attributes.length; i++) {
             if (series[i] == null && byValue[i] == null) {
                 continue;

@@ -22,7 +22,7 @@ final class MetricBeans {
      * What only forgets is looked at so often in a minute, and so are dear gauges: those of the
      * node walk all tables, and fifty of them take 25 ms where there are a thousand.
      */
-    private static final int SELDOM_PER_MINUTE = 4;
+    static final int SELDOM_PER_MINUTE = 4;
 
     /** Minutes after which what follows from SSTables is read though none came or went. */
     private static final int SURE_AFTER = 5;

@@ -73,7 +73,7 @@ class MetricBeansTest {
         return value[0];
     }
 
-    /** A histogram of as many values as were counted, all the same. */
+    /** A histogram that holds one value, or none where that is 0. */
     private Histogram sizes(AtomicLong value, long takesNs) {
         return new Histogram(new Reservoir() {
             @Override
@@ -90,7 +90,12 @@ class MetricBeansTest {
             public Snapshot getSnapshot() {
                 looks.incrementAndGet();
                 spin(takesNs);
-                return new UniformSnapshot(new long[] {value.get()});
+                return new UniformSnapshot(new long[] {value.get()}) {
+                    @Override
+                    public double getMean() { // of nothing Cassandra's is NaN
+                        return value.get() == 0 ? Double.NaN : value.get();
+                    }
+                };
             }
         });
     }
@@ -128,6 +133,15 @@ class MetricBeansTest {
         assertEquals(4, looks.get(), "looks in a minute, each of which says something else");
         minutes(2);
         assertEquals(value.get(), shown("Mean", "Things"), "what it says in the end");
+    }
+
+    @Test
+    void whatHasCountedNothingHasNothingToForget() throws Exception {
+        add("Things", "Sizes", sizes(new AtomicLong(), 0), "Mean");
+        pass();
+        assertEquals(1, looks.get(), "looks at a new one");
+        minutes(3);
+        assertEquals(1, looks.get(), "looks in three minutes");
     }
 
     /** For its quantiles a timer of the node adds up those of all tables. */
