@@ -96,8 +96,8 @@ TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
 	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES)
 
-bench-profiles: build ## what each profile of names costs there, beside our own names, 35 minutes; TABLES=1000
-	@go run ./bench/agent -sides ringwatch,profiles -length 30s -tables $(TABLES) $(ARGS)
+bench-profiles: build ## what each profile of names costs there, beside our own names, 40 minutes; TABLES=1000
+	@go run ./bench/agent -sides ringwatch,profiles -length 1m -tables $(TABLES) $(ARGS)
 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
 	@go run ./bench/load $(ARGS)
