@@ -156,25 +156,13 @@ final class MetricBean {
      * @param turn what is read now that is not read on each pass
      */
     void read(LastRead last, boolean mayTakeSnapshot, Turn turn) {
-        boolean first = !wasRead;
-        wasRead = true;
-        Snapshot snapshot = null;
         long count = metric instanceof Counting ? ((Counting) metric).getCount() : 0;
         boolean moved = count != lastCount;
         still &= !moved;
-        boolean look = hasSnapshot
-                && (moved || first || fading && (still ? turn.slow : turn.seldom));
-        if (look && !first && !last.holds(metric)
-                && (!mayTakeSnapshot || isDear() && !turn.seldom)) {
-            fading = true; // its turn comes
-            look = false;
-        }
-        if (look) {
-            snapshot = last.snapshot(metric);
-            weigh(last);
-        }
+        Snapshot snapshot = hasSnapshot ? snapshot(last, moved, mayTakeSnapshot, turn) : null;
+        wasRead = true;
         int before = figures;
-        figures = look ? 0 : before;
+        figures = snapshot != null ? 0 : before;
         // what was counted may be in the reservoir a moment later
         boolean left = moved && count > 0 || snapshot != null && holdsAny(snapshot);
         for (int i = 0; i < attributes.length; i++) {
@@ -200,11 +188,25 @@ final class MetricBean {
                 show(i, metric instanceof Gauge ? value(last) : (Object) count);
             }
         }
-        still = look ? figures == before : still;
-        if (look || !hasSnapshot) {
+        still = snapshot != null ? figures == before : still;
+        if (snapshot != null || !hasSnapshot) {
             fading = (hasSnapshot || hasRates) && left;
         }
         lastCount = count;
+    }
+
+    /** Null where it is not to be taken on this pass. */
+    private Snapshot snapshot(LastRead last, boolean moved, boolean mayTake, Turn turn) {
+        if (wasRead && !moved && !(fading && (still ? turn.slow : turn.seldom))) {
+            return null;
+        }
+        if (wasRead && !last.holds(metric) && (!mayTake || isDear() && !turn.seldom)) {
+            fading = true; // its turn comes
+            return null;
+        }
+        Snapshot snapshot = last.snapshot(metric);
+        weigh(last);
+        return snapshot;
     }
 
     private Object value(LastRead last) {

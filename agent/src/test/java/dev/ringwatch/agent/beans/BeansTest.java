@@ -16,6 +16,8 @@ import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Template;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -212,6 +214,28 @@ class BeansTest {
         assertEquals(0, Buckets.figure(new long[10], 6));
         counts[9] = 1;
         assertTrue(Double.isNaN(Buckets.figure(counts, 0)), "overflowed");
+    }
+
+    @Test
+    void aBeanThatTakesAMillisecondIsReadFourTimesAMinute() throws Exception {
+        TestBean dear = new TestBean().with("Value", "long", () -> {
+            ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+            long end = threads.getCurrentThreadCpuTime() + 2_000_000;
+            while (threads.getCurrentThreadCpuTime() < end) {
+                Thread.onSpinWait();
+            }
+            return end;
+        });
+        register("x:type=Dear", dear);
+        try (BeansUnderTest beans = new BeansUnderTest(server, Map.of(), ALL)) {
+            beans.passesPerMinute = 12;
+            beans.settle();
+            dear.reads = 0;
+            for (int pass = 0; pass < 24; pass++) {
+                beans.pass();
+            }
+            assertEquals(8, dear.reads, "readings in two minutes");
+        }
     }
 
     /** A frame with one name twice is refused as a whole, and a name beyond its bytes cannot be in it. */

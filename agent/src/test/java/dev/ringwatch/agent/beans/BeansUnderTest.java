@@ -22,6 +22,7 @@ final class BeansUnderTest implements AutoCloseable {
     final BeanProfile profile;
     final Model model = new Model();
     private final Inventory inventory = new Inventory(new MetricRegistry(), new Model(), Filters.NONE, 1000, line -> { });
+    int passesPerMinute = 1;
     private long passes;
 
     BeansUnderTest(MBeanServer server, Map<String, Metric> registry, String yaml) {
@@ -38,7 +39,7 @@ final class BeansUnderTest implements AutoCloseable {
 
     /** All that a pass finds, and what the reading thread does for the next. */
     void pass() {
-        beans.pass(++passes, 1, inventory);
+        beans.pass(++passes, passesPerMinute, inventory);
         if (beans.reader() != null) {
             beans.reader().turn();
         }
