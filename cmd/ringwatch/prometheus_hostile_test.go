@@ -258,6 +258,9 @@ func (p *promLine) hangUp(t *testing.T) {
 	}()
 	running := func(want float64) func(context.Context) error {
 		return func(ctx context.Context) error {
+			if want > 0 && len(ended) > 0 {
+				t.Fatalf("it has ended by itself: %v", <-ended)
+			}
 			m, err := metricsOf(ctx, p.api+"/metrics")
 			if n, there := m["ringwatch_query_prometheus_engine_queries"]; err == nil && (!there ||
 				n != want) {
