@@ -1,5 +1,6 @@
 package dev.ringwatch.agent.beans;
 
+import dev.ringwatch.agent.cassandra.NodeSSTables;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,9 +23,7 @@ final class BeanGroup {
     boolean owing;
     /** Its slow gauges have not been read since it moved. */
     boolean stale = true;
-    /** The node's SSTables when what follows from all of them was read, and the pass that did. */
-    private long sstables = -1;
-    private long sstablesAt;
+    private final NodeSSTables nodeSSTables = new NodeSSTables();
 
     BeanGroup(String keyspace, String table) {
         this.keyspace = keyspace;
@@ -42,14 +41,9 @@ final class BeanGroup {
 
     /**
      * Whether what follows from SSTables is to be read again: of a table when that has moved, of
-     * the node when its SSTables are others, or so many passes after it was read.
+     * the node when its SSTables are others.
      */
-    boolean hasOtherSSTables(long bytes, long pass, long sureAfter) {
-        if (keyspace == null && bytes == sstables && pass - sstablesAt < sureAfter) {
-            return false;
-        }
-        sstables = bytes;
-        sstablesAt = pass;
-        return true;
+    boolean hasOtherSSTables(long bytes, long pass, int passesPerMinute) {
+        return keyspace != null || nodeSSTables.areOthers(bytes, pass, passesPerMinute);
     }
 }

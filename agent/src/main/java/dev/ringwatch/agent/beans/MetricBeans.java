@@ -24,9 +24,6 @@ final class MetricBeans {
      */
     static final int SELDOM_PER_MINUTE = 4;
 
-    /** Minutes after which what follows from SSTables is read though none came or went. */
-    private static final int SURE_AFTER = 5;
-
     private final Map<ObjectName, MetricBean> beans = new HashMap<>();
     private final Map<String, Map<String, BeanGroup>> groups = new HashMap<>();
     private final List<BeanGroup> order = new ArrayList<>();
@@ -121,7 +118,7 @@ final class MetricBeans {
             } else if (group.moved || group.fading && turn.seldom) {
                 boolean slow = turn.slow && group.stale;
                 turn.sstables = slow && group.hasOtherSSTables(sstableBytes, pass,
-                        SURE_AFTER * (long) passesPerMinute);
+                        passesPerMinute);
                 read(group, group.moved, slow);
                 group.stale = group.moved || group.stale && !turn.slow;
             }

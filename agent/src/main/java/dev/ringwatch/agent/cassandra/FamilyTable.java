@@ -36,8 +36,6 @@ final class FamilyTable {
     private static final byte AFTERGLOW = 2;
     /** An idle table's gauges cost 0.1 ms and 12 kB. */
     private static final int RECHECKED = 3;
-    /** What follows from all SSTables of the node is read again after so many turns even if none came or went. */
-    private static final int SURE_AFTER = 5;
 
     static final class Row extends Template.Entity {
         final int number;
@@ -75,8 +73,7 @@ final class FamilyTable {
     /** Whose gate moved on this pass, or not long before. */
     private boolean[] moving = new boolean[8];
     private int recheckFrom;
-    private long nodeSSTables = -1;
-    private long sureAt;
+    private final NodeSSTables nodeSSTables = new NodeSSTables();
 
     FamilyTable(Template template) {
         this.template = template;
@@ -210,7 +207,8 @@ final class FamilyTable {
             if (due || recheck) {
                 errors += sample(slow, r, slot);
             }
-            if (due && (template.labelCount() > 0 || fresh[r] || nodeMoved(pass, slowTurns, budget))) {
+            if (due && (template.labelCount() > 0 || fresh[r]
+                    || nodeSSTables.areOthers(budget.nodeSSTables, pass, slowTurns))) {
                 errors += sample(bySSTables, r, slot);
             }
             if (due) {
@@ -229,16 +227,6 @@ final class FamilyTable {
                 to.accept(rows[r].values);
             }
         }
-    }
-
-    /** For what has no gate of its own: {@code Compaction.PendingTasks} asks every table, for 0.7 MB of garbage at a thousand. */
-    private boolean nodeMoved(long pass, int slowTurns, SlowBudget budget) {
-        if (nodeSSTables == budget.nodeSSTables && pass - sureAt < (long) SURE_AFTER * slowTurns) {
-            return false;
-        }
-        nodeSSTables = budget.nodeSSTables;
-        sureAt = pass;
-        return true;
     }
 
     private static int sample(List<Column> columns, int r, int slot) {

@@ -23,6 +23,7 @@ class MetricBeansTest {
     private final AtomicLong looks = new AtomicLong();
     private long pass;
     private long sstables = 1;
+    private boolean moves = true;
 
     /** So many that what stands still has its turn after all passes of a test. */
     @BeforeEach
@@ -49,7 +50,9 @@ class MetricBeansTest {
     }
 
     private void pass() {
-        beans.moving(new String[] {"system", "always"});
+        if (moves) {
+            beans.moving(new String[] {"system", "always"});
+        }
         beans.read(++pass, PER_MINUTE, sstables);
     }
 
@@ -142,6 +145,32 @@ class MetricBeansTest {
         assertEquals(1, looks.get(), "looks at a new one");
         minutes(3);
         assertEquals(1, looks.get(), "looks in three minutes");
+    }
+
+    /** A gauge of the node asks each table. The last move is seen. */
+    @Test
+    void aDearGaugeIsReadFourTimesAMinute() throws Exception {
+        AtomicLong value = new AtomicLong(5);
+        Gauge<Long> all = () -> {
+            looks.incrementAndGet();
+            spin(200_000);
+            return value.get();
+        };
+        add("Table", "AllThings", all, "Value");
+        minutes(2); // until its cost is known
+        looks.set(0);
+        minutes(1);
+        assertEquals(4, looks.get(), "readings in a minute");
+        value.incrementAndGet();
+        pass();
+        moves = false;
+        for (int i = 0; i < PER_MINUTE / 4; i++) {
+            pass();
+        }
+        assertEquals(value.get(), shown("Value", "Table"), "the last move");
+        looks.set(0);
+        minutes(1);
+        assertEquals(0, looks.get(), "readings while nothing moves");
     }
 
     /** For its quantiles a timer of the node adds up those of all tables. */
