@@ -24,7 +24,8 @@ type AlertmanagerConfig struct {
 	ListenAddress string // 127.0.0.1 by default
 	Port          int    // 0: a free one
 
-	Log string // Dir/alertmanager.log by default
+	Log   string // Dir/alertmanager.log by default
+	Debug bool   // its log says each step
 }
 
 // Alertmanager is a running server that has answered.
@@ -80,6 +81,9 @@ func startAlertmanager(
 	}
 	if c.Web != "" {
 		args = append(args, "--web.config.file", filepath.Join(c.Dir, "web.yml"))
+	}
+	if c.Debug {
+		args = append(args, "--log.level=debug")
 	}
 	server.name = "Alertmanager"
 	server.probe = func(ctx context.Context) error { return alertmanagerAnswers(ctx, server.Addr()) }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -184,12 +185,32 @@ func TestAlertmanagers(t *testing.T) {
 	stop()
 }
 
+// remembers waits until an Alertmanager has noted that it notified people of an alert, which is
+// after they have heard of it. A group of alerts takes one step after the other, so it has noted the
+// first notification when it begins with the second.
+func remembers(t *testing.T, am *engines.Alertmanager, name string) {
+	t.Helper()
+	eventually(t, "Alertmanager has noted that it told of "+name, func() error {
+		text, err := os.ReadFile(am.LogFile())
+		if err != nil {
+			return err
+		}
+		begun := regexp.MustCompile(`msg=flushing alerts=\[` + name + `\[`)
+		if n := len(begun.FindAll(text, -1)); n < 2 {
+			return fmt.Errorf("it has begun %d times", n)
+		}
+		return nil
+	})
+}
+
 // TestAlertmanagerAway: its process ends, and while it is away alerts fire and resolve. When it is
 // back, people hear of exactly what was due, late and once. It is ended with SIGTERM, for only then
 // it writes down whom it has notified; after SIGKILL it notifies again of what still fires.
 func TestAlertmanagerAway(t *testing.T) {
 	told := newPeople(t)
-	am := engines.MustAlertmanager(t, told.quick())
+	am := engines.MustAlertmanager(t, told.quick(), func(c *engines.AlertmanagerConfig) {
+		c.Debug = true
+	})
 	c := testConfig()
 	c.LateSpacing = 8 * time.Second // many group_intervals of quick
 	c.Alertmanagers = []Alertmanager{
@@ -199,6 +220,8 @@ func TestAlertmanagerAway(t *testing.T) {
 	n.Send(t.Context(), []Alert{firing("ends", 40), firing("lasts", 40)})
 	told.hear(t, "ends", "firing")
 	told.hear(t, "lasts", "firing")
+	remembers(t, am, "ends")
+	remembers(t, am, "lasts")
 	pid := am.Pid()
 	if err := am.Stop(t.Context()); err != nil {
 		t.Fatal(err)
