@@ -13,10 +13,14 @@ export interface Data<T> {
 /** How often data is asked for again, ms. */
 export const refresh = 5000;
 
+/** How often what is dear to make is asked for again: never, not when its tab is shown again either. */
+export const once = Number.POSITIVE_INFINITY;
+
 /**
  * Loads data now and every so often: one request at a time, none while the tab is hidden. What was
  * loaded stays while it is loaded again, and while that fails. name says what is asked for: another
  * name forgets what the old one gave, unless keep says that it may stand until the new data comes.
+ * What is dear to make is asked for with every set to once: never again after it has come.
  */
 export function useData<T>(
   name: string | null,
@@ -38,8 +42,9 @@ export function useData<T>(
     const stop = new AbortController();
     let timer = 0;
     let running = false;
+    let done = false;
     const run = async () => {
-      if (running || document.hidden || stop.signal.aborted) return;
+      if (running || done || document.hidden || stop.signal.aborted) return;
       running = true;
       clearTimeout(timer);
       const began = Date.now();
@@ -48,6 +53,7 @@ export function useData<T>(
         const value = await loader.current(stop.signal);
         if (stop.signal.aborted) return;
         set({ value, at: Date.now(), error: undefined, loading: false, name });
+        done = every === once;
       } catch (e) {
         if (stop.signal.aborted) return;
         const error = e instanceof Error ? e : new Error(String(e));
@@ -63,7 +69,7 @@ export function useData<T>(
       } finally {
         running = false;
       }
-      timer = window.setTimeout(run, Math.max(0, wait - (Date.now() - began)));
+      if (!done) timer = window.setTimeout(run, Math.max(0, wait - (Date.now() - began)));
     };
     const shown = () => {
       if (!document.hidden) run();

@@ -24,7 +24,7 @@ import { chromium } from "playwright-core";
 
 const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = process.env;
 const here = dirname(fileURLToPath(import.meta.url));
-const patience = 120_000; // ms; machines may be ten times slower from one minute to the next
+const patience = 300_000; // ms; machines may be ten times slower from one minute to the next
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -33,10 +33,11 @@ const browser = await chromium.launch({
 
 /** What a test has at hand. */
 class Test {
-  constructor(page, key, faults) {
+  constructor({ page, faults, waiting }, key) {
     this.page = page;
     this.key = key;
     this.faults = faults;
+    this.waiting = waiting;
     this.base = BASE;
     this.cluster = CLUSTER;
     this.node = NODE;
@@ -55,18 +56,36 @@ class Test {
   async settle(hash) {
     const path = hash?.replace(/^#\/?/, "").split("?", 1)[0].split("/").filter(Boolean);
     const place = path?.map((p) => encodeURIComponent(decodeURIComponent(p))).join("/");
-    await this.page.waitForFunction(
-      (place) => {
-        const main = document.querySelector("main");
-        if (!main || (place !== undefined && main.dataset.place !== place)) return false;
-        return [...document.querySelectorAll(".bone")].every((e) => {
-          const { top, bottom } = e.getBoundingClientRect();
-          return top > innerHeight || bottom < 0; // charts out of sight wait
-        });
-      },
-      place,
-      { timeout: patience, polling: 100 }, // ms; else it looks, and the browser draws, 60 times a second
-    );
+    const settled = (place) => {
+      const main = document.querySelector("main");
+      if (!main || (place !== undefined && main.dataset.place !== place)) return false;
+      return [...document.querySelectorAll(".bone")].every((e) => {
+        const { top, bottom } = e.getBoundingClientRect();
+        return top > innerHeight || bottom < 0; // charts out of sight wait
+      });
+    };
+    // polling in ms; else it looks, and the browser draws, 60 times a second.
+    const how = { timeout: patience, polling: 100 };
+    await this.page.waitForFunction(settled, place, how).catch(async (e) => {
+      throw new Error(`${hash ?? "the page"} does not settle: ${await this.unsettled()}: ${e}`);
+    });
+  }
+
+  /** What a page that does not settle shows, and what it waits for. */
+  async unsettled() {
+    const shown = await this.page.evaluate(() => {
+      const place = document.querySelector("main")?.dataset.place ?? "no page";
+      const bones = [...document.querySelectorAll(".bone")].map((e) => {
+        const label = e.closest("[aria-label]")?.ariaLabel;
+        return `${label} at ${Math.round(e.getBoundingClientRect().top)}`;
+      });
+      return `it is at ${place} and shows ${bones.join(", ") || "no placeholder"}`;
+    });
+    const asked = [...this.waiting].map(([request, since]) => {
+      const body = request.postData()?.slice(0, 200) ?? "";
+      return `${request.url()} ${body} for ${((Date.now() - since) / 1000).toFixed(1)} s`;
+    });
+    return `${shown}; it waits for ${asked.join(", ") || "no answer"}`;
   }
 
   /** Lets the page ask for its data now, as it does when its tab comes to the front. */
@@ -134,6 +153,10 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   const page = await context.newPage();
   page.setDefaultTimeout(patience);
   const faults = [];
+  const waiting = new Map(); // since when, ms, by request
+  page.on("request", (r) => waiting.set(r, Date.now()));
+  page.on("requestfinished", (r) => waiting.delete(r));
+  page.on("requestfailed", (r) => waiting.delete(r));
   page.on("console", (m) => {
     // What the browser says of an answer that is no success is not the console's own word.
     if (m.type() === "error" && !m.text().startsWith("Failed to load resource")) {
@@ -147,7 +170,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     });
   });
   await page.goto(`${BASE}/#key=${key}`);
-  return { context, page, faults };
+  return { context, page, faults, waiting };
 }
 
 let failed = 0;
@@ -174,7 +197,7 @@ async function run({ name, test, options }, lane) {
     else kept = await open(key, options);
     const { page, faults } = kept;
     faults.length = 0;
-    await test(page, new Test(page, key, faults));
+    await test(page, new Test(kept, key));
     if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
     passed = true;
     console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);

@@ -2,12 +2,9 @@
 import { useState } from "preact/hooks";
 import { clusters, report } from "../api";
 import { download } from "../lines";
-import { useData } from "../data";
+import { once, useData } from "../data";
 import { Empty, Failed, Shown } from "../faces";
 import { setParams, usePlace } from "../place";
-
-/** A report is made with some 150 queries, so it is not made again by itself. */
-const once = 86_400_000;
 
 /** The report of the cluster and the day that the address names. */
 export function ReportPage() {
@@ -62,6 +59,7 @@ export function ReportPage() {
 }
 
 function Made({ cluster, day }: { cluster: string; day: string }) {
+  // A report is made with some 150 queries, so it is not made again by itself.
   const data = useData(`report ${cluster} ${day}`, (s) => report(cluster, "text", day, s), {
     every: once,
   });
