@@ -87,7 +87,7 @@ export function Board({
 }
 
 /** Says whether its place is in sight, or soon will be. */
-function Near({ children }: { children: (near: boolean) => ComponentChildren }) {
+export function Near({ children }: { children: (near: boolean) => ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
   const [near, set] = useState(false);
   useEffect(() => {

@@ -13,13 +13,14 @@ export interface Data<T> {
 /** How often data is asked for again, ms. */
 export const refresh = 5000;
 
-/** How often what is dear to make is asked for again: never, not when its tab is shown again either. */
+/** How often what is dear to make is asked for again: never, nor when its tab is shown again. */
 export const once = Number.POSITIVE_INFINITY;
 
 /**
  * Loads data now and every so often: one request at a time, none while the tab is hidden. What was
- * loaded stays while it is loaded again, and while that fails. name says what is asked for: another
- * name forgets what the old one gave, unless keep says that it may stand until the new data comes.
+ * loaded stays while it is loaded again, and while that fails. A slow API rests as long as it took.
+ * name says what is asked for: another name forgets what the old one gave, unless keep says that it
+ * may stand until the new data comes.
  * What is dear to make is asked for with every set to once: never again after it has come.
  */
 export function useData<T>(
@@ -69,7 +70,8 @@ export function useData<T>(
       } finally {
         running = false;
       }
-      if (!done) timer = window.setTimeout(run, Math.max(0, wait - (Date.now() - began)));
+      const took = Date.now() - began;
+      if (!done) timer = window.setTimeout(run, Math.max(took, wait - took));
     };
     const shown = () => {
       if (!document.hidden) run();

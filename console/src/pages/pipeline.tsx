@@ -1,5 +1,6 @@
 // Where a value is right now: what each hop between an agent and an answer does, and how fresh it is.
 import { type Answer, query, type Sample } from "../api";
+import { Near } from "../board";
 import { Chart } from "../chart";
 import { useData } from "../data";
 import { Shown, Warnings } from "../faces";
@@ -273,7 +274,9 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
   const p99 = (s: string, window = w) => `histogram_quantile(0.99, sum(rate(${s}${window})))`;
   const byGroup = (l: Record<string, string>) => (l.group ?? "").replace(/^ringwatch-/, "");
   const chart = (title: string, unit: string, asks: Ask[], note?: string) => (
-    <Chart key={title} {...{ title, unit, asks, range, ...(note && { note }) }} />
+    <Near key={title}>
+      {(near) => <Chart paused={!near} {...{ title, unit, asks, range, ...(note && { note }) }} />}
+    </Near>
   );
   const agents = [
     chart("Frames of agents", "per_second", [
