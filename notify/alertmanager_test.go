@@ -190,12 +190,12 @@ func TestAlertmanagers(t *testing.T) {
 // first notification when it begins with the second.
 func remembers(t *testing.T, am *engines.Alertmanager, name string) {
 	t.Helper()
+	begun := regexp.MustCompile(`msg=flushing alerts=\[` + name + `\[`)
 	eventually(t, "Alertmanager has noted that it told of "+name, func() error {
 		text, err := os.ReadFile(am.LogFile())
 		if err != nil {
 			return err
 		}
-		begun := regexp.MustCompile(`msg=flushing alerts=\[` + name + `\[`)
 		if n := len(begun.FindAll(text, -1)); n < 2 {
 			return fmt.Errorf("it has begun %d times", n)
 		}

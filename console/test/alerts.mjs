@@ -113,7 +113,8 @@ export const tests = {
     t.ok(shown.startsWith(`Cluster ${t.cluster}, `), shown.slice(0, 80));
     t.ok(shown.includes("WORST NODES") && shown.includes("BUSIEST TABLES"), shown);
     const again = [];
-    page.on("request", (r) => r.url().includes("format=text") && again.push(r.url()));
+    const note = (r) => r.url().includes("format=text") && again.push(r.url());
+    page.on("request", note);
     let file;
     page.once("download", (f) => (file = f));
     const button = page.getByRole("button", { name: "Download as HTML" });
@@ -124,6 +125,7 @@ export const tests = {
     }, "the file");
     await t.again(); // looking at the tab again makes no new report
     await page.evaluate(() => fetch("/").then((a) => a.status)); // after what must not be asked
+    page.off("request", note);
     t.equal(again.join(" "), "");
     t.equal(file.suggestedFilename(), `${t.cluster}-24h.html`);
   },
