@@ -1,7 +1,8 @@
 // Package memory shares out what a process may take for work whose size others decide.
 //
 // Who does such work holds a Lease of a Budget and asks it before memory is taken: an account gets
-// its share and no more, so that one account's frames and questions make only that account wait.
+// its share and no more, so that one account's frames and questions make only that account wait. A
+// part is left to accounts that hold little, so that two that take all they can make no third wait.
 // Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's.
 //
 // What it promises: the sum of all leases never exceeds the budget, and an account's never exceeds
@@ -34,6 +35,8 @@ func Refused(err error) bool { return errors.Is(err, ErrBusy) || errors.Is(err, 
 // goroutines.
 type Budget struct {
 	total, share int64
+	kept         int64 // what is left to accounts that hold little
+	little       int64 // so much
 
 	mu       sync.Mutex
 	used     int64
@@ -53,10 +56,12 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// NewBudget returns a budget of total bytes, of which one account may have half, and registers its
-// metrics under a name such as "close"; reg may be nil.
+// NewBudget returns a budget of total bytes and registers its metrics under a name such as "close";
+// reg may be nil. One account may have half. The last eighth is for accounts that then hold a 32nd
+// at most.
 func NewBudget(name string, total int64, reg prometheus.Registerer) (*Budget, error) {
-	b := &Budget{total: total, share: total / 2, accounts: map[string]*account{}}
+	b := &Budget{total: total, share: total / 2, kept: total / 8, little: total / 32,
+		accounts: map[string]*account{}}
 	of := prometheus.Labels{"budget": name}
 	b.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ringwatch_memory_refused_total", ConstLabels: of,
@@ -173,7 +178,11 @@ func (b *Budget) forget(name string, a *account) {
 }
 
 func (b *Budget) fits(a *account, bytes int64) bool {
-	return bytes <= b.share-a.used && bytes <= b.total-b.used
+	free := b.total - b.used
+	if a.used+bytes > b.little {
+		free -= b.kept
+	}
+	return bytes <= b.share-a.used && bytes <= free
 }
 
 func (b *Budget) take(a *account, bytes int64) {

@@ -26,33 +26,46 @@ func mustBudget(t *testing.T, total int64) *Budget {
 	return b
 }
 
-// TestShares: two accounts have half each, and none gets what is the other's.
+// TestShares: an account has half at most, and none gets what is another's. Two that take all they
+// can leave something to those that hold little.
 func TestShares(t *testing.T) {
-	b := mustBudget(t, 100)
-	all, err := b.Try("a", 50)
+	b := mustBudget(t, 128)
+	all, err := b.Try("a", 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Try("a", 1); !errors.Is(err, ErrBusy) {
 		t.Errorf("a got more than its share: %v", err)
 	}
-	if _, err := b.Try("b", 51); !errors.Is(err, ErrTooLarge) {
+	if _, err := b.Try("b", 65); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("b got more than a share: %v", err)
 	}
-	other, err := b.Try("b", 50)
-	if err != nil {
-		t.Errorf("a takes b's share: %v", err)
+	if _, err := b.Try("b", 49); !errors.Is(err, ErrBusy) {
+		t.Errorf("b got what is kept: %v", err)
 	}
-	if _, err := b.Try("c", 1); !errors.Is(err, ErrBusy) {
+	leases := []*Lease{all}
+	for _, name := range []string{"b", "c", "d", "e", "f"} { // b what is left, each other one a 32nd
+		bytes := int64(4)
+		if name == "b" {
+			bytes = 48
+		}
+		l, err := b.Try(name, bytes)
+		if err != nil {
+			t.Fatalf("%s is refused its %d bytes: %v", name, bytes, err)
+		}
+		leases = append(leases, l)
+	}
+	if _, err := b.Try("g", 1); !errors.Is(err, ErrBusy) {
 		t.Errorf("more than there is: %v", err)
 	}
-	all.Release()
-	all.Release() // once is enough
-	other.Release()
+	for _, l := range leases {
+		l.Release()
+		l.Release() // once is enough
+	}
 	if b.Used() != 0 || len(b.accounts) != 0 {
 		t.Errorf("%d bytes and %d accounts are left", b.Used(), len(b.accounts))
 	}
-	if n := counted(t, b.refused.WithLabelValues("busy")); n != 2 {
+	if n := counted(t, b.refused.WithLabelValues("busy")); n != 3 {
 		t.Errorf("%v refusals are counted", n)
 	}
 }
@@ -143,7 +156,7 @@ func TestLease(t *testing.T) {
 	if n := l.Taken(); n != 19<<20 {
 		t.Errorf("%d bytes are taken", n)
 	}
-	second, err := b.Try("b", 19<<20)
+	second, err := b.Try("b", 14<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func (c *collector) put(l labels.Labels, of part, cost int64) error {
 			return nil
 		}
 	}
-	one := &oneSeries{labels: l, parts: []part{of}}
+	one := &oneSeries{labels: l, parts: []part{of}, ctx: c.ctx}
 	c.byLabels[hash] = append(c.byLabels[hash], one)
 	c.list = append(c.list, one)
 	return c.tooMany(c.series.Add(1))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 )
@@ -35,6 +36,9 @@ type Config struct {
 	MaxSteps int64 `yaml:"max_steps"`
 	// MaxSubqueryPoints bounds the points of subqueries that a query looks at for each series.
 	MaxSubqueryPoints int64 `yaml:"max_subquery_points"`
+	// MaxLabelBytes bounds a value that a query makes of labels; those of a series may take four
+	// times as much.
+	MaxLabelBytes int `yaml:"max_label_bytes"`
 	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
 	// MaxWaiting how many more of an account may wait.
 	MaxConcurrent int `yaml:"max_concurrent"`
@@ -56,7 +60,7 @@ type Config struct {
 // DefaultConfig returns Prometheus's own limits, but for a fleet's width.
 func DefaultConfig() Config {
 	return Config{
-		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
+		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000, MaxLabelBytes: DefaultMaxLabelBytes,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -71,7 +75,8 @@ func (c *Config) Validate() error {
 	}{
 		{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)},
 		{"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps},
-		{"max_subquery_points", c.MaxSubqueryPoints}, {"max_concurrent", int64(c.MaxConcurrent)},
+		{"max_subquery_points", c.MaxSubqueryPoints}, {"max_label_bytes", int64(c.MaxLabelBytes)},
+		{"max_concurrent", int64(c.MaxConcurrent)},
 		{"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)},
 	} {
 		if n.value < 1 {
@@ -94,6 +99,7 @@ type Index interface {
 // called from many goroutines.
 //
 // What it promises: an answer is what Prometheus's own engine makes of the samples that Reader gives.
+// A query has its answer or its error at most a second after its timeout, whatever it computes.
 // A query that asks for more than its account may have is refused with the limit's name (LimitError,
 // BusyError, package memory's errors), and makes nobody else wait.
 type Engine struct {
@@ -290,6 +296,10 @@ func (e *Engine) run(
 	if err := e.boundSubqueries(tree, span, steps); err != nil {
 		return nil, err
 	}
+	growth := NewGrowth(tree, span, steps, e.config.MaxLabelBytes)
+	if err := growth.Check(); err != nil {
+		return nil, err
+	}
 	if o.Timeout <= 0 || o.Timeout > e.config.Timeout {
 		o.Timeout = e.config.Timeout
 	}
@@ -305,18 +315,54 @@ func (e *Engine) run(
 		o.Lookback = max(e.config.Lookback, rollupLookback(step))
 	}
 	query, err := begin(&queryable{Engine: e, ctx: ctx, who: who,
-		lookback: o.Lookback.Milliseconds()}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
+		lookback: o.Lookback.Milliseconds(),
+		grown:    growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
 	a := &Answer{Query: query, end: end}
-	if a.Result = query.Exec(ctx); a.Err != nil {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Result = query.Exec(ctx)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		if !within(patience, done) {
+			go func() { // it keeps its place and its memory until it has ended
+				<-done
+				a.Close()
+			}()
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil, promql.ErrQueryCanceled("expression evaluation")
+			}
+			return nil, promql.ErrQueryTimeout("expression evaluation")
+		}
+	}
+	if a.Err != nil {
 		err := a.Err
 		a.Close()
 		return nil, unwrapped(err)
 	}
 	return a, nil
+}
+
+// patience is how long a query that is over its time is waited for: Prometheus's engine looks at the
+// time between steps and between series. What it does in one go is bounded beforehand.
+const patience = 500 * time.Millisecond
+
+// within reports whether something is done within a time.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // Queryable returns what answers selectors without PromQL, the context to ask it with, and a function

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sort"
@@ -70,6 +71,23 @@ type part struct {
 type oneSeries struct {
 	labels labels.Labels
 	parts  []part // by time
+	// ctx is the query's, whose end ends the iterators; nil: nothing does.
+	ctx context.Context
+}
+
+// buckets returns how many buckets the series' histograms have at most; 0 if it has none.
+func (s *oneSeries) buckets() (n int) {
+	for i := range s.parts {
+		switch of := s.parts[i].samples.(type) {
+		case histograms:
+			n = max(n, len(of.bounds)+1)
+		case *points:
+			for _, h := range of.native {
+				n = max(n, len(h.PositiveBuckets))
+			}
+		}
+	}
+	return n
 }
 
 // Labels implements storage.Series.
@@ -81,7 +99,7 @@ func (s *oneSeries) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	if !ok {
 		it = &iterator{}
 	}
-	*it = iterator{parts: s.parts, next: -1, t: math.MinInt64}
+	*it = iterator{parts: s.parts, next: -1, t: math.MinInt64, ctx: s.ctx}
 	return it
 }
 
@@ -93,10 +111,33 @@ type iterator struct {
 	t     int64
 	stale bool // it is at an end
 	over  bool
+
+	ctx   context.Context // nil: nobody ends it
+	calls uint
+	err   error
+}
+
+// lookAt is after how many calls an iterator looks at the time. A function over a range does much
+// between two of them, so that they are few.
+const lookAt = 16
+
+// stopped reports whether the query is over: Prometheus's engine looks at the time between series
+// only, and one of them can take minutes.
+func (it *iterator) stopped() bool {
+	if it.calls++; it.ctx == nil || it.calls%lookAt != 0 {
+		return it.err != nil
+	}
+	if err := it.ctx.Err(); err != nil {
+		it.err, it.over = err, true
+	}
+	return it.err != nil
 }
 
 // Next implements chunkenc.Iterator.
 func (it *iterator) Next() chunkenc.ValueType {
+	if it.stopped() {
+		return chunkenc.ValNone
+	}
 	for len(it.parts) > 0 {
 		p := &it.parts[0]
 		sample, end := int64(math.MaxInt64), int64(math.MaxInt64)
@@ -138,6 +179,9 @@ func (it *iterator) kind() chunkenc.ValueType {
 
 // Seek implements chunkenc.Iterator.
 func (it *iterator) Seek(t int64) chunkenc.ValueType {
+	if it.stopped() {
+		return chunkenc.ValNone
+	}
 	if it.over || len(it.parts) == 0 {
 		it.over = true
 		return chunkenc.ValNone
@@ -193,7 +237,7 @@ func (it *iterator) AtT() int64 { return it.t }
 func (it *iterator) AtST() int64 { return 0 }
 
 // Err implements chunkenc.Iterator.
-func (it *iterator) Err() error { return nil }
+func (it *iterator) Err() error { return it.err }
 
 // seriesSet is an answer that is read when it is first asked for. It implements storage.SeriesSet.
 type seriesSet struct {

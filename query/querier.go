@@ -40,14 +40,16 @@ type queryable struct {
 	who account.Principal
 	// lookback is how long before an instant its newest value may be, in ms.
 	lookback int64
+	grown    *Grown // the labels that the query makes
 
 	series atomic.Int64 // of all selectors
 
 	mu   sync.Mutex
-	read map[string]*selected // selectors that were read: a query may name one twice
+	read map[string]*reading // selectors that were read: a query may name one twice
 }
 
-type selected struct {
+// reading is what one selector gave.
+type reading struct {
 	once     sync.Once
 	list     []*oneSeries
 	warnings annotations.Annotations
@@ -84,9 +86,9 @@ func (q *querier) Select(
 	q.mu.Lock()
 	s := q.read[key.String()]
 	if s == nil {
-		s = &selected{}
+		s = &reading{}
 		if q.read == nil {
-			q.read = map[string]*selected{}
+			q.read = map[string]*reading{}
 		}
 		q.read[key.String()] = s
 	}
@@ -101,10 +103,16 @@ func (q *querier) Select(
 			s.list = slices.SortedFunc(slices.Values(s.list),
 				func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
 		}
-		if h.Limit > 0 && len(s.list) > h.Limit {
-			return s.list[:h.Limit], s.warnings, s.err
+		list, err := s.list, s.err
+		if h.Limit > 0 && len(list) > h.Limit {
+			list = list[:h.Limit]
 		}
-		return s.list, s.warnings, s.err
+		if err == nil {
+			if err = q.grown.read(matchers, list); err != nil {
+				err = sourceError{err}
+			}
+		}
+		return list, s.warnings, err
 	}}
 }
 

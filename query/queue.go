@@ -7,9 +7,11 @@ import (
 )
 
 // queue lets some queries run at once, and each account in its turn: an account that asks for much
-// waits for its own queries, not others for it.
+// waits for its own queries, not others for it. A quarter of the places is for accounts of which no
+// query runs, so that a few that ask for much leave one to whoever comes next.
 type queue struct {
 	slots      int // queries at once
+	kept       int // of them for accounts of which none runs
 	perAccount int // of them of one account
 	maxWaiting int // queries of one account
 
@@ -26,7 +28,7 @@ type line struct {
 }
 
 func newQueue(slots, perAccount, maxWaiting int) *queue {
-	return &queue{slots: slots, perAccount: perAccount, maxWaiting: maxWaiting,
+	return &queue{slots: slots, kept: slots / 4, perAccount: perAccount, maxWaiting: maxWaiting,
 		accounts: map[string]*line{}}
 }
 
@@ -39,7 +41,7 @@ func (q *queue) enter(ctx context.Context, accountName string) (done func(), err
 		l = &line{}
 		q.accounts[accountName] = l
 	}
-	if len(l.waiting) >= q.maxWaiting && (q.running >= q.slots || l.running >= q.perAccount) {
+	if len(l.waiting) >= q.maxWaiting && !q.room(l) {
 		n := len(l.waiting)
 		q.mu.Unlock()
 		return nil, &BusyError{Account: accountName, Waiting: n}
@@ -71,6 +73,15 @@ func (q *queue) enter(ctx context.Context, accountName string) (done func(), err
 	}), nil
 }
 
+// room reports whether another query of an account may run. The caller holds the lock.
+func (q *queue) room(l *line) bool {
+	slots := q.slots
+	if l.running > 0 {
+		slots -= q.kept
+	}
+	return q.running < slots && l.running < q.perAccount
+}
+
 // leave ends a query. The caller holds the lock.
 func (q *queue) leave(accountName string, l *line) {
 	q.running--
@@ -94,7 +105,7 @@ func (q *queue) admit() {
 	for i := 0; i < len(q.turns) && q.running < q.slots; {
 		name := q.turns[i]
 		l := q.accounts[name]
-		if l.running >= q.perAccount {
+		if !q.room(l) {
 			i++
 			continue
 		}

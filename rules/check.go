@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // ErrLint is wrapped by findings that no rule manager refuses, such as a rule that stands there twice.
@@ -110,6 +112,9 @@ func (c *Checked) look(
 				wrong(err)
 			}
 			if k.Lookback, err = Lookback(expr); err != nil {
+				wrong(err)
+			}
+			if err := query.NewGrowth(expr, 0, 1, query.DefaultMaxLabelBytes).Check(); err != nil {
 				wrong(err)
 			}
 			k.Cluster = PinnedTo(expr)

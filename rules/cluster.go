@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -49,6 +50,7 @@ type cluster struct {
 	groups   []*group // in the order of files
 	current  *group   // that is being evaluated
 	rule     promrules.RuleDetail
+	grown    *query.Grown          // the labels that the expression under evaluation makes
 	sharedOf map[int]promql.Vector // what rules of the current group share, at sharedAt
 	sharedAt time.Time
 	recorded map[string]*cell // by their labels

@@ -36,8 +36,31 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 	if err != nil {
 		return nil, err
 	}
+	return c.compute(ctx, expr, at)
+}
+
+// compute lets the engine evaluate an expression at an instant. The labels that it makes take their
+// memory from the cluster's lease.
+func (c *cluster) compute(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	tree, err := c.parser.ParseExpr(expr)
+	if err != nil {
+		return nil, err
+	}
+	growth := query.NewGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+	if err := growth.Check(); err != nil { // a template's query
+		return nil, err
+	}
+	c.grown = growth.Begin(c.lease, "a tenth of rules.timeout", c.config.Timeout/labelWork)
+	defer func() {
+		c.grown.End()
+		c.grown = nil
+	}()
 	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
 }
+
+// labelWork is the part of a rule's timeout that making labels may take: nothing ends it early, and
+// other clusters' rules wait for it.
+const labelWork = 10
 
 // Querier implements storage.Queryable over what the cluster has in memory.
 func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
@@ -55,7 +78,7 @@ func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
 	if list, is := q.sharedSeries(matchers); is {
-		return &seriesSet{list: list, at: -1}
+		return q.read(matchers, list)
 	}
 	s := q.part.byKey[keyOf(matchers)]
 	var list []storage.Series
@@ -80,6 +103,14 @@ func (q *querier) Select(
 		slices.SortFunc(list, func(a, b storage.Series) int {
 			return labels.Compare(a.Labels(), b.Labels())
 		})
+	}
+	return q.read(matchers, list)
+}
+
+// read notes what a selector gives, before anything is made of it.
+func (q *querier) read(matchers []*labels.Matcher, list []storage.Series) storage.SeriesSet {
+	if err := q.grown.Read(matchers, list); err != nil {
+		return storage.ErrSeriesSet(err)
 	}
 	return &seriesSet{list: list, at: -1}
 }
@@ -134,6 +165,7 @@ func (q *querier) past(
 	if q.deps.Past == nil {
 		return storage.ErrSeriesSet(errPast)
 	}
+	asked := matchers
 	if !q.deps.Every {
 		matchers = append(slices.Clone(matchers),
 			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.name))
@@ -145,8 +177,27 @@ func (q *querier) past(
 		}
 		q.older = of
 	}
-	return q.older.Select(ctx, sorted, hints, matchers...)
+	set := q.older.Select(ctx, sorted, hints, matchers...)
+	if q.grown == nil {
+		return set
+	}
+	var list []storage.Series
+	for set.Next() {
+		list = append(list, set.At())
+	}
+	if set.Err() != nil {
+		return set
+	}
+	return withWarnings{q.read(asked, list), set.Warnings()}
 }
+
+// withWarnings are series with what is to be said of them.
+type withWarnings struct {
+	storage.SeriesSet
+	warnings annotations.Annotations
+}
+
+func (s withWarnings) Warnings() annotations.Annotations { return s.warnings }
 
 // LabelValues implements storage.LabelQuerier; rules do not ask.
 func (q *querier) LabelValues(

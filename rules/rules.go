@@ -38,6 +38,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // Config says how rules are evaluated.
@@ -67,6 +68,9 @@ type Config struct {
 	// Timeout bounds the evaluation of one rule, MaxSamples what it may load.
 	Timeout    time.Duration `yaml:"timeout"`
 	MaxSamples int           `yaml:"max_samples"`
+	// MaxLabelBytes bounds a value that a rule makes of labels; those of a series may take four times
+	// as much.
+	MaxLabelBytes int `yaml:"max_label_bytes"`
 	// ResendDelay is how often a firing alert is said again.
 	ResendDelay time.Duration `yaml:"resend_delay"`
 	// Absent is how long a node is missed after its last frame: until then its up is 0. The shipped
@@ -87,7 +91,8 @@ func DefaultConfig() Config {
 		EvaluationInterval: 15 * time.Second, Delay: time.Second,
 		Settle: 30 * time.Second, CatchUp: 15 * time.Minute,
 		Lookback: 5 * time.Minute, MaxLookback: time.Hour,
-		Timeout: 10 * time.Second, MaxSamples: 50_000_000, ResendDelay: time.Minute,
+		Timeout: 10 * time.Second, MaxSamples: 50_000_000,
+		MaxLabelBytes: query.DefaultMaxLabelBytes, ResendDelay: time.Minute,
 		Absent: 73 * time.Hour, Clock: time.Now,
 	}
 }
@@ -110,6 +115,9 @@ func (c *Config) Validate() error {
 		if d.of < d.min {
 			wrong = append(wrong, fmt.Errorf("rules.%s is %s: use at least %s", d.name, d.of, d.min))
 		}
+	}
+	if c.MaxLabelBytes < 1 {
+		wrong = append(wrong, fmt.Errorf("rules.max_label_bytes is %d: use more than 0", c.MaxLabelBytes))
 	}
 	if c.MaxSamples < 1 {
 		wrong = append(wrong, fmt.Errorf("rules.max_samples is %d: use more than 0", c.MaxSamples))

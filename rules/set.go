@@ -175,6 +175,9 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 	if err := bounded(expr, c); err != nil {
 		return err
 	}
+	if err := query.NewGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
+		return err
+	}
 	keep, err := Lookback(expr)
 	if err != nil {
 		return err

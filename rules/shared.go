@@ -145,7 +145,7 @@ func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (stri
 		if _, known := c.sharedOf[i]; known {
 			continue
 		}
-		v, err := promrules.EngineQueryFunc(c.engine, c)(ctx, c.part.shared[i], at)
+		v, err := c.compute(ctx, c.part.shared[i], at)
 		if err != nil {
 			return "", err
 		}

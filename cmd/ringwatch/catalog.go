@@ -12,7 +12,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/prometheus/prometheus/promql/parser"
+
 	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // catalogs are the catalogues of accounts, and that of all others under the empty name.
@@ -40,6 +43,9 @@ func (c *config) catalogs() (catalogs, error) {
 		}
 		own, err := catalog.LoadFile(a.Catalog)
 		if err == nil {
+			err = c.checkLabels(own, a.Catalog)
+		}
+		if err == nil {
 			own, err = shipped.With(own, a.Catalog)
 		}
 		if err != nil {
@@ -49,6 +55,25 @@ func (c *config) catalogs() (catalogs, error) {
 		list[a.Name] = own
 	}
 	return list, errors.Join(wrong...)
+}
+
+// checkLabels refuses entries whose labels become longer than a query's may.
+func (c *config) checkLabels(of *catalog.Catalog, file string) error {
+	parse := parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
+	var wrong []error
+	for _, e := range of.All() {
+		for i := range e.Values {
+			expr := e.Values[i].Expr(catalog.Scope{}, catalog.Labels(e.Of, catalog.NodeLabels...), catalog.DefaultWindow)
+			tree, err := parse.ParseExpr(expr)
+			if err == nil {
+				err = query.NewGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()
+			}
+			if err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: entry %s: %w", file, e.Name, err))
+			}
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // validateCatalogs finds what is wrong with the accounts' files. One that is not there is no error of

@@ -173,8 +173,9 @@ func TestCatalogCommand(t *testing.T) {
 // entry.
 func TestAccountsCatalogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.yaml")
+	promql := "sum by ($by) (orders{$scope})"
 	write := func(name string) {
-		text := "groups: [{name: shop, title: The shop, entries: [{name: '" + name + "', description: Orders., type: count, unit: count, promql: 'sum by ($by) (orders{$scope})'}]}]"
+		text := "groups: [{name: shop, title: The shop, entries: [{name: '" + name + "', description: Orders., type: count, unit: count, promql: '" + promql + "'}]}]"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -204,5 +205,13 @@ func TestAccountsCatalogs(t *testing.T) {
 			"account acme: "+path+": entry n::reads: the name n::reads is entry n::reads's already",
 		) {
 		t.Error(err)
+	}
+	promql = "sum by ($by) (orders{$scope})"
+	for range 15 {
+		promql = `label_join(` + promql + `, "node", "", "node", "node")`
+	}
+	write("n::orders")
+	if err := c.validateCatalogs(); err == nil || !strings.Contains(err.Error(), "max_label_bytes") {
+		t.Errorf("labels that grow: %v", err)
 	}
 }

@@ -283,7 +283,11 @@ func reportSeries(ctx context.Context, v any) (list []report.Series, err error) 
 			return nil
 		}
 		list = append(list, s)
-		return lease.Take(reportSeriesBytes + reportPointBytes*int64(points))
+		bytes := reportSeriesBytes + reportPointBytes*int64(points)
+		for _, value := range s.Labels {
+			bytes += int64(len(value))
+		}
+		return lease.Take(bytes)
 	}
 	switch v := v.(type) {
 	case promql.Scalar:
