@@ -19,10 +19,15 @@ func TestFineSubqueriesAreRefused(t *testing.T) {
 		refused bool
 	}{
 		{"max_over_time(rate(x[5m])[1d:1m])", false},
+		{"quantile_over_time(0.9, rate(x[5m])[7d:1m])", false},
 		{"max_over_time(max_over_time(x[1h:1m])[1d:5m])", false},
 		{"sum_over_time(vector(1)[100s:1ms])", false},
 		{"sum_over_time(sum_over_time(vector(1)[100s:1ms])[100s:1ms])", true},
 		{"sum_over_time(vector(1)[10y:1ms])", true},
+		{"sum_over_time(vector(1)[9000s:1ms])", false},
+		{"quantile_over_time(0.5, vector(1)[9000s:1ms])", true},
+		{"mad_over_time((vector(1)[9000s:1ms]))", true},
+		{"vector(1)[10y:1ms]", true},
 		{"1 + abs(sum_over_time(sum_over_time(vector(1)[1d:1s])[1d:1s]))", true},
 	} {
 		answer, err := e.Instant(t.Context(), who, c.expr, now, query.Options{})
