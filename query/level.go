@@ -37,11 +37,8 @@ func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece
 	}
 	level, fits := w.level()
 	var sources []rollup.Level // from the one that is to answer to the coarsest
-	if !fits || w.ranged && needsSamples[w.function] {
-		sources = append(sources, samplesLevel)
-	}
 	if !fits {
-		level = rollup.FiveMinutes
+		sources, level = append(sources, samplesLevel), rollup.FiveMinutes
 	}
 	sources = append(sources, rollup.Levels[slices.Index(rollup.Levels, level):]...)
 	var list []piece
@@ -120,7 +117,7 @@ func (w *windows) resolution(p *piece) error {
 	}
 	text += ", because " + finer + " of that time have expired"
 	switch {
-	case w.ranged && needsSamples[w.function]:
+	case w.ranged && w.rolled == notAtAll && w.function != "":
 		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one value in %s",
 			text, w.function, inSpan(p.level.Millis))
 	case w.ranged && p.level.Millis > w.width:

@@ -135,8 +135,10 @@ func (q *queryable) answer(
 	s := &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx)}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
 	s.pieces = []piece{{from: h.Start, to: h.End}}
-	if q.reader.HasRollups() && !s.plan.onlyTexts(q.kinds(q.who)) { // of which there are no rollups
-		s.pieces = w.pieces(h.Start, h.End, q.since(now))
+	known := q.kinds(q.who)
+	s.windows.asked(s.plan, known)
+	if q.reader.HasRollups() && !s.plan.onlyTexts(known) { // of which there are no rollups
+		s.pieces = s.windows.pieces(h.Start, h.End, q.since(now))
 	}
 	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
@@ -158,12 +160,12 @@ func (q *queryable) answer(
 		return nil, nil, err
 	}
 	answers := make([][]*oneSeries, len(asked))
-	known := make([]*newestOf, len(asked))
+	newest := make([]*newestOf, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
 	if s.isInstant() {
 		s.question = s.reader.ask(s.who.Account, s.plan.read)
-		known = s.reader.current(ctx, s.question, asked)
+		newest = s.reader.current(ctx, s.question, asked)
 		g.SetLimit(statesAtOnce)
 	}
 	for i := range asked {
@@ -171,7 +173,7 @@ func (q *queryable) answer(
 			break
 		}
 		g.Go(func() (err error) {
-			answers[i], err = s.node(gctx, &asked[i], known[i])
+			answers[i], err = s.node(gctx, &asked[i], newest[i])
 			return err
 		})
 	}

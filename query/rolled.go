@@ -44,16 +44,20 @@ type view struct {
 // minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
-// evenly over their period. Of these there are only those that a window sees.
+// evenly over their period, and so they are where windows lie otherwise than periods. Of these there
+// are only those that a window sees. Where windows end with periods each period of a counter has a
+// sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
 func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
 	m := s.Metric
 	r := roller{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis, next: next}
-	if w.ranged && w.width < 2*s.Level.Millis {
+	r.begins = w.rises() && w.aligned(s.Level) && w.width >= s.Level.Millis &&
+		partOfRate*(w.width%s.Level.Millis) <= w.width
+	if !r.begins && (w.rises() || w.ranged && w.width < 2*s.Level.Millis) {
 		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer before
 		// its first sample than samples are apart, and would see less than there was.
-		n := (2*s.Level.Millis + w.width - 1) / w.width
+		n := max(2, (2*s.Level.Millis+w.width-1)/w.width)
 		r.spacing = max(s.Level.Millis/n, 1000)
 	}
 	switch {
@@ -106,6 +110,7 @@ type roller struct {
 	until   int64 // no sample is later
 	now     int64
 	spacing int64 // of samples within a period
+	begins  bool  // a period has a sample at its begin
 	next    *part
 	out     points
 	ends    []int64
@@ -239,6 +244,9 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		switch {
 		case r.rises():
 			from, top = top, top+increase
+			if r.begins {
+				r.add(p.Start+1, from)
+			}
 		default:
 			if top = last; before != nil {
 				_, from, _ = of(before)
@@ -324,6 +332,9 @@ func (r *roller) histogram(bounds []float64) {
 			top, topSum = slices.Clone(top), topSum+frame.Scale(p.Increase, m.Exponent)
 			for b := range top {
 				top[b] += float64(p.Increases[b])
+			}
+			if r.begins {
+				add(p.Start+1, from, fromSum)
 			}
 		default:
 			if top, topSum = last, lastSum; before != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 )
 
@@ -24,13 +25,38 @@ const (
 	partOfRate   = 10
 )
 
-// needsSamples are the functions that only single samples can answer: between the samples of a
-// rollup everything may have happened. They are given samples as far back as there are any.
-var needsSamples = map[string]bool{
-	"changes": true, "resets": true, "count_over_time": true, "quantile_over_time": true,
-	"stddev_over_time": true, "stdvar_over_time": true, "mad_over_time": true,
-	"irate": true, "idelta": true, "ts_of_max_over_time": true, "ts_of_min_over_time": true,
-	"ts_of_last_over_time": true, "ts_of_first_over_time": true, "double_exponential_smoothing": true,
+// answers says how well rollups answer a function of range vectors.
+type answers int
+
+const (
+	notAtAll answers = iota // it looks at single samples: between two periods' ends all may have happened
+	nearly                  // as a Prometheus does that scrapes once a period
+	exactly                 // if windows are whole periods
+)
+
+// answersOf says it of a function, and of a kind or of the classic series of a histogram kind.
+func answersOf(function string, k frame.Kind, classic bool) answers {
+	gauge := !classic && (k == frame.Gauge || k == frame.GaugeDouble || k == frame.GaugeHistogram)
+	switch function {
+	case "rate", "increase":
+		if k == frame.Counter || k == frame.Histogram {
+			return exactly
+		}
+	case "max_over_time", "min_over_time", "avg_over_time":
+		if gauge {
+			return exactly
+		}
+		return nearly
+	case "sum_over_time":
+		if gauge {
+			return exactly
+		}
+	case "last_over_time", "present_over_time", "absent_over_time":
+		return exactly
+	case "first_over_time", "delta", "deriv", "predict_linear":
+		return nearly
+	}
+	return notAtAll
 }
 
 // windows are what a selector looks at: each ends at an instant of its evaluation, less its offset,
@@ -38,6 +64,7 @@ var needsSamples = map[string]bool{
 type windows struct {
 	ranged   bool   // a range vector
 	function string // that the range vector is for
+	rolled   answers
 	width    int64
 	step     int64 // from one to the next; 0: there is one
 	end      int64 // where one of them ends
@@ -103,27 +130,45 @@ func (w *windows) level() (rollup.Level, bool) {
 // fit reports whether a rollup may answer although there are samples: it is no wider than the step
 // and the window, and what windows are is what their periods are, or nearly.
 func (w *windows) fit(l rollup.Level) bool {
+	if w.ranged && w.rolled == notAtAll {
+		return false
+	}
 	if w.step == 0 { // mostly of now, where no period ends
 		return w.ranged && w.width >= longInstant && partOfWindow*l.Millis <= w.width
 	}
 	if l.Millis > w.width || l.Millis > w.step {
 		return false
 	}
-	aligned := w.known && w.step%l.Millis == 0 && l.Start(w.end) == w.end
+	aligned := w.aligned(l)
 	if !w.ranged { // what is seen is less than a period older than it might be
 		return aligned || l == rollup.FiveMinutes || partOfRate*l.Millis <= w.step
 	}
-	if aligned && w.width%l.Millis == 0 {
-		return true
-	}
 	edge, part := l.Millis, int64(partOfWindow)
-	if w.rises() {
+	switch {
+	case w.rolled == exactly && aligned && w.width%l.Millis == 0:
+		return true
+	case w.rises() && aligned: // what came before the first period that is whole is not looked at
+		edge, part = w.width%l.Millis, partOfRate
+	case w.rises():
 		part = partOfRate
-		if aligned { // what came before the first period that is whole is not looked at
-			edge = w.width % l.Millis
-		}
 	}
 	return edge*part <= w.width
+}
+
+// aligned reports whether windows end where periods end.
+func (w *windows) aligned(l rollup.Level) bool {
+	return w.known && w.step%l.Millis == 0 && l.Start(w.end) == w.end
+}
+
+// asked notes what the windows are looked at for.
+func (w *windows) asked(p *plan, known map[string]frame.Kind) {
+	if !w.ranged {
+		return
+	}
+	w.rolled = max(answersOf(w.function, frame.Counter, false), answersOf(w.function, frame.Gauge, false))
+	p.kinds(known, func(k frame.Kind, classic bool) {
+		w.rolled = min(w.rolled, answersOf(w.function, k, classic))
+	})
 }
 
 // rises reports whether the windows are for a function that adds up increases.
