@@ -97,22 +97,25 @@ func isSubquery(n parser.Node) bool { _, is := n.(*parser.SubqueryExpr); return 
 // windows returns what a selector looks at. A subquery is evaluated at multiples of its step,
 // whatever it begins with; a selector with @ at one instant.
 func (q *queryable) windows(h *storage.SelectHints, matchers []*labels.Matcher) windows {
-	w := windows{ranged: h.Range > 0, width: h.Range, step: h.Step, end: h.End, known: true}
+	w := windows{ranged: h.Range > 0, width: h.Range, step: h.Step}
 	if w.ranged {
 		w.function = h.Func
 	} else {
 		w.width = q.lookback
 	}
-	first := h.Start - 1 + w.width
-	if h.Step == 0 || first >= h.End {
-		w.step = 0
-		return w
+	w.end = h.Start - 1 + w.width
+	var offset int64
+	subquery := false
+	if len(matchers) > 0 {
+		offset, subquery = q.within[matchers[0]]
 	}
-	w.end, w.known = first, q.within != nil && len(matchers) > 0
-	if w.known {
-		if offset, is := q.within[matchers[0]]; is {
-			w.end = -offset
-		}
+	switch {
+	case h.Step == 0 || w.end >= h.End || !subquery && w.end+h.Step > h.End && q.within != nil:
+		w.step, w.known = 0, true
+	case subquery:
+		w.end, w.known = -offset, true
+	default:
+		w.known = q.within != nil
 	}
 	return w
 }
