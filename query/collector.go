@@ -151,7 +151,7 @@ func (c *collector) addRolled(s *rollup.Series, p *piece) error {
 		if failed != nil {
 			return
 		}
-		of := rolled(s, v, c.hints, p.to, c.now)
+		of := rolled(s, v, &c.windows, p.to, c.now, c.after(l, p.to))
 		cost := int64(of.len()) * sampleCost
 		for _, h := range of.samples.(*points).native {
 			cost += histCost + 16*int64(len(h.PositiveBuckets))
@@ -171,6 +171,16 @@ func (c *collector) upper(b *frame.Bounds) []float64 {
 	list := upperBounds(b)
 	c.bounds[b] = list
 	return list
+}
+
+// after returns what follows an instant of the series with the labels; nil if nothing is known.
+func (c *collector) after(l labels.Labels, at int64) *part {
+	for _, known := range c.byLabels[l.Hash()] {
+		if labels.Equal(known.labels, l) && known.parts[0].at(0) > at {
+			return &known.parts[0]
+		}
+	}
+	return nil
 }
 
 // put adds a part to the series with the labels. Its memory is the query's until that ends.

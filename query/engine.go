@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 )
@@ -52,6 +53,8 @@ type Config struct {
 
 	// RawRetention is how long samples are kept, as the store is told. What is older is asked of rollups.
 	RawRetention time.Duration `yaml:"-"`
+	// RollupRetention is the same of the levels of rollups; one that is not in it is kept for ever.
+	RollupRetention map[rollup.Level]time.Duration `yaml:"-"`
 	// NodesTTL is how long the list of nodes is remembered.
 	NodesTTL time.Duration    `yaml:"-"`
 	Clock    func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
@@ -264,7 +267,7 @@ func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 func (e *Engine) Instant(
 	ctx context.Context, who account.Principal, expr string, at time.Time, o Options,
 ) (*Answer, error) {
-	return e.run(ctx, who, expr, o, 0, 0, 1,
+	return e.run(ctx, who, expr, o, at, 0, 0, 1,
 		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
 			return e.promql.NewInstantQuery(ctx, q, opts, expr, at)
 		})
@@ -278,7 +281,7 @@ func (e *Engine) Range(
 		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
 			Remedy: "use a wider step or less time"}
 	}
-	return e.run(ctx, who, expr, o, step, to.Sub(from), float64(to.Sub(from)/step)+1,
+	return e.run(ctx, who, expr, o, from, step, to.Sub(from), float64(to.Sub(from)/step)+1,
 		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
 			return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
 		})
@@ -286,7 +289,7 @@ func (e *Engine) Range(
 
 func (e *Engine) run(
 	ctx context.Context, who account.Principal, expr string, o Options,
-	step, span time.Duration, steps float64,
+	from time.Time, step, span time.Duration, steps float64,
 	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error),
 ) (*Answer, error) {
 	tree, err := e.Parse(ctx, expr)
@@ -312,15 +315,17 @@ func (e *Engine) run(
 	ctx, shut := e.reader.Scope(ctx, who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
-		o.Lookback = max(e.config.Lookback, rollupLookback(step))
+		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
+			e.since(e.config.Clock().UnixMilli())))
 	}
-	query, err := begin(&queryable{Engine: e, ctx: ctx, who: who,
-		lookback: o.Lookback.Milliseconds(),
-		grown:    growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
+	of := &queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds(),
+		grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
+	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
+	of.within = withinSubqueries(query.Statement())
 	a := &Answer{Query: query, end: end}
 	done := make(chan struct{})
 	go func() {
@@ -330,7 +335,7 @@ func (e *Engine) run(
 	select {
 	case <-done:
 	case <-ctx.Done():
-		if !within(patience, done) {
+		if !doneWithin(patience, done) {
 			go func() { // it keeps its place and its memory until it has ended
 				<-done
 				a.Close()
@@ -353,8 +358,8 @@ func (e *Engine) run(
 // time between steps and between series. What it does in one go is bounded beforehand.
 const patience = 500 * time.Millisecond
 
-// within reports whether something is done within a time.
-func within(d time.Duration, done <-chan struct{}) bool {
+// doneWithin reports whether something is done within a time.
+func doneWithin(d time.Duration, done <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

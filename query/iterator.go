@@ -65,6 +65,7 @@ type part struct {
 	// ends are the instants, ascending, at which the series was found to be there no more: PromQL's
 	// stale markers. None is an instant of a sample.
 	ends []int64
+	rise *rise // of what rollups show to rate and increase
 }
 
 // oneSeries is a series of an answer. It implements storage.Series.

@@ -1,111 +1,144 @@
 package query
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/rollup"
 )
-
-// rawStep is the step from which on rollups answer although the samples are there.
-const rawStep = 5 * 60_000
-
-// longInstant is the range, in ms, from which on a function of one instant is answered from rollups.
-const longInstant = 24 * 60 * 60_000
-
-// needsSamples are the functions that only single samples can answer: between the samples of a
-// rollup everything may have happened. They are given samples as far back as there are any.
-var needsSamples = map[string]bool{
-	"changes": true, "resets": true, "count_over_time": true, "quantile_over_time": true,
-	"stddev_over_time": true, "stdvar_over_time": true, "mad_over_time": true,
-	"irate": true, "idelta": true, "ts_of_max_over_time": true, "ts_of_min_over_time": true,
-	"ts_of_last_over_time": true, "ts_of_first_over_time": true, "double_exponential_smoothing": true,
-}
 
 // piece is a time range, in ms and inclusive, with the source that answers it.
 type piece struct {
 	from, to int64
 	level    rollup.Level // none: samples
+	// finer is the source that was to answer and is not kept so long, if expired.
+	finer   rollup.Level
+	expired bool
 }
 
-func (p *piece) raw() bool { return p.level.Millis == 0 }
+func (p *piece) raw() bool { return p.level == samplesLevel }
 
-// pieces says which source answers which part of what a selector needs. rawFrom is the first instant
-// of which samples are kept.
+// samplesLevel stands for samples among the levels of rollups.
+var samplesLevel = rollup.Level{}
+
+// pieces says which source answers which part of what a selector needs, from from to to. since
+// returns the first instant of which a level, or samples, are kept.
 //
-// Samples answer wherever they are kept, unless the step is five minutes or more. Then, and for what
-// is older, it is the coarsest rollup that neither step nor range window is finer than. A range
-// window is answered by one source alone, since functions weigh samples alike.
-func pieces(h *storage.SelectHints, rawFrom int64, hasRollups bool) []piece {
-	fine := []piece{{from: h.Start, to: h.End}}
-	if !hasRollups || h.Start > h.End {
-		return fine
+// The coarsest rollup answers that fits the windows; else samples do. What is older than the chosen
+// source is answered from the next coarser one. A window is answered by one source alone, unless
+// windows overlap: then those over the border have both.
+func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece {
+	if from > to {
+		return []piece{{from: from, to: to}}
 	}
-	samplesServe := h.Step < rawStep && (h.Step > 0 || h.Range < longInstant) || needsSamples[h.Func] && h.Range > 0
-	if samplesServe && h.Start >= rawFrom {
-		return fine
+	level, fits := w.level()
+	var sources []rollup.Level // from the one that is to answer to the coarsest
+	if !fits {
+		sources, level = append(sources, samplesLevel), rollup.FiveMinutes
 	}
-	level := rollup.FiveMinutes
-	widest := h.Step
-	if h.Step == 0 {
-		widest = h.Range / 100
-	}
-	if h.Range > 0 {
-		widest = min(widest, h.Range)
-	}
-	for _, l := range rollup.Levels {
-		if l.Millis <= widest {
-			level = l
-		}
-	}
-	if h.Range > 0 && !needsSamples[h.Func] {
-		return []piece{{h.Start, h.End, level}}
-	}
-	if samplesServe {
-		return both(h.Start, h.End, level, rawFrom)
-	}
-	// What is no whole period yet is answered more finely, down to the samples.
+	sources = append(sources, rollup.Levels[slices.Index(rollup.Levels, level):]...)
 	var list []piece
-	from := h.Start
-	for l, ok := level, true; ok; l, ok = l.Finer() {
-		if whole := l.Start(h.End+1) - 1; whole >= from {
-			list = append(list, piece{from, whole, l})
-			from = whole + 1
+	for i, l := range sources {
+		p := piece{from: from, to: to, level: l, finer: sources[0], expired: i > 0}
+		if i+1 < len(sources) && since(l) > from {
+			p.from = w.border(since(l), to, sources[i+1])
+		}
+		if p.from <= to {
+			list = append(list, p)
+			to = p.from - 1
+		}
+		if to < from {
+			break
 		}
 	}
-	if from <= h.End {
-		list = append(list, piece{from: from, to: h.End})
+	slices.Reverse(list)
+	if last := len(list) - 1; !w.ranged && !list[last].raw() {
+		list = append(list[:last], list[last].refined(since)...)
 	}
 	return list
 }
 
-// both answers what is older than rawFrom from rollups and the rest from samples.
-func both(from, to int64, level rollup.Level, rawFrom int64) []piece {
-	until := min(level.Start(rawFrom)+level.Millis, to+1)
-	list := []piece{{from, until - 1, level}}
-	if until <= to {
-		list = append(list, piece{from: until, to: to})
+// border returns where a source takes over that is kept since an instant. What comes before it is of
+// a coarser level, and goes on until to if the source answers no window whole.
+func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
+	switch {
+	case w.ranged && w.step == 0:
+		return to + 1
+	case w.ranged && w.apart(): // after the last window that began before
+		return since + w.width - 2 - mod(since+w.width-2-w.end, w.step) + 1
 	}
-	return list
+	return coarser.Start(since-1) + coarser.Millis
 }
 
-// resolution says in words what a piece of an answer was made of; nothing of samples.
-func (p *piece) resolution() error {
+// refined answers what is no whole period at the end of a piece of rollups more finely, down to the
+// samples, as far as there is anything finer.
+func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
+	for !p.raw() {
+		finer, is := p.level.Finer()
+		if !is {
+			finer = samplesLevel
+		}
+		begin := p.level.Start(p.to + 1)
+		if begin > p.to || since(finer) > max(begin, p.from) {
+			break
+		}
+		if begin > p.from {
+			whole := p
+			whole.to, p.from = begin-1, begin
+			list = append(list, whole)
+		}
+		p.level = finer
+	}
+	return append(list, p)
+}
+
+// resolution says in words what a piece of an answer was made of, and what to do for more; nothing of
+// samples.
+func (w *windows) resolution(p *piece) error {
 	if p.raw() {
 		return nil
 	}
-	return fmt.Errorf("from %s to %s values are rollups of %s: use a step below 5m, and less time, for single samples",
-		time.UnixMilli(p.from).UTC().Format(time.RFC3339), time.UnixMilli(p.to).UTC().Format(time.RFC3339), model.Duration(p.level.Millis*int64(time.Millisecond)))
+	text := fmt.Sprintf("from %s to %s values are rollups of %s", inSeconds(p.from), inSeconds(p.to),
+		inSpan(p.level.Millis))
+	switch {
+	case !p.expired && w.step == 0:
+		return fmt.Errorf("%s: use a range below %s for single samples", text, inSpan(longInstant))
+	case !p.expired:
+		return fmt.Errorf("%s: use a step below %s for single samples", text,
+			inSpan(rollup.FiveMinutes.Millis))
+	}
+	finer := "samples"
+	if p.finer != samplesLevel {
+		finer = "rollups of " + inSpan(p.finer.Millis)
+	}
+	text += ", because " + finer + " of that time have expired"
+	switch {
+	case w.ranged && w.rolled == notAtAll && w.function != "":
+		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one value in %s",
+			text, w.function, inSpan(p.level.Millis))
+	case w.ranged && p.level.Millis > w.width:
+		return fmt.Errorf("%s: a window of %s cannot be had there, so use one of %s or more", text,
+			inSpan(w.width), inSpan(p.level.Millis))
+	}
+	return errors.New(text)
 }
 
-// rollupLookback is how long the last value of a rollup that answers a step has to count.
-func rollupLookback(step time.Duration) time.Duration {
+func inSeconds(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
+
+func inSpan(ms int64) string { return model.Duration(ms * int64(time.Millisecond)).String() }
+
+// rollupLookback is how long the last value of a rollup has to count, that answers a step, or that
+// answers for an instant of which nothing finer is kept, in ms.
+func rollupLookback(step time.Duration, oldest int64, since func(rollup.Level) int64) time.Duration {
 	var longest time.Duration
 	for _, l := range rollup.Levels {
-		if d := time.Duration(l.Millis) * time.Millisecond; d <= step {
+		d := time.Duration(l.Millis) * time.Millisecond
+		finer, is := l.Finer()
+		if d <= step || is && since(finer) > oldest {
 			longest = d
 		}
 	}

@@ -100,6 +100,20 @@ func (p *plan) onlyTexts(known map[string]frame.Kind) bool {
 	return found
 }
 
+// kinds calls visit with the kinds of the metrics that are asked for and known, classic if it is a
+// histogram's classic names.
+func (p *plan) kinds(known map[string]frame.Kind, visit func(k frame.Kind, classic bool)) {
+	for name, kind := range known {
+		if p.named(name) && kind != frame.String {
+			visit(kind, false)
+		}
+		if kind.IsHistogram() && slices.ContainsFunc(suffixes[:],
+			func(s string) bool { return p.named(name + s) }) {
+			visit(kind, true)
+		}
+	}
+}
+
 // onlyVirtual reports whether one of nodes' own series is asked for by its name.
 func (p *plan) onlyVirtual() bool {
 	return slices.ContainsFunc(p.names, func(m *labels.Matcher) bool {

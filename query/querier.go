@@ -41,6 +41,8 @@ type queryable struct {
 	// lookback is how long before an instant its newest value may be, in ms.
 	lookback int64
 	grown    *Grown // the labels that the query makes
+	// within are the query's selectors in subqueries.
+	within within
 
 	series atomic.Int64 // of all selectors
 
@@ -79,7 +81,8 @@ func (q *querier) Select(
 	}
 	h := *hints
 	var key strings.Builder
-	fmt.Fprintf(&key, "%d/%d/%d/%d/%s", h.Start, h.End, h.Step, h.Range, h.Func)
+	w := q.windows(&h, matchers)
+	fmt.Fprintf(&key, "%d/%d/%d/%d/%s/%d", h.Start, h.End, h.Step, h.Range, h.Func, w.end)
 	for _, m := range matchers {
 		fmt.Fprintf(&key, "/%s", m)
 	}
@@ -95,7 +98,7 @@ func (q *querier) Select(
 	q.mu.Unlock()
 	return &seriesSet{read: func() ([]*oneSeries, annotations.Annotations, error) {
 		s.once.Do(func() {
-			if s.list, s.warnings, s.err = q.answer(ctx, &h, matchers); s.err != nil {
+			if s.list, s.warnings, s.err = q.answer(ctx, &h, w, matchers); s.err != nil {
 				s.err = sourceError{s.err}
 			}
 		})
@@ -119,11 +122,12 @@ func (q *querier) Select(
 // selection is the reading of one selector.
 type selection struct {
 	*queryable
-	plan   *plan
-	hints  *storage.SelectHints
-	pieces []piece
-	now    int64
-	lease  *memory.Lease
+	plan    *plan
+	hints   *storage.SelectHints
+	windows windows
+	pieces  []piece
+	now     int64
+	lease   *memory.Lease
 	// question is what an instant asks of newest states.
 	question *question
 
@@ -133,15 +137,16 @@ type selection struct {
 
 // answer reads what a selector selects, node by node.
 func (q *queryable) answer(
-	ctx context.Context, h *storage.SelectHints, matchers []*labels.Matcher,
+	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
 ) ([]*oneSeries, annotations.Annotations, error) {
 	now := q.config.Clock().UnixMilli()
-	s := &selection{queryable: q, hints: h, now: now, lease: memory.Of(q.ctx)}
+	s := &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx)}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
-	rawFrom := now - q.config.RawRetention.Milliseconds()
-	s.pieces = pieces(h, rawFrom, q.reader.HasRollups())
-	if s.plan.onlyTexts(q.kinds(q.who)) { // of which there are no rollups
-		s.pieces = pieces(h, rawFrom, false)
+	s.pieces = []piece{{from: h.Start, to: h.End}}
+	known := q.kinds(q.who)
+	s.windows.asked(s.plan, known)
+	if q.reader.HasRollups() && !s.plan.onlyTexts(known) { // of which there are no rollups
+		s.pieces = s.windows.pieces(h.Start, h.End, q.since(now))
 	}
 	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
@@ -163,12 +168,12 @@ func (q *queryable) answer(
 		return nil, nil, err
 	}
 	answers := make([][]*oneSeries, len(asked))
-	known := make([]*newestOf, len(asked))
+	newest := make([]*newestOf, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
 	if s.isInstant() {
 		s.question = s.reader.ask(s.who.Account, s.plan.read)
-		known = s.reader.current(ctx, s.question, asked)
+		newest = s.reader.current(ctx, s.question, asked)
 		g.SetLimit(statesAtOnce)
 	}
 	for i := range asked {
@@ -176,7 +181,7 @@ func (q *queryable) answer(
 			break
 		}
 		g.Go(func() (err error) {
-			answers[i], err = s.node(gctx, &asked[i], known[i])
+			answers[i], err = s.node(gctx, &asked[i], newest[i])
 			return err
 		})
 	}
@@ -191,7 +196,7 @@ func (q *queryable) answer(
 func (s *selection) warnings() annotations.Annotations {
 	var list annotations.Annotations
 	for i := range s.pieces {
-		if err := s.pieces[i].resolution(); err != nil {
+		if err := s.windows.resolution(&s.pieces[i]); err != nil {
 			list.Add(err)
 		}
 	}
@@ -331,10 +336,14 @@ func (s *selection) node(ctx context.Context, n *Node, known *newestOf) ([]*oneS
 			return c.list, err
 		}
 	}
-	for i := range s.pieces {
+	// From the newest on: what rollups show of a counter ends as what comes after them begins.
+	for i := range slices.Backward(s.pieces) {
 		if err := c.piece(ctx, &s.pieces[i]); err != nil {
 			return nil, err
 		}
+	}
+	if len(s.pieces) > 1 {
+		slices.SortStableFunc(c.list, func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
 	}
 	return c.list, nil
 }

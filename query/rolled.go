@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/prometheus/model/histogram"
-	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
@@ -45,14 +44,20 @@ type view struct {
 // minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
-// evenly over their period.
-func rolled(s *rollup.Series, v view, h *storage.SelectHints, until, now int64) part {
+// evenly over their period, and so they are where windows lie otherwise than periods. Of these there
+// are only those that a window sees. Where windows end with periods each period of a counter has a
+// sample at its begin, so that they see just its increase.
+//
+// next is what follows of the series, or nil. Windows that see both find one series in them.
+func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
 	m := s.Metric
-	r := roller{series: s, hints: h, until: until, now: now, spacing: s.Level.Millis}
-	if h.Range > 0 && h.Range < 2*s.Level.Millis {
+	r := roller{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis, next: next}
+	r.begins = w.rises() && w.aligned(s.Level) && w.width >= s.Level.Millis &&
+		partOfRate*(w.width%s.Level.Millis) <= w.width
+	if !r.begins && (w.rises() || w.ranged && w.width < 2*s.Level.Millis) {
 		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer before
 		// its first sample than samples are apart, and would see less than there was.
-		n := (2*s.Level.Millis + h.Range - 1) / h.Range
+		n := max(2, (2*s.Level.Millis+w.width-1)/w.width)
 		r.spacing = max(s.Level.Millis/n, 1000)
 	}
 	switch {
@@ -80,7 +85,15 @@ func rolled(s *rollup.Series, v view, h *storage.SelectHints, until, now int64) 
 	default:
 		r.histogram(upperBounds(m.Bounds))
 	}
-	return part{samples: &r.out, ends: r.ends}
+	return part{samples: &r.out, ends: r.ends, rise: r.rise}
+}
+
+// rise is how what rollups show to rate and increase begins: a number, or a histogram's counts and
+// sum.
+type rise struct {
+	value   float64
+	counts  []float64
+	spacing int64 // of its samples, ms
 }
 
 func total(counts []int64) (sum float64) {
@@ -92,13 +105,16 @@ func total(counts []int64) (sum float64) {
 
 // roller is one rolled.
 type roller struct {
+	*windows
 	series  *rollup.Series
-	hints   *storage.SelectHints
 	until   int64 // no sample is later
 	now     int64
 	spacing int64 // of samples within a period
+	begins  bool  // a period has a sample at its begin
+	next    *part
 	out     points
 	ends    []int64
+	rise    *rise
 }
 
 // each visits the periods with the instants at which each has samples; the last is that of its last
@@ -120,8 +136,13 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 			last = min(r.now, r.until)
 		}
 		times = times[:0]
-		for at := p.Start + r.spacing; at < last-2; at += r.spacing {
-			times = append(times, at)
+		every := r.every(p)
+		for at := p.Start + every; at < last-2; at += every {
+			if seen := r.seen(at); seen > at {
+				at += (seen - at - 1) / every * every
+			} else {
+				times = append(times, at)
+			}
 		}
 		visit(before, p, append(times, last))
 	}
@@ -130,6 +151,25 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 			r.ends = append(r.ends, end)
 		}
 	}
+}
+
+// every returns how far samples are apart in a period. A window that sees what follows as well weighs
+// all samples alike: there they are as far apart as those that follow.
+func (r *roller) every(p *rollup.Point) int64 {
+	level := r.series.Level.Millis
+	if r.next == nil || r.apart() || p.Start+level <= r.until-r.width {
+		return r.spacing
+	}
+	near := max(level/p.Count, 1000)
+	switch {
+	case r.rises() && r.next.rise != nil:
+		near = r.next.rise.spacing
+	case r.rises():
+		near = max(near, r.width/partOfWindow)
+	case !r.ranged || r.function != "avg_over_time":
+		return r.spacing
+	}
+	return min(r.spacing, near)
 }
 
 // takes reports whether there may be a sample at an instant.
@@ -159,8 +199,8 @@ func (r *roller) gauge() {
 		if m.Kind == frame.Gauge {
 			sum = p.Sum.Float64() * math.Pow10(m.Exponent)
 		}
-		if r.hints.Range > 0 {
-			switch r.hints.Func {
+		if r.ranged {
+			switch r.function {
 			case "max_over_time":
 				v = of(p.Max, p.MaxDouble)
 			case "min_over_time":
@@ -177,29 +217,36 @@ func (r *roller) gauge() {
 	})
 }
 
-// rises reports whether the samples are for a function that adds up increases. It is given a
-// counter that never begins anew: with all of the increases, and as many samples as there are
-// periods, for rate extrapolates by how far apart they are.
-func (r *roller) rises() bool {
-	return r.hints.Range > 0 && (r.hints.Func == "rate" || r.hints.Func == "increase")
-}
-
 // share returns which part of what has run of a period has passed at an instant. end is its last.
 func share(p *rollup.Point, at, end int64) float64 {
 	return float64(at-p.Start) / float64(end+1-p.Start)
 }
 
-// counter has a period's last value; or it rises by increases, from the first period's last value.
+// counter has a period's last value. Or it rises by increases and never begins anew: from the first
+// period's last value, or to where what follows begins.
 func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
 	var top float64
+	if r.rises() && len(r.series.Points) > 0 {
+		_, last, increase := of(&r.series.Points[0])
+		top = last - increase
+		if r.next != nil {
+			top = r.following(of)
+			for i := range r.series.Points {
+				_, _, increase := of(&r.series.Points[i])
+				top -= increase
+			}
+		}
+		r.rise = &rise{value: top, spacing: r.spacing}
+		r.add(r.series.Points[0].Start, top)
+	}
 	r.each(func(before, p *rollup.Point, times []int64) {
 		from, last, increase := of(p)
 		switch {
-		case r.rises() && before == nil:
-			from, top = last-increase, last
-			r.add(p.Start, from)
 		case r.rises():
 			from, top = top, top+increase
+			if r.begins {
+				r.add(p.Start+1, from)
+			}
 		default:
 			if top = last; before != nil {
 				_, from, _ = of(before)
@@ -211,6 +258,15 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		}
 		r.add(end, top)
 	})
+}
+
+// following returns what a counter is at when what follows begins.
+func (r *roller) following(of func(*rollup.Point) (first, last, increase float64)) float64 {
+	if r.next.rise != nil {
+		return r.next.rise.value
+	}
+	_, last, _ := of(&r.series.Points[len(r.series.Points)-1])
+	return last
 }
 
 // histogram does for native histograms what counter and gauge do for numbers.
@@ -229,8 +285,7 @@ func (r *roller) histogram(bounds []float64) {
 	if m.Kind == frame.GaugeHistogram {
 		r.each(func(_, p *rollup.Point, times []int64) {
 			counts, sum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
-			if f := r.hints.Func; r.hints.Range > 0 &&
-				(f == "sum_over_time" || f == "avg_over_time") {
+			if f := r.function; r.ranged && (f == "sum_over_time" || f == "avg_over_time") {
 				counts, sum = asFloats(p.Increases), frame.Scale(p.Increase, m.Exponent)
 				if f == "avg_over_time" {
 					for i := range counts {
@@ -249,22 +304,37 @@ func (r *roller) histogram(bounds []float64) {
 	}
 	var top []float64
 	var topSum float64
+	if n := len(r.series.Points); r.rises() && n > 0 {
+		first, last := &r.series.Points[0], &r.series.Points[n-1]
+		top, topSum = asFloats(first.LastCounts), frame.Scale(first.Last, m.Exponent)
+		fall := r.series.Points[:1]
+		if r.next != nil {
+			top, topSum, fall = asFloats(last.LastCounts), frame.Scale(last.Last, m.Exponent), r.series.Points
+			if of := r.next.rise; of != nil && len(of.counts) == len(top) {
+				top, topSum = slices.Clone(of.counts), of.value
+			}
+		}
+		for i := range fall {
+			topSum -= frame.Scale(fall[i].Increase, m.Exponent)
+			for b, n := range fall[i].Increases {
+				top[b] -= float64(n)
+			}
+		}
+		r.rise = &rise{value: topSum, counts: slices.Clone(top), spacing: r.spacing}
+		add(first.Start, top, topSum)
+	}
 	r.each(func(before, p *rollup.Point, times []int64) {
 		from, fromSum := asFloats(p.FirstCounts), frame.Scale(p.First, m.Exponent)
 		last, lastSum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
-		increase := frame.Scale(p.Increase, m.Exponent)
 		switch {
-		case r.rises() && before == nil:
-			for b := range from {
-				from[b] = last[b] - float64(p.Increases[b])
-			}
-			fromSum, top, topSum = lastSum-increase, last, lastSum
-			add(p.Start, from, fromSum)
 		case r.rises():
 			from, fromSum = top, topSum
-			top, topSum = slices.Clone(top), topSum+increase
+			top, topSum = slices.Clone(top), topSum+frame.Scale(p.Increase, m.Exponent)
 			for b := range top {
 				top[b] += float64(p.Increases[b])
+			}
+			if r.begins {
+				add(p.Start+1, from, fromSum)
 			}
 		default:
 			if top, topSum = last, lastSum; before != nil {

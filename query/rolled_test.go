@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/storage"
-
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
@@ -23,8 +21,8 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second,
 		599 * time.Second} {
-		of := rolled(&s, view{}, &storage.SelectHints{Range: r.Milliseconds(), Func: "rate"},
-			4*level.Millis, 10*level.Millis)
+		of := rolled(&s, view{}, &windows{ranged: true, width: r.Milliseconds(), function: "rate"},
+			4*level.Millis, 10*level.Millis, nil)
 		apart := of.at(1) - of.at(0)
 		if 2*apart > r.Milliseconds() {
 			t.Errorf("%s: samples are %d ms apart", r, apart)
@@ -46,17 +44,17 @@ func TestRolledSamplesAreEven(t *testing.T) {
 // own increase, which began with the sample before the period, and not all that was counted before.
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
-	ask := &storage.SelectHints{Range: level.Millis, Func: "increase"}
+	ask := &windows{ranged: true, width: level.Millis, function: "increase"}
 	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level,
 		Points: []rollup.Point{
 			{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
 			{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600},
 		}}
-	rises(t, "a counter", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis), 1000, 1200)
+	rises(t, "a counter", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil), 1000, 1200)
 	s.Points[0] = rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700}
 	s.Points[1] = rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700,
 		Increase: 600}
-	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis),
+	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
 		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
@@ -67,7 +65,7 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 		{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
 			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}},
 	}
-	of := rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis).samples.(*points)
+	of := rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil).samples.(*points)
 	if h := of.native[0]; h.Count != 110 || h.Sum != 50 {
 		t.Errorf("the histogram begins with %v", h)
 	}
@@ -76,9 +74,9 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
 		}
 	}
-	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis),
+	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis, nil),
 		110, 65)
-	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis), 50,
+	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis, nil), 50,
 		40)
 }
 

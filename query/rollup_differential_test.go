@@ -143,9 +143,8 @@ func TestRollupsOverTime(t *testing.T) {
 	}
 }
 
-// TestRollupIncreases computes what rate and increase say of whole periods: the increase from the
-// end of the first period to the end of the last, over all resets, spread over the range as
-// Prometheus does it.
+// TestRollupIncreases computes what rate and increase say of whole periods: their increases, over
+// all resets.
 func TestRollupIncreases(t *testing.T) {
 	o := newOld(t)
 	level := rollup.FiveMinutes.Millis
@@ -249,26 +248,28 @@ func TestRollupIncreases(t *testing.T) {
 	}
 }
 
-// extrapolated is what increase says of the last values of periods that follow each other, up to
-// the end of the last: Prometheus's way of the increase, by bucket too.
+// extrapolated is what increase says of whole periods that follow each other: all of their
+// increases, of which Prometheus does not see one millisecond at the begin and one at the end; by
+// bucket too.
 func extrapolated(in []querytest.Period, level int64) (increase float64, buckets []float64,
 	reset bool) {
-	first := in[0].Samples[len(in[0].Samples)-1]
-	v := first.Value
-	if first.Hist != nil {
-		v = first.Hist.Count
-		buckets = make([]float64, len(first.Hist.PositiveBuckets))
+	last := in[0].Samples[len(in[0].Samples)-1]
+	v := last.Value
+	if last.Hist != nil {
+		v = last.Hist.Count
+		buckets = make([]float64, len(last.Hist.PositiveBuckets))
 	}
-	for _, p := range in[1:] {
+	v -= in[0].Increase // with which the first one begins
+	for _, p := range in {
 		increase += p.Increase
 		for i, n := range p.Increases {
 			buckets[i] += n
 		}
 		reset = reset || p.Anew
 	}
-	sampled := float64(int64(len(in)-1) * level)
-	before := float64(level - 1) // from the range's begin to the first value
-	if increase > 0 {
+	sampled := float64(int64(len(in))*level - 2)
+	before := 1.0
+	if increase > 0 && v >= 0 {
 		before = min(before, sampled*v/increase)
 	}
 	return increase * (sampled + before + 1) / sampled, buckets, reset

@@ -178,14 +178,15 @@ func fill(times []int64, of func(int64) float64) []float64 {
 // step if that is longer.
 func (s *selection) beats() []int64 {
 	every := int64(beat)
-	if s.hints.Range == 0 {
-		every = max(every, s.hints.Step)
-	}
 	end := min(s.hints.End, s.now)
+	if s.hints.Range == 0 && s.windows.step > every { // then where they are looked at
+		every = s.windows.step
+		end -= mod(end-s.windows.end, every)
+	}
 	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds()) // nobody knows before that
 	var list []int64
 	for t := start + (end-start)%every; t <= end; t += every {
-		if s.hints.Step == 0 && s.hints.Range == 0 && t < end {
+		if s.windows.step == 0 && s.hints.Range == 0 && t < end {
 			continue
 		}
 		list = append(list, t)

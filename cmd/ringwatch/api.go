@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
@@ -93,6 +94,8 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.Query.Clock, p.Query.NodesTTL, p.Query.RawRetention = clock, p.API.NodesTTL, p.Cassandra.RawTTL
+	p.Query.RollupRetention = map[rollup.Level]time.Duration{rollup.FiveMinutes: p.Cassandra.FiveMinutesTTL,
+		rollup.Hour: p.Cassandra.HourTTL, rollup.Day: p.Cassandra.DayTTL}
 	engine, err := query.NewEngine(p.Query, reader, index, selectors, p.metrics, p.log)
 	if err != nil {
 		redis.Close()

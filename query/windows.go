@@ -1,0 +1,217 @@
+package query
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+)
+
+// longInstant is the range, in ms, from which on a function of one instant is answered from rollups.
+const longInstant = 24 * 60 * 60_000
+
+// A window that does not begin and end with a period of a rollup has less than a period too much or
+// too little at an end. That is to be at most a hundredth of it; a tenth for a rate, which is spread
+// over the window anyway.
+const (
+	partOfWindow = 100
+	partOfRate   = 10
+)
+
+// answers says how well rollups answer a function of range vectors.
+type answers int
+
+const (
+	notAtAll answers = iota // it looks at single samples: between two periods' ends all may have happened
+	nearly                  // as a Prometheus does that scrapes once a period
+	exactly                 // if windows are whole periods
+)
+
+// answersOf says it of a function, and of a kind or of the classic series of a histogram kind.
+func answersOf(function string, k frame.Kind, classic bool) answers {
+	gauge := !classic && (k == frame.Gauge || k == frame.GaugeDouble || k == frame.GaugeHistogram)
+	switch function {
+	case "rate", "increase":
+		if k == frame.Counter || k == frame.Histogram {
+			return exactly
+		}
+	case "max_over_time", "min_over_time", "avg_over_time":
+		if gauge {
+			return exactly
+		}
+		return nearly
+	case "sum_over_time":
+		if gauge {
+			return exactly
+		}
+	case "last_over_time", "present_over_time", "absent_over_time":
+		return exactly
+	case "first_over_time", "delta", "deriv", "predict_linear":
+		return nearly
+	}
+	return notAtAll
+}
+
+// windows are what a selector looks at: each ends at an instant of its evaluation, less its offset,
+// and reaches back over a range vector's range, or over the lookback. Times are in ms.
+type windows struct {
+	ranged   bool   // a range vector
+	function string // that the range vector is for
+	rolled   answers
+	width    int64
+	step     int64 // from one to the next; 0: there is one
+	end      int64 // where one of them ends
+	known    bool  // end is known
+}
+
+// within are the selectors of a query that stand in subqueries, by their first matcher, with their
+// own offsets. It is nil for what is no query.
+type within map[*labels.Matcher]int64
+
+// withinSubqueries finds the selectors that Prometheus's engine will ask for.
+func withinSubqueries(statement parser.Statement) within {
+	list := within{}
+	eval, is := statement.(*parser.EvalStmt)
+	if !is {
+		return nil
+	}
+	parser.Inspect(eval.Expr, func(n parser.Node, path []parser.Node) error {
+		s, is := n.(*parser.VectorSelector)
+		if is && len(s.LabelMatchers) > 0 && slices.ContainsFunc(path, isSubquery) {
+			list[s.LabelMatchers[0]] = s.OriginalOffset.Milliseconds()
+		}
+		return nil
+	})
+	return list
+}
+
+func isSubquery(n parser.Node) bool { _, is := n.(*parser.SubqueryExpr); return is }
+
+// windows returns what a selector looks at. A subquery is evaluated at multiples of its step,
+// whatever it begins with; a selector with @ at one instant.
+func (q *queryable) windows(h *storage.SelectHints, matchers []*labels.Matcher) windows {
+	w := windows{ranged: h.Range > 0, width: h.Range, step: h.Step}
+	if w.ranged {
+		w.function = h.Func
+	} else {
+		w.width = q.lookback
+	}
+	w.end = h.Start - 1 + w.width
+	var offset int64
+	subquery := false
+	if len(matchers) > 0 {
+		offset, subquery = q.within[matchers[0]]
+	}
+	switch {
+	case h.Step == 0 || w.end >= h.End || !subquery && w.end+h.Step > h.End && q.within != nil:
+		w.step, w.known = 0, true
+	case subquery:
+		w.end, w.known = -offset, true
+	default:
+		w.known = q.within != nil
+	}
+	return w
+}
+
+// level returns the coarsest rollup that fits; false if only samples do.
+func (w *windows) level() (rollup.Level, bool) {
+	for _, l := range slices.Backward(rollup.Levels) {
+		if w.fit(l) {
+			return l, true
+		}
+	}
+	return rollup.Level{}, false
+}
+
+// fit reports whether a rollup may answer although there are samples: it is no wider than the step
+// and the window, and what windows are is what their periods are, or nearly.
+func (w *windows) fit(l rollup.Level) bool {
+	if w.ranged && w.rolled == notAtAll {
+		return false
+	}
+	if w.step == 0 { // mostly of now, where no period ends
+		return w.ranged && w.width >= longInstant && partOfWindow*l.Millis <= w.width
+	}
+	if l.Millis > w.width || l.Millis > w.step {
+		return false
+	}
+	aligned := w.aligned(l)
+	if !w.ranged { // what is seen is less than a period older than it might be
+		return aligned || l == rollup.FiveMinutes || partOfRate*l.Millis <= w.step
+	}
+	edge, part := l.Millis, int64(partOfWindow)
+	switch {
+	case w.rolled == exactly && aligned && w.width%l.Millis == 0:
+		return true
+	case w.rises() && aligned: // what came before the first period that is whole is not looked at
+		edge, part = w.width%l.Millis, partOfRate
+	case w.rises():
+		part = partOfRate
+	}
+	return edge*part <= w.width
+}
+
+// aligned reports whether windows end where periods end.
+func (w *windows) aligned(l rollup.Level) bool {
+	return w.known && w.step%l.Millis == 0 && l.Start(w.end) == w.end
+}
+
+// asked notes what the windows are looked at for.
+func (w *windows) asked(p *plan, known map[string]frame.Kind) {
+	if !w.ranged {
+		return
+	}
+	w.rolled = max(answersOf(w.function, frame.Counter, false), answersOf(w.function, frame.Gauge, false))
+	p.kinds(known, func(k frame.Kind, classic bool) {
+		w.rolled = min(w.rolled, answersOf(w.function, k, classic))
+	})
+}
+
+// rises reports whether the windows are for a function that adds up increases.
+func (w *windows) rises() bool {
+	return w.ranged && (w.function == "rate" || w.function == "increase")
+}
+
+// apart reports whether no two windows have an instant in common.
+func (w *windows) apart() bool { return w.known && w.step >= w.width }
+
+// seen returns the first instant from at on that a window may see.
+func (w *windows) seen(at int64) int64 {
+	if w.step == 0 || !w.apart() {
+		return at
+	}
+	if until := mod(w.end-at, w.step); until >= w.width {
+		return at + until - w.width + 1
+	}
+	return at
+}
+
+// mod is a modulo n, never negative.
+func mod(a, n int64) int64 { return (a%n + n) % n }
+
+// oldest returns the first instant, in ms, that an expression looks at, without a lookback.
+func oldest(expr parser.Expr, from time.Time, span time.Duration) int64 {
+	at, _ := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: from, End: from.Add(span)})
+	return at
+}
+
+// since returns what says of samples, and of each level of rollups, from when on they are kept, in ms.
+func (e *Engine) since(now int64) func(rollup.Level) int64 {
+	return func(l rollup.Level) int64 {
+		kept, is := e.config.RollupRetention[l]
+		if l == samplesLevel {
+			kept, is = e.config.RawRetention, true
+		}
+		if !is {
+			return math.MinInt64
+		}
+		return now - kept.Milliseconds()
+	}
+}
