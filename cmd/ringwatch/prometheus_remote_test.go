@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -204,6 +205,25 @@ scrape_configs:
 		slices.Sort(lines)
 		return strings.Join(lines, "\n"), err
 	}
+	for _, path := range []string{"status/tsdb", "status/walreplay"} {
+		var shapes []string
+		for _, of := range []*promLine{p, other} {
+			var shape string
+			eventually(t, path, func(ctx context.Context) error {
+				text, err := of.get(ctx, f.key, "/api/v1/"+path)
+				var v any
+				if err == nil {
+					err = json.Unmarshal([]byte(text), &v)
+				}
+				shape = shapeOf(v)
+				return err
+			})
+			shapes = append(shapes, shape)
+		}
+		if shapes[0] != shapes[1] {
+			t.Errorf("%s has the form\n%s, and Prometheus's\n%s", path, shapes[0], shapes[1])
+		}
+	}
 	for _, query := range []string{ // Prometheus 2 counts a sample at a range's begin, Prometheus 3 does not
 		`node_load1{cluster="acme-prod"}`, `sum by (table) (rate(cassandra_table_memtable_switches_total[125s]))`,
 		`max_over_time(node_load1[305s])`, `up{cluster="acme-prod"}`,
@@ -266,4 +286,21 @@ func (p *promLine) promtool(t *testing.T) {
 			t.Errorf("promtool query %s: %v, no %q in %s", c.args[0], err, c.want, out)
 		}
 	}
+}
+
+// shapeOf describes a JSON value without its texts and numbers; a list has its first element's shape.
+func shapeOf(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			list = append(list, name+":"+shapeOf(v[name]))
+		}
+		return "{" + strings.Join(list, " ") + "}"
+	case []any:
+		if len(v) > 0 {
+			return "[" + shapeOf(v[0]) + "]"
+		}
+	}
+	return fmt.Sprintf("%T", v)
 }
