@@ -205,25 +205,6 @@ scrape_configs:
 		slices.Sort(lines)
 		return strings.Join(lines, "\n"), err
 	}
-	for _, path := range []string{"status/tsdb", "status/walreplay"} {
-		var shapes []string
-		for _, of := range []*promLine{p, other} {
-			var shape string
-			eventually(t, path, func(ctx context.Context) error {
-				text, err := of.get(ctx, f.key, "/api/v1/"+path)
-				var v any
-				if err == nil {
-					err = json.Unmarshal([]byte(text), &v)
-				}
-				shape = shapeOf(v)
-				return err
-			})
-			shapes = append(shapes, shape)
-		}
-		if shapes[0] != shapes[1] {
-			t.Errorf("%s has the form\n%s, and Prometheus's\n%s", path, shapes[0], shapes[1])
-		}
-	}
 	for _, query := range []string{ // Prometheus 2 counts a sample at a range's begin, Prometheus 3 does not
 		`node_load1{cluster="acme-prod"}`, `sum by (table) (rate(cassandra_table_memtable_switches_total[125s]))`,
 		`max_over_time(node_load1[305s])`, `up{cluster="acme-prod"}`,
@@ -257,6 +238,26 @@ scrape_configs:
 		}
 		return err
 	})
+	for _, path := range []string{"status/tsdb", "status/walreplay"} { // now it has series of its own, too
+		eventually(t, "the form of "+path, func(ctx context.Context) error {
+			var shapes []string
+			for _, of := range []*promLine{p, other} {
+				text, err := of.get(ctx, f.key, "/api/v1/"+path)
+				if err != nil {
+					return err
+				}
+				var v any
+				if err := json.Unmarshal([]byte(text), &v); err != nil {
+					return err
+				}
+				shapes = append(shapes, shapeOf(v))
+			}
+			if shapes[0] != shapes[1] {
+				return fmt.Errorf("%s\nPrometheus's is\n%s", shapes[0], shapes[1])
+			}
+			return nil
+		})
+	}
 }
 
 // promtool asks with Prometheus's own tool.
