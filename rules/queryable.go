@@ -36,7 +36,7 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 	if err != nil {
 		return nil, err
 	}
-	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
+	return c.run(ctx, expr, at)
 }
 
 // Querier implements storage.Queryable over what the cluster has in memory.
@@ -54,6 +54,13 @@ type querier struct {
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
+	return q.leased(q.find(ctx, sorted, hints, matchers), hints)
+}
+
+// find returns what a selector means.
+func (q *querier) find(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers []*labels.Matcher,
+) storage.SeriesSet {
 	if list, is := q.sharedSeries(matchers); is {
 		return &seriesSet{list: list, at: -1}
 	}
@@ -61,7 +68,7 @@ func (q *querier) Select(
 	var list []storage.Series
 	switch {
 	case s == nil: // a template's query: no rule's selector
-		list = q.find(matchers)
+		list = q.among(matchers)
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
 	case q.lacks[s] > 0: // half of them would be a wrong answer
@@ -102,8 +109,8 @@ func (q *querier) before(h *storage.SelectHints, s *selector) bool {
 	return q.to-h.Start > s.keep.Milliseconds()
 }
 
-// find looks through all there is.
-func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
+// among looks through all there is.
+func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
 	done := map[*cell]bool{}
 	var list []storage.Series
