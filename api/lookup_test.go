@@ -327,7 +327,7 @@ func TestLookupRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "POST" {
+	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "POST, OPTIONS" {
 		t.Error("GET:", answer.Status, answer.Header.Get("Allow"))
 	}
 }

@@ -104,7 +104,7 @@ func TestOpenAPI(t *testing.T) {
 				}
 				ok := 0
 				for range 60 {
-					if g.call(path, op, 0) == http.StatusOK {
+					if g.call(path, op, 0)/100 == 2 {
 						ok++
 					}
 					g.call(path, op, 0.4)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -159,18 +160,31 @@ func wait(d time.Duration) time.Duration {
 	return max(d.Round(100*time.Millisecond), 100*time.Millisecond)
 }
 
-// missing answers where no route is: 405 if there is one for another method, else 404.
+// methods are all that routes are for, in the order in which refusals name them.
+var methods = [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// missing answers where no route is. Where there are some for other methods it names these: OPTIONS gets 204, anything else 405. Where there is none at all it
+// answers 404. Nobody needs a key for that: it says what openapi.yaml says.
 func missing(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, other := range []struct{ method, allow string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
+		var allowed []string
+		for _, method := range methods {
 			try := r.Clone(r.Context())
-			try.Method = other.method
-			if _, pattern := mux.Handler(try); pattern != "" && r.Method != other.method {
-				w.Header().Set("Allow", other.allow)
-				writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use " + other.method})
-				return
+			try.Method = method
+			if _, pattern := mux.Handler(try); pattern != "" {
+				allowed = append(allowed, method)
 			}
 		}
-		writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "this path does not exist: / lists those that do"})
+		if len(allowed) == 0 {
+			writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "this path does not exist: /v1/openapi.yaml lists those that do"})
+			return
+		}
+		w.Header().Set("Allow", strings.Join(append(allowed, http.MethodOptions), ", "))
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		of := slices.DeleteFunc(allowed, func(m string) bool { return m == http.MethodHead }) // who knows HEAD knows that it goes with GET
+		writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use " + strings.Join(of, " or ")})
 	})
 }

@@ -96,6 +96,12 @@ func (a *API) Routes() []front.Route {
 	get("/api/v1/status/runtimeinfo", a.runtimeInfo)
 	get("/api/v1/status/flags", a.flags)
 	get("/api/v1/status/config", a.configuration)
+	get("/api/v1/status/tsdb", a.tsdb)
+	get("/api/v1/status/tsdb/blocks", a.blocks)
+	get("/api/v1/status/walreplay", a.walReplay)
+	get("/api/v1/features", a.features)
+	get("/api/v1/notifications", a.notifications)
+	add("GET", "/api/v1/notifications/live", a.liveNotifications)
 	get("/api/v1/rules", a.rules)
 	get("/api/v1/alerts", a.alerts)
 	get("/api/v1/alertmanagers", a.alertmanagers)
@@ -243,6 +249,9 @@ func asError(ctx context.Context, err error) error {
 	case errors.Is(err, series.ErrLoading):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the progress", 5)
+	case errors.Is(err, query.ErrNoIndex):
+		return of(http.StatusServiceUnavailable, "unavailable",
+			"this process has no index of series: ask one that reads the store", 0)
 	case errors.Is(err, series.ErrTooLarge):
 		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/features"
 	"github.com/prometheus/prometheus/util/logging"
 
 	"github.com/ringwatch/ringwatch/account"
@@ -113,6 +114,7 @@ type Engine struct {
 	parser    parser.Parser
 	promql    *promql.Engine
 	queue     *queue
+	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
 
@@ -137,14 +139,16 @@ func NewEngine(
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	e := &Engine{config: c, reader: r, index: index, selectors: selectors, named: map[string]*kinds{}}
+	e := &Engine{config: c, reader: r, index: index, selectors: selectors, named: map[string]*kinds{},
+		features: features.NewRegistry()}
 	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
 	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
+	e.parser.RegisterFeatures(e.features)
 	opts := promql.EngineOpts{
 		Logger: log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() },
 		EnableAtModifier:         true, EnableNegativeOffset: true, EnablePerStepStats: true,
-		Parser: e.parser,
+		Parser: e.parser, FeatureRegistry: e.features,
 	}
 	if reg != nil {
 		opts.Reg = prometheus.WrapRegistererWithPrefix("ringwatch_query_", reg)
@@ -178,6 +182,9 @@ func (e *Engine) Close() error {
 	}
 	return err
 }
+
+// Features returns what this PromQL has and has not, in Prometheus's words by category and name.
+func (e *Engine) Features() map[string]map[string]bool { return e.features.Get() }
 
 // Options are what one query asks for beside its expression.
 type Options struct {

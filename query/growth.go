@@ -80,6 +80,17 @@ func NewGrowth(expr parser.Expr, span time.Duration, steps float64, maxValue int
 	return g
 }
 
+// MayMakeLabels reports whether NewGrowth may return something for an expression of that text.
+func MayMakeLabels(expr string) bool {
+	expr = strings.ToLower(expr) // keywords may be in capitals
+	for _, word := range []string{"label_", "count_values", "group_", "info", "histogram_quantiles"} {
+		if strings.Contains(expr, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // instructionsOf returns how many instructions a regular expression compiles to. Parse has bounded
 // what that takes.
 func instructionsOf(pattern string) int {

@@ -136,3 +136,39 @@ func textEnds(at, all, ends []int64) []int64 {
 	}
 	return list
 }
+
+// EngineBytes estimates what PromQL's engine keeps of a series while it evaluates an expression at
+// so many instants: the series itself, and its values as an operand and in a result. walked is what
+// it needs beside that to walk over all values of the series' range, which it uses again for the
+// next series.
+func EngineBytes(of storage.Series, steps int64) (kept, walked int64) {
+	value, values := int64(sampleCost), int64(1)
+	if s, is := of.(*oneSeries); is {
+		values = 0
+		for i := range s.parts {
+			values += int64(s.parts[i].len())
+		}
+		if n := len(s.parts); n > 0 && s.parts[n-1].isHistogram() && s.parts[n-1].len() > 0 {
+			value = engineHist + engineFilled*int64(filledOf(s.parts[n-1].samples))
+		}
+	}
+	return seriesCost + 2*steps*value, values * value
+}
+
+// What a histogram takes as the engine has it, and each of its buckets: a count, and the half of a
+// span.
+const (
+	engineHist   = 200
+	engineFilled = 12
+)
+
+// filledOf returns how many buckets the newest of histograms has, or may have.
+func filledOf(s samples) int {
+	if of, is := s.(histograms); is {
+		return len(of.Histograms[len(of.Histograms)-1].Filled)
+	}
+	return rolledFilled
+}
+
+// rolledFilled is how many buckets a histogram of a rollup is taken to have: latencies fill fewer.
+const rolledFilled = 64

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -223,6 +224,27 @@ func (e *Engine) LabelValues(
 	}
 	slices.Sort(list)
 	return slices.Compact(list), warnings, found.Err()
+}
+
+// Cardinality counts what today's series are made of, in the first minutes of a day also
+// yesterday's. Its lists have at most limit entries each. It counts what is kept: up and the other
+// series that are made of a node's state when they are asked for are not among it, and a histogram is
+// one series.
+func (e *Engine) Cardinality(
+	ctx context.Context, who account.Principal, limit int,
+) (series.Cardinality, annotations.Annotations, error) {
+	now := e.config.Clock()
+	found, _, warnings, err := e.find(ctx, who, Catalogue{From: now, To: now})
+	if err != nil {
+		return series.Cardinality{}, nil, err
+	}
+	ctx, end := e.reader.Scope(ctx, who.Account)
+	defer end()
+	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
+		return series.Cardinality{}, nil, err
+	}
+	c := found.Cardinality(limit)
+	return c, warnings, found.Err()
 }
 
 // Metadata is what Prometheus keeps of a metric beside its values.

@@ -11,9 +11,11 @@ import (
 // cell is one stored series as far as rules look back.
 type cell struct {
 	window.Series
-	ends  []int64 // instants at which it was found to be there no more
-	keep  int64   // ms
-	pass  uint64  // the node's pass that had it last
+	ends  []int64   // instants at which it was found to be there no more
+	keep  int64     // ms
+	pass  uint64    // the node's pass that had it last
+	line  *timeline // the node's; nil: the instants are none of a node's frames
+	first int       // which instant of line is the cell's first one, or ownTimes
 	views []*view
 }
 
@@ -45,7 +47,7 @@ func (c *cell) add(at int64, v sampleValue, from int64) {
 	if j, found := slices.BinarySearch(c.ends, at); found {
 		c.ends = slices.Delete(c.ends, j, j+1)
 	}
-	c.At = put(c.At, i, at)
+	c.enter(i, at, from)
 	switch c.Metric.Kind {
 	case frame.String:
 		c.Strings = put(c.Strings, i, v.text)
@@ -59,10 +61,13 @@ func (c *cell) add(at int64, v sampleValue, from int64) {
 	default:
 		c.Ints = put(c.Ints, i, v.number)
 	}
-	if c.At[0] < from-c.keep-c.keep/4 {
+	if c.At[0] < from-c.keep-c.keep/trimPart {
 		c.trim(from - c.keep)
 	}
 }
+
+// trimPart: values are forgotten when this part of what rules look back to is too old.
+const trimPart = 8
 
 func same(a, b *window.Histogram) bool {
 	return a.Sum == b.Sum && slices.Equal(a.Filled, b.Filled) && slices.Equal(a.Counts, b.Counts)
@@ -105,7 +110,7 @@ func (c *cell) over() bool {
 // trim forgets what was before an instant. It moves values, so nobody may be reading.
 func (c *cell) trim(before int64) {
 	n, _ := slices.BinarySearch(c.At, before)
-	c.At = slices.Delete(c.At, 0, n)
+	c.forget(n)
 	c.Ints = slices.Delete(c.Ints, 0, min(n, len(c.Ints)))
 	c.Doubles = slices.Delete(c.Doubles, 0, min(n, len(c.Doubles)))
 	c.Histograms = slices.Delete(c.Histograms, 0, min(n, len(c.Histograms)))

@@ -47,16 +47,18 @@ type cluster struct {
 	waiting bool                        // it has been said that a cluster is awaited
 	tidied  int64
 
-	groups   []*group // in the order of files
-	current  *group   // that is being evaluated
-	rule     promrules.RuleDetail
-	grown    *query.Grown          // the labels that the expression under evaluation makes
-	sharedOf map[int]promql.Vector // what rules of the current group share, at sharedAt
-	sharedAt time.Time
-	recorded map[string]*cell // by their labels
-	since    int64            // ms: silence before it is the pipeline's
-	horizon  int64            // ms: no group will be evaluated at an instant before it
-	out      []outgoing       // to be published
+	groups      []*group // in the order of files
+	current     *group   // that is being evaluated
+	rule        promrules.RuleDetail
+	grown       *query.Grown          // the labels that the expression under evaluation makes
+	sharedOf    map[int]promql.Vector // what rules of the current group share, at sharedAt
+	sharedAt    time.Time
+	sharedBytes int64            // of the lease
+	engineUse   *counting        // of the lease, by the expression that is being evaluated
+	recorded    map[string]*cell // by their labels
+	since       int64            // ms: silence before it is the pipeline's
+	horizon     int64            // ms: no group will be evaluated at an instant before it
+	out         []outgoing       // to be published
 
 	gone     bool // nothing is left of it: no node, or no rule
 	changed  bool // there is more to be written down than was
@@ -296,7 +298,8 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		c.beat(n, at)
 	}
 	c.unread = unread
-	c.current, c.sharedOf = g, nil
+	c.current = g
+	c.forgetShared()
 	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())
 	if ctx.Err() != nil && !c.finished(g) && time.Since(began) < c.config.Timeout {
@@ -312,7 +315,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		}
 	}
 	g.cells, g.reader = nil, nil
-	c.sharedOf = nil
+	c.forgetShared()
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
 	g.took = time.Since(began)
 	c.Rules.metrics.evaluations.Inc()
@@ -361,7 +364,7 @@ func (c *cluster) finished(g *group) bool {
 func (c *cluster) drop(n *node) {
 	c.lease.Return(n.forget())
 	for _, of := range n.list {
-		of.ends, of.At = of.ends[:0], of.At[:0]
+		of.ends, of.At = of.ends[:0], nil
 	}
 	for _, of := range n.own {
 		if of != missing {

@@ -24,6 +24,7 @@ type node struct {
 	last     int64   // time of its newest frame; 0: none came since the process has the cluster
 	before   int64   // time of the newest one that came before that
 	instants []int64 // of its frames: the two before the last evaluation, and those after them
+	line     timeline
 	interval int64
 	pass     uint64
 	paired   int64  // pauses between instants up to this one have been looked at
@@ -242,6 +243,9 @@ func (c *cluster) cellOf(n *node, v *window.Cell) *cell {
 		of := missing
 		if l, keep := c.relabelled(n, v.Labels()); keep {
 			of = c.newCell(l, &v.Of.Metrics[v.Metric], n.interval)
+		}
+		if of != missing {
+			of.line, n.line.keep = &n.line, max(n.line.keep, of.keep)
 		}
 		rows[v.Row] = of
 		if of != missing {

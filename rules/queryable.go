@@ -36,31 +36,8 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 	if err != nil {
 		return nil, err
 	}
-	return c.compute(ctx, expr, at)
+	return c.run(ctx, expr, at)
 }
-
-// compute lets the engine evaluate an expression at an instant. The labels that it makes take their
-// memory from the cluster's lease.
-func (c *cluster) compute(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	tree, err := c.parser.ParseExpr(expr)
-	if err != nil {
-		return nil, err
-	}
-	growth := query.NewGrowth(tree, 0, 1, c.config.MaxLabelBytes)
-	if err := growth.Check(); err != nil { // a template's query
-		return nil, err
-	}
-	c.grown = growth.Begin(c.lease, "a tenth of rules.timeout", c.config.Timeout/labelWork)
-	defer func() {
-		c.grown.End()
-		c.grown = nil
-	}()
-	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
-}
-
-// labelWork is the part of a rule's timeout that making labels may take: nothing ends it early, and
-// other clusters' rules wait for it.
-const labelWork = 10
 
 // Querier implements storage.Queryable over what the cluster has in memory.
 func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
@@ -77,6 +54,13 @@ type querier struct {
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
+	return q.leased(q.find(ctx, sorted, hints, matchers), hints)
+}
+
+// find returns what a selector means.
+func (q *querier) find(
+	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers []*labels.Matcher,
+) storage.SeriesSet {
 	if list, is := q.sharedSeries(matchers); is {
 		return q.read(matchers, list)
 	}
@@ -84,7 +68,7 @@ func (q *querier) Select(
 	var list []storage.Series
 	switch {
 	case s == nil: // a template's query: no rule's selector
-		list = q.find(matchers)
+		list = q.among(matchers)
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
 	case q.lacks[s] > 0: // half of them would be a wrong answer
@@ -133,8 +117,8 @@ func (q *querier) before(h *storage.SelectHints, s *selector) bool {
 	return q.to-h.Start > s.keep.Milliseconds()
 }
 
-// find looks through all there is.
-func (q *querier) find(matchers []*labels.Matcher) []storage.Series {
+// among looks through all there is.
+func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
 	done := map[*cell]bool{}
 	var list []storage.Series

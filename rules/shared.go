@@ -139,17 +139,20 @@ func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (stri
 		return expr, nil
 	}
 	if !c.sharedAt.Equal(at) || c.sharedOf == nil {
+		c.forgetShared()
 		c.sharedAt, c.sharedOf = at, map[int]promql.Vector{}
 	}
 	for _, i := range r.uses {
 		if _, known := c.sharedOf[i]; known {
 			continue
 		}
-		v, err := c.compute(ctx, c.part.shared[i], at)
+		v, err := c.run(ctx, c.part.shared[i], at)
+		if err == nil {
+			err = c.share(i, v)
+		}
 		if err != nil {
 			return "", err
 		}
-		c.sharedOf[i] = v
 	}
 	return r.text, nil
 }

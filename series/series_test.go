@@ -238,6 +238,7 @@ func compare(t *testing.T, x *Index, account string, q Query, want map[string]la
 	if series, n := s.Count(); series != len(want) || n != len(nodes) || len(s.Nodes()) != n {
 		t.Fatalf("%v: counted %d of %d nodes (%v), want %d of %d", q, series, n, s.Nodes(), len(want), len(nodes))
 	}
+	compareCardinality(t, s, want)
 	if names := s.Names(); !slices.Equal(names, slices.Sorted(maps.Keys(values))) {
 		t.Fatalf("%v: names %v, want %v", q, names, slices.Sorted(maps.Keys(values)))
 	}

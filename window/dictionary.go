@@ -158,6 +158,9 @@ func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame
 			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
 		}
 		if first { // a template's names are unique, so there is nothing to compare with
+			if d.Metrics == nil {
+				d.Metrics = make([]Metric, 0, ds.wanted(t.Metrics[i:]))
+			}
 			numbers[i] = int32(len(d.Metrics))
 			d.Metrics = append(d.Metrics, m)
 		} else {
@@ -165,6 +168,16 @@ func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame
 		}
 	}
 	return numbers
+}
+
+// wanted counts the metrics that are wanted: a Follower keeps them for as long as it lives.
+func (ds *drafts) wanted(list []frame.Metric) (n int) {
+	for i := range list {
+		if ds.want.Metric(list[i].Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // shared returns the first bounds equal to b.

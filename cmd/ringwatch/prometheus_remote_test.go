@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -237,6 +238,26 @@ scrape_configs:
 		}
 		return err
 	})
+	for _, path := range []string{"status/tsdb", "status/walreplay"} { // now it has series of its own, too
+		eventually(t, "the form of "+path, func(ctx context.Context) error {
+			var shapes []string
+			for _, of := range []*promLine{p, other} {
+				text, err := of.get(ctx, f.key, "/api/v1/"+path)
+				if err != nil {
+					return err
+				}
+				var v any
+				if err := json.Unmarshal([]byte(text), &v); err != nil {
+					return err
+				}
+				shapes = append(shapes, shapeOf(v))
+			}
+			if shapes[0] != shapes[1] {
+				return fmt.Errorf("%s\nPrometheus's is\n%s", shapes[0], shapes[1])
+			}
+			return nil
+		})
+	}
 }
 
 // promtool asks with Prometheus's own tool.
@@ -266,4 +287,21 @@ func (p *promLine) promtool(t *testing.T) {
 			t.Errorf("promtool query %s: %v, no %q in %s", c.args[0], err, c.want, out)
 		}
 	}
+}
+
+// shapeOf describes a JSON value without its texts and numbers; a list has its first element's shape.
+func shapeOf(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			list = append(list, name+":"+shapeOf(v[name]))
+		}
+		return "{" + strings.Join(list, " ") + "}"
+	case []any:
+		if len(v) > 0 {
+			return "[" + shapeOf(v[0]) + "]"
+		}
+	}
+	return fmt.Sprintf("%T", v)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -390,6 +391,66 @@ func (p *promLine) officialClient(t *testing.T) {
 	if pretty != `"a / b"` { // the client leaves it in JSON
 		t.Error(pretty)
 	}
+	blocks, err := a.TSDBBlocks(ctx)
+	must("TSDBBlocks", err)
+	replay, err := a.WalReplay(ctx)
+	must("WalReplay", err)
+	if len(blocks.Blocks) > 0 || replay != (v1.WalReplayStatus{}) {
+		t.Errorf("%v %v", blocks, replay)
+	}
+	// A recorded series may come between the two questions.
+	eventually(t, "counts that fit the series", func(ctx context.Context) error { return p.cardinality(ctx, a) })
+}
+
+// cardinality holds what the official client is told of the number of series against the series.
+func (p *promLine) cardinality(ctx context.Context, a v1.API) error {
+	got, err := a.TSDB(ctx, v1.WithLimit(10_000))
+	if err != nil {
+		return err
+	}
+	text, err := p.get(ctx, p.fleets[0].key, "/v1/series?"+url.Values{"match[]": {`{__name__!=""}`},
+		"from": {fmt.Sprint(got.HeadStats.MinTime)}, "to": {fmt.Sprint(got.HeadStats.MaxTime)}}.Encode())
+	if err != nil {
+		return err
+	}
+	var list []map[string]string
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return err
+	}
+	names, pairs, values := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
+	for _, l := range list {
+		names[l["__name__"]]++
+		for name, value := range l {
+			if pairs[name+"="+value]++; pairs[name+"="+value] == 1 {
+				values[name]++
+			}
+		}
+	}
+	for _, c := range []struct {
+		what string
+		got  []v1.Stat
+		want map[string]uint64
+	}{
+		{"series by metric", got.SeriesCountByMetricName, names},
+		{"values by label", got.LabelValueCountByLabelName, values},
+		{"series by pair", got.SeriesCountByLabelValuePair, pairs},
+	} {
+		of := map[string]uint64{}
+		for _, s := range c.got {
+			of[s.Name] = s.Value
+		}
+		if !maps.Equal(of, c.want) {
+			return fmt.Errorf("%s:\n%v, want\n%v", c.what, of, c.want)
+		}
+	}
+	if h := got.HeadStats; h.NumSeries != len(list) || h.NumSeries < 50 || h.NumLabelPairs != len(pairs) {
+		return fmt.Errorf("HeadStats: %+v, want %d series and %d pairs", h, len(list), len(pairs))
+	}
+	few, err := a.TSDB(ctx, v1.WithLimit(2))
+	if err == nil && (len(few.SeriesCountByMetricName) != 2 || len(few.SeriesCountByLabelValuePair) != 2) {
+		err = fmt.Errorf("TSDB of 2: %+v", few)
+	}
+	return err
 }
 
 // asGrafana makes the requests of Grafana's data source for Prometheus in their order: saving it,

@@ -1,0 +1,131 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	promrules "github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
+// account's until it is done.
+func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	if query.MayMakeLabels(expr) { // to parse each rule once more at each evaluation would be dear
+		tree, err := c.parser.ParseExpr(expr)
+		if err != nil {
+			return nil, err
+		}
+		growth := query.NewGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+		if err := growth.Check(); err != nil { // a template's query
+			return nil, err
+		}
+		c.grown = growth.Begin(c.lease, "a tenth of rules.timeout", c.config.Timeout/labelWork)
+	}
+	use := &counting{lease: c.lease}
+	c.engineUse = use
+	defer func() {
+		c.engineUse = nil
+		c.lease.Return(use.bytes)
+		c.grown.End()
+		c.grown = nil
+	}()
+	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
+}
+
+// labelWork is the part of a rule's timeout that making labels may take: nothing ends it early, and
+// other clusters' rules wait for it.
+const labelWork = 10
+
+// leased is a SeriesSet whose series the engine gets while there is memory to evaluate them: it takes
+// a selector's series before it evaluates any of them.
+type leased struct {
+	storage.SeriesSet
+	use    *counting
+	steps  int64 // of the subquery around the selector
+	ranged bool
+	walked int64
+	n      int
+	err    error
+}
+
+// leased returns a set as the engine gets it.
+func (q *querier) leased(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
+	if q.engineUse == nil || q.lease == nil {
+		return set
+	}
+	l := &leased{SeriesSet: set, use: q.engineUse, steps: 1}
+	if h != nil {
+		before := h.Range // what is read before the first instant
+		if l.ranged = h.Range > 0; !l.ranged {
+			before = q.config.Lookback.Milliseconds()
+		}
+		if h.Step > 0 {
+			l.steps += max(0, h.End-h.Start-before) / h.Step
+		}
+	}
+	return l
+}
+
+// Next implements storage.SeriesSet.
+func (l *leased) Next() bool {
+	if l.err != nil || !l.SeriesSet.Next() {
+		return false
+	}
+	l.n++
+	bytes, walked := query.EngineBytes(l.At(), l.steps)
+	if of, is := l.At().(sharedSeries); is {
+		bytes = 2 * l.steps * sampleBytes(of.of)
+	}
+	if l.ranged && walked > l.walked {
+		bytes += walked - l.walked
+		l.walked = walked
+	}
+	if l.use.Take(bytes) != nil {
+		l.err = fmt.Errorf("there is no memory to evaluate more than %d series of the rule at %d instants: "+
+			"let the rule select less, or give the role more memory (memory.limit_bytes)", l.n-1, l.steps)
+	}
+	return l.err == nil
+}
+
+// Err implements storage.SeriesSet.
+func (l *leased) Err() error {
+	if l.err != nil {
+		return l.err
+	}
+	return l.SeriesSet.Err()
+}
+
+// sampleBytes estimates what an element of a result takes.
+func sampleBytes(s *promql.Sample) int64 {
+	bytes := int64(64 + s.Metric.ByteSize())
+	if s.H != nil {
+		bytes += int64(s.H.Size() - 8*len(s.H.CustomValues)) // those are all series'
+	}
+	return bytes
+}
+
+// share keeps what rules of the current group have in common until forgetShared.
+func (c *cluster) share(i int, v promql.Vector) error {
+	bytes := int64(0)
+	for j := range v {
+		bytes += sampleBytes(&v[j])
+	}
+	if c.lease.Take(bytes) != nil {
+		return errors.New("there is no memory for what rules of the group have in common: let them " +
+			"select less, or give the role more memory (memory.limit_bytes)")
+	}
+	c.sharedOf[i] = v
+	c.sharedBytes += bytes
+	return nil
+}
+
+func (c *cluster) forgetShared() {
+	c.lease.Return(c.sharedBytes)
+	c.sharedOf, c.sharedBytes = nil, 0
+}
