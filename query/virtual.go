@@ -130,6 +130,11 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 		if seen[n.ID] == 0 {
 			continue
 		}
+		times := times
+		if left := s.reader.Left(s.who.Account, n); left != nil { // its series have ended
+			k, _ := slices.BinarySearch(times, left.At)
+			times = times[:k]
+		}
 		if wanted[MetricInfo] {
 			take(InfoLabels(n), points{times: times, values: fill(times, func(int64) float64 { return 1 })})
 		}

@@ -15,6 +15,8 @@ type cell struct {
 	keep  int64   // ms
 	pass  uint64  // the node's pass that had it last
 	views []*view
+
+	saysMode bool // it is the node's operation mode
 }
 
 // view is a cell as one selector sees it.
