@@ -79,13 +79,16 @@ type nodeInfo struct {
 	Address    string
 	Facts      map[string]string
 	State      string
-	Claimed    bool     `json:"claimed_by_several"`
-	IntervalMS int64    `json:"interval_ms"`
-	AgeSeconds *float64 `json:"age_seconds"`
-	Left       *struct {
-		Since time.Time
-		By    string
-	} // nil: it has not
+	Claimed    bool      `json:"claimed_by_several"`
+	IntervalMS int64     `json:"interval_ms"`
+	AgeSeconds *float64  `json:"age_seconds"`
+	Left       *leftInfo // nil: it has not
+}
+
+// leftInfo is how a node has left.
+type leftInfo struct {
+	Since time.Time
+	By    string
 }
 
 // state is the node's state, and whether several senders claim to be it; or how it left, in which a
