@@ -112,7 +112,7 @@ function stateOf(node: Node): Finding[] {
   const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
   if (node.left) {
     const text = `It was ${happened(node, [])}, and no alert is about it. If it sends again it is back.`;
-    out.push({ severity: "info", name: "The node has left", text });
+    out.push({ severity: "warning", name: "The node has left", text });
   }
   if (node.state === "down") {
     const text = `No data has come${age}. The node is down or cut off, or its agent has stopped.`;
