@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,12 +38,15 @@ type ruled struct {
 // askedStore notes which nodes' samples were read.
 type askedStore struct {
 	*querytest.Memory
+	mu   sync.Mutex // nodes are read side by side
 	read map[uuid.UUID]bool
 }
 
 func (s *askedStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
 	matchers ...*labels.Matcher) (query.Values, error) {
+	s.mu.Lock()
 	s.read[node] = true
+	s.mu.Unlock()
 	return s.Memory.Read(ctx, account, node, from, to, matchers...)
 }
 
@@ -92,7 +96,7 @@ func newRuled(t *testing.T) *ruled {
 		frametest.Recorded{Name: "cluster:x", Labels: map[string]string{"cluster": "fleet-0", "of": "all"}, Value: 7})
 	slices.Sort(r.want)
 	store := querytest.NewMemory(t, f.Frames)
-	r.asked = &askedStore{store, map[uuid.UUID]bool{}}
+	r.asked = &askedStore{Memory: store, read: map[uuid.UUID]bool{}}
 	clock := func() time.Time { return time.UnixMilli(r.now) }
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen, Roster: &r.left})
