@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/console"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/selector"
 )
 
@@ -177,6 +178,9 @@ type Deps struct {
 
 	// Report makes reports of clusters; nil: there is no endpoint for them.
 	Report MakeReport
+
+	// Forget puts into every process's roster that a node has left; nil: nobody can.
+	Forget func(context.Context, roster.Record) error
 
 	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
 	MakeKey MakeKey

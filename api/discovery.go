@@ -19,7 +19,7 @@ type target struct {
 // meta begins the labels that are for relabelling only.
 const meta = "__meta_ringwatch_"
 
-// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of them at this API. A node that has been silent for longer than DiscoverySpan is none.
+// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of them at this API. A node that has left, or has been silent for longer than DiscoverySpan, is none.
 func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "by", "cluster")
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	clusters := map[string]bool{}
 	for i := range nodes {
 		n := &nodes[i]
-		if n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
+		if n.Left != nil || n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
 			continue
 		}
 		if by == "cluster" {

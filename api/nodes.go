@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -27,6 +28,8 @@ type nodeAnswer struct {
 	LastSeen   string    `json:"last_seen,omitempty"` // not there if no frame is known
 	AgeSeconds *float64  `json:"age_seconds,omitempty"`
 	State      string    `json:"state"`
+	// Left says how a node has left; then State is why.
+	Left *leftAnswer `json:"left,omitempty"`
 	// Claimed says that several senders have sent frames of the node within the last 15 minutes, so that what it says may not be its own.
 	Claimed bool `json:"claimed_by_several,omitempty"`
 }
@@ -69,8 +72,9 @@ func (s *Server) describe(ctx context.Context, p account.Principal, of url.Value
 		return nil, nil, err
 	}
 	claimed := s.deps.Reader.Claimed(ctx, p.Account)
+	moved := s.movedAway(p, nodes, of)
 	now := s.config.Clock().UnixMilli()
-	answers = make([]nodeAnswer, len(nodes))
+	answers = make([]nodeAnswer, len(nodes), len(nodes)+len(moved))
 	for i := range nodes {
 		n := &nodes[i]
 		a := nodeAnswer{
@@ -82,7 +86,17 @@ func (s *Server) describe(ctx context.Context, p account.Principal, of url.Value
 			seconds := float64(age) / 1000
 			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age, n.Interval)
 		}
+		if left := s.deps.Reader.Left(p.Account, n); left != nil {
+			a.State, a.Left = left.Why, newLeft(left)
+		}
 		answers[i] = a
+	}
+	if len(moved) > 0 {
+		answers = append(answers, moved...)
+		slices.SortStableFunc(answers, func(x, y nodeAnswer) int {
+			return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
+				cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
+		})
 	}
 	return answers, missing, nil
 }
@@ -107,6 +121,7 @@ type clusterAnswer struct {
 	Up          int                `json:"up"`
 	Late        int                `json:"late"`
 	Down        int                `json:"down"`
+	Left        int                `json:"left"`                // that have left; they are not among Nodes
 	LastSeen    string             `json:"last_seen,omitempty"` // of the node heard of last
 	Datacenters []datacenterAnswer `json:"datacenters"`
 }
@@ -128,9 +143,14 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 	answers := []*clusterAnswer{}
 	for _, n := range nodes { // by cluster, then datacenter
 		if len(answers) == 0 || answers[len(answers)-1].Cluster != n.Cluster {
-			answers = append(answers, &clusterAnswer{Cluster: n.Cluster})
+			answers = append(answers, &clusterAnswer{Cluster: n.Cluster, Datacenters: []datacenterAnswer{}})
 		}
 		c := answers[len(answers)-1]
+		c.LastSeen = max(c.LastSeen, n.LastSeen)
+		if n.Left != nil {
+			c.Left++
+			continue
+		}
 		if len(c.Datacenters) == 0 || c.Datacenters[len(c.Datacenters)-1].Datacenter != n.Datacenter {
 			c.Datacenters = append(c.Datacenters, datacenterAnswer{Datacenter: n.Datacenter})
 		}
@@ -144,7 +164,6 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 		default:
 			c.Down++
 		}
-		c.LastSeen = max(c.LastSeen, n.LastSeen)
 	}
 	return writeJSON(w, r, answers)
 }

@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"engines":    {},
 	"dashboards": {},
 	"blob":       {},
+	"roster":     {},
 	"window":     {"frame", "blob", "memory"},
 	"rollup":     {"frame", "window", "blob", "memory"},
 	"stream":     {},
@@ -39,16 +40,16 @@ var mayImport = map[string][]string{
 	"store":      {"frame", "window", "rollup", "ring", "memory"},
 	"recent":     {"frame"},
 	"doctor":     {"frame", "profile"},
-	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front"},
+	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front", "roster"},
 	"series":     {"frame", "window"},
-	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector"},
+	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "roster"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
 	"self":       {"frame"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"profile":    {"frame", "window", "memory"},
-	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile"},
+	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile", "roster"},
 }
 
 // eachFile parses every Go file of the repository.

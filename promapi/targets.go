@@ -52,6 +52,9 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	now := a.Clock().UnixMilli()
 	for i := range nodes {
 		n := &nodes[i]
+		if a.Reader.Left(p.Account, n) != nil {
+			continue
+		}
 		of := map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter,
 			"rack": n.Rack, "node": n.ID.String()}
 		url := "/v1/nodes/" + n.ID.String() + "/prometheus"

@@ -27,6 +27,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -123,6 +124,9 @@ type Sources struct {
 	// and since when, in ms. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
+	// Roster knows which nodes have left; nil: none has.
+	Roster *roster.Roster
+
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other
 	// is an outage.
@@ -163,6 +167,9 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	r := &Reader{config: c, sources: s}
+	if s.Roster == nil {
+		r.sources.Roster = &roster.Roster{}
+	}
 	r.nodes.init(c.Clock, s.Store)
 	if r.states, err = newNewestStates(c.KeptBytes); err != nil {
 		return nil, err
@@ -188,6 +195,14 @@ func (r *Reader) Recorders(
 	ctx context.Context, p account.Principal, age time.Duration,
 ) ([]Node, error) {
 	return r.nodes.get(ctx, p, age, true)
+}
+
+// Roster returns what is known of nodes that have left.
+func (r *Reader) Roster() *roster.Roster { return r.sources.Roster }
+
+// Left returns how a node has left its cluster; nil if it has not.
+func (r *Reader) Left(account string, n *Node) *roster.End {
+	return r.sources.Roster.End(account, n.Cluster, n.ID)
 }
 
 // HasRollups reports whether Rollups may be called.

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 )
@@ -30,6 +31,7 @@ type ruled struct {
 	fleet  *querytest.Fleet
 	nodes  []uuid.UUID
 	now    int64
+	left   roster.Roster
 	want   []string // the label sets that were recorded
 }
 
@@ -97,7 +99,7 @@ func newRuled(t *testing.T) *ruled {
 	r.asked = &askedStore{Memory: store, read: map[uuid.UUID]bool{}}
 	clock := func() time.Time { return time.UnixMilli(r.now) }
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen})
+		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen, Roster: &r.left})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,12 @@ package query
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
@@ -130,8 +132,10 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 		if seen[n.ID] == 0 {
 			continue
 		}
+		times, end := s.untilLeft(n, times)
 		if wanted[MetricInfo] {
-			take(InfoLabels(n), points{times: times, values: fill(times, func(int64) float64 { return 1 })})
+			take(InfoLabels(n), end(points{times: slices.Clip(times),
+				values: fill(times, func(int64) float64 { return 1 })}))
 		}
 		if !wanted[MetricUp] && !wanted[MetricSeen] {
 			continue
@@ -149,10 +153,10 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 			}
 		}
 		if wanted[MetricSeen] {
-			take(NodeLabels(n, MetricSeen), of)
+			take(NodeLabels(n, MetricSeen), end(of))
 		}
 		if wanted[MetricUp] {
-			up := points{times: of.times}
+			up := points{times: slices.Clip(of.times)}
 			for j, t := range of.times {
 				v := 1.0
 				if StateOf(t-int64(of.values[j]*1000), n.Interval) == StateDown {
@@ -160,10 +164,28 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 				}
 				up.values = append(up.values, v)
 			}
-			take(NodeLabels(n, MetricUp), up)
+			take(NodeLabels(n, MetricUp), end(up))
 		}
 	}
 	return list
+}
+
+// untilLeft returns those of the instants at which a node had not left, and what ends a series of
+// those: it is stale from when the node left.
+func (s *selection) untilLeft(n *Node, times []int64) ([]int64, func(points) points) {
+	left := s.reader.Left(s.who.Account, n)
+	if left == nil {
+		return times, func(of points) points { return of }
+	}
+	k, _ := slices.BinarySearch(times, left.At)
+	ends := k < len(times)
+	return times[:k], func(of points) points {
+		if ends && len(of.times) > 0 {
+			of.times = append(of.times, left.At)
+			of.values = append(of.values, math.Float64frombits(value.StaleNaN))
+		}
+		return of
+	}
 }
 
 func fill(times []int64, of func(int64) float64) []float64 {

@@ -17,6 +17,8 @@ type cell struct {
 	line  *timeline // the node's; nil: the instants are none of a node's frames
 	first int       // which instant of line is the cell's first one, or ownTimes
 	views []*view
+
+	saysMode bool // it is the node's operation mode
 }
 
 // view is a cell as one selector sees it.

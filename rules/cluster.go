@@ -19,6 +19,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -56,6 +58,9 @@ type cluster struct {
 	sharedBytes int64            // of the lease
 	engineUse   *counting        // of the lease, by the expression that is being evaluated
 	recorded    map[string]*cell // by their labels
+	records     []roster.Record  // of the roster, to be published
+	followed    uint64           // changes of the roster that are known
+	newest      int64            // ms: when the node came that came last
 	since       int64            // ms: silence before it is the pipeline's
 	horizon     int64            // ms: no group will be evaluated at an instant before it
 	out         []outgoing       // to be published
@@ -95,8 +100,9 @@ func (c *cluster) load() error {
 	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
 	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
 	c.lacks = map[*selector]int{}
-	c.wanted = frame.NewWanted(func(metric string) bool { return c.part.candidatesOf(metric) != nil },
-		frame.NewDictionaries(dictionaryBytes))
+	c.wanted = frame.NewWanted(func(metric string) bool {
+		return metric == modeMetric && !c.deps.Every || c.part.candidatesOf(metric) != nil
+	}, frame.NewDictionaries(dictionaryBytes))
 	var err error
 	c.groups, err = c.newGroups()
 	return err
@@ -205,7 +211,8 @@ func (l loader) Parse(expr string) (parser.Expr, error) {
 }
 
 // take enters a frame.
-func (c *cluster) take(b []byte) error {
+func (c *cluster) take(rec *stream.Record) error {
+	b := rec.Value
 	h, _, err := frame.Parse(b)
 	if err != nil {
 		return err
@@ -223,15 +230,16 @@ func (c *cluster) take(b []byte) error {
 		return nil
 	}
 	c.gone = false
-	n := c.nodes[h.Node]
+	n, heard := c.nodes[h.Node], heardAt(h.At, rec.Received)
 	if n == nil {
 		n = &node{id: h.Node, interval: h.Interval}
 		c.nodes[h.Node] = n
+		c.welcome(n, heard)
 	}
 	if c.deps.Every && n.cluster != h.Cluster {
 		n.cluster, n.span = h.Cluster, nil
 	}
-	return c.frame(n, &h, b)
+	return c.frame(n, &h, b, heard)
 }
 
 // due evaluates what is due by an instant in order of time, until ctx ends.
@@ -285,10 +293,12 @@ func (c *cluster) first(until int64) *group {
 // evaluate evaluates a group at an instant.
 func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	began, unread := time.Now(), 0
+	c.follow()
 	for id, n := range c.nodes {
 		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
 			delete(c.nodes, id)
 			c.drop(n)
+			c.strike(n)
 			c.gone = len(c.nodes) == 0
 			continue
 		}
@@ -386,6 +396,15 @@ func (c *cluster) tidy(at int64) {
 		delete(c.ordered, s)
 	}
 	for _, n := range c.nodes {
+		for name, of := range n.own {
+			if of == missing || !gone(of) {
+				continue
+			}
+			delete(n.own, name)
+			n.renamed = true // they are made anew if it comes back
+			c.count--
+			c.lease.Return(costOf(of.Metric.Kind, of.keep, c.config.EvaluationInterval.Milliseconds()))
+		}
 		kept := n.list[:0]
 		dead := map[*cell]bool{}
 		for _, of := range n.list {

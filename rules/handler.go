@@ -61,7 +61,7 @@ func (r *Rules) Handle(ctx context.Context, records []stream.Record) error {
 	for c, list := range byCluster {
 		g.Go(func() error {
 			for i := range list {
-				if err := c.take(list[i].Value); err != nil {
+				if err := c.take(&list[i]); err != nil {
 					r.metrics.unread.Inc()
 					c.log.Debug("a frame cannot be read", "error", err)
 				}
@@ -150,6 +150,9 @@ const saveEvery = 20 * time.Second
 func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	before := r.files.version
 	if r.files.look(now); r.files.version != before && before > 0 && r.outdated() {
+		if err := r.keepRoster(ctx, now); err != nil {
+			return err
+		}
 		if err := r.save(ctx, now, true); err != nil {
 			return err
 		}
@@ -204,6 +207,9 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	r.metrics.series.Set(float64(series))
 	r.metrics.clusters.Set(float64(clusters))
 	r.metrics.behind.Set(behind)
+	if err := r.keepRoster(ctx, now); err != nil {
+		return err
+	}
 	if err := r.publish(ctx); err != nil {
 		return err
 	}
@@ -288,7 +294,7 @@ func (r *Rules) save(ctx context.Context, now time.Time, all bool) error {
 	}
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
-			if c.gone && len(c.out) == 0 {
+			if c.gone && len(c.out) == 0 && len(c.records) == 0 {
 				if err := r.deps.Save(ctx, p.id, State{Account: c.account, Cluster: c.name}); err != nil {
 					return fmt.Errorf("rules: forget the state of %s: %w", c.name, err)
 				}

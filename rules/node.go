@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -34,6 +35,13 @@ type node struct {
 	silent   int64  // the instant after which it fell silent, when that was noted last
 	down     int64  // the last one before its up became 0; 0: it is up
 
+	// See left.go.
+	since int64       // when it was first heard of, or again after it left; 0: before anybody took note
+	away  int64       // when it had left before since; 0: it had not
+	spoke int64       // when it was last heard of without saying that it has left
+	end   *roster.End // nil: it has not left
+	left  bool        // its series have ended for that
+
 	follower *window.Follower // nil: nothing has come since the process has the cluster
 	kept     []int64          // bytes of the key frames that the follower keeps
 	cells    map[*window.Dictionary][][]*cell
@@ -55,7 +63,7 @@ const shortestSilence = 20_000
 const maxRows = 200_000
 
 // frame enters a frame of the node.
-func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
+func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	if n.follower != nil && n.follower.Rows() > maxRows && h.IsKey() {
 		n.follower = nil
 	}
@@ -68,9 +76,14 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 	// Should evaluation stand still, it makes up for so much only.
 	from := max(c.horizon, max(h.At, n.last)-c.config.CatchUp.Milliseconds())
 	taken := counting{lease: c.lease}
+	over := n.end != nil && n.end.Why == roster.Decommissioned && heard > n.end.At
+	mode := ""
 	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
 		of := c.cellOf(n, v)
-		if of == nil || of == missing {
+		if of.saysMode {
+			mode = v.Text
+		}
+		if of == missing || of == modeOnly || over {
 			return
 		}
 		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text}, from)
@@ -95,16 +108,16 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte) error {
 			c.untidy = true
 		}
 	}
-	if h.At <= n.last {
-		return err
+	if h.At > n.last {
+		if n.interval != h.Interval {
+			n.span = nil
+		}
+		n.last, n.interval = h.At, h.Interval
+		if err == nil && !sameIdentity(&n.identity, &pass.Identity) {
+			n.identity, n.renamed = pass.Identity, true
+		}
 	}
-	if n.interval != h.Interval {
-		n.span = nil
-	}
-	n.last, n.interval = h.At, h.Interval
-	if err == nil && !sameIdentity(&n.identity, &pass.Identity) {
-		n.identity, n.renamed = pass.Identity, true
-	}
+	c.spoke(n, heard, h.At, err == nil, mode)
 	return err
 }
 
@@ -194,7 +207,7 @@ func (c *cluster) lost(at int64) bool {
 	}
 	for _, n := range c.nodes {
 		patience := min(max(missedIntervals*n.interval, shortestSilence), longestPatience)
-		if at >= c.since+patience || n.down != 0 {
+		if at >= c.since+patience || n.down != 0 || n.end != nil {
 			continue
 		}
 		last := int64(0)
@@ -247,8 +260,15 @@ func (c *cluster) cellOf(n *node, v *window.Cell) *cell {
 		if of != missing {
 			of.line, n.line.keep = &n.line, max(n.line.keep, of.keep)
 		}
+		if v.Of.Metrics[v.Metric].Name == modeMetric {
+			if of == missing {
+				of = modeOnly
+			} else {
+				of.saysMode = true
+			}
+		}
 		rows[v.Row] = of
-		if of != missing {
+		if of != missing && of != modeOnly {
 			n.list = append(n.list, of)
 		}
 	}
@@ -333,6 +353,9 @@ var ownMetrics = []*window.Metric{
 
 // beat enters what is known of a node at an instant of evaluation.
 func (c *cluster) beat(n *node, at int64) {
+	if c.hasLeft(n, at) || n.away > 0 && n.away <= at && at < n.since {
+		return
+	}
 	c.pauses(n, at)
 	last := int64(0)
 	if i := n.newest(at); i >= 0 {
@@ -347,6 +370,9 @@ func (c *cluster) beat(n *node, at int64) {
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
 	if last == n.down || query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+		if c.wentAway(n, at) {
+			return
+		}
 		up, n.down = 0, last
 	} else {
 		n.down = 0

@@ -39,6 +39,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/roster"
 )
 
 // Config says how rules are evaluated.
@@ -161,6 +162,14 @@ type Deps struct {
 	Relabel func(labels.Labels) (labels.Labels, bool)
 	// More are rule files for all accounts, by name, beside those of the configuration.
 	More map[string][]byte
+	// Roster is which nodes have left, as this process knows it: it is to have all that Enroll was
+	// given before. nil: an empty one.
+	Roster *roster.Roster
+	// Enroll puts records into every process's roster. nil: they stay here.
+	Enroll func(ctx context.Context, records []roster.Record) error
+	// KeepLeft is for how long it is known how a node left: as long as its data can be asked for. 0:
+	// for ever.
+	KeepLeft time.Duration
 	// Applied returns an account's rule files that were given through the API, by name; nil: none.
 	Applied func() map[string]map[string][]byte
 
@@ -181,6 +190,8 @@ type Rules struct {
 	outside labels.Labels
 	url     *url.URL
 
+	roster   *roster.Roster
+	swept    time.Time // when old records of the roster were looked for
 	files    *files
 	assigned map[int32]bool // partitions that are ours, whether records of them have come or not
 
@@ -207,7 +218,10 @@ func New(c Config, d Deps) (*Rules, error) {
 		config: c, deps: d, url: u, outside: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
-		partitions: map[int32]*partition{}, assigned: map[int32]bool{},
+		partitions: map[int32]*partition{}, assigned: map[int32]bool{}, roster: d.Roster,
+	}
+	if r.roster == nil {
+		r.roster = &roster.Roster{}
 	}
 	r.engine = promql.NewEngine(promql.EngineOpts{
 		Logger: d.Log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,

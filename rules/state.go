@@ -11,6 +11,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/roster"
 )
 
 // State is what has to be known of a cluster's rules beside the stream: after a restart by the
@@ -135,6 +136,9 @@ func (c *cluster) restore(s *State) {
 				one.down = n.Last
 			}
 			c.nodes[n.ID] = one
+			if c.welcome(one, 0); one.end == nil || one.end.Why != roster.Decommissioned {
+				one.spoke = n.Last
+			}
 		}
 	}
 	c.gone = len(c.groups) == 0

@@ -74,11 +74,14 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	p.API.Clock = clock
+	nodes, forget, following := p.rosterParts()
+	parts = append(parts, following)
 	reader, err := query.NewReader(p.API.Reader(), query.Sources{
 		Store:    apiStore{db},
 		Rollups:  apiStore{db}.ReadRollup,
 		LastSeen: apiStore{db}.LastSeen,
 		Behind:   behind(db),
+		Roster:   nodes,
 		Recent:   redis,
 		Miss:     recent.ErrMiss,
 		Memory:   p.budget,
@@ -134,6 +137,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Lookup:      lookup,
 		Work:        apiWork(held),
 		MakeKey:     p.makeKey(db),
+		Forget:      forget,
 		RecentReady: redis.Ping,
 		Near:        p.limit.Near,
 		Metrics:     p.metrics,

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/roster"
 )
 
 const testKey = "rw_test0000000000000000"
@@ -53,7 +54,7 @@ func TestPartialIsSaid(t *testing.T) {
 // serveNodes serves nodes of which the third is silent.
 func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read}}}}})
+	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read, account.Rules}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +66,18 @@ func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Confi
 	for _, f := range change {
 		f(&c)
 	}
-	sources := store.Sources()
+	sources, left := store.Sources(), &roster.Roster{}
+	sources.Roster = left
 	sources.Behind = func(context.Context, string, string) (int64, bool) { return behindSince.Load(), behindSince.Load() > 0 }
 	server, err := api.New(c, api.Deps{
 		Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, sources), StoreReady: store.Ready,
 		Lookup: apitest.Tables{"acme": {"shop.items": {
 			`"17"`: `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`, `"18"`: `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`, `["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
 		}}}.Read,
+		Forget: func(_ context.Context, rec roster.Record) error {
+			left.Take(rec)
+			return nil
+		},
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -128,7 +134,7 @@ func TestTables(t *testing.T) {
 		out.Reset()
 		return text
 	}
-	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`, `^prod +3 +2 +0 +1 +dc1 \(3\)$`)
+	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`, `^prod +3 +2 +0 +1 +0 +dc1 \(3\)$`)
 	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)), `^NODE +CLUSTER +DC +RACK +ADDRESS +VERSION +STATE +AGE$`,
 		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +5\.0\.9 +up +0\.0s$`, nodes[2].ID.String()+` .* down +2m00s$`)
 

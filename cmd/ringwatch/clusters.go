@@ -31,9 +31,9 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		return printJSON(ctx, out, api, "/v1/clusters", nil)
 	}
 	var clusters []struct {
-		Cluster               string
-		Nodes, Up, Late, Down int
-		Datacenters           []struct {
+		Cluster                     string
+		Nodes, Up, Late, Down, Left int
+		Datacenters                 []struct {
 			Datacenter string
 			Nodes      int
 		}
@@ -45,13 +45,13 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tNODES\tUP\tLATE\tDOWN\tDATACENTERS")
+	fmt.Fprintln(t, "CLUSTER\tNODES\tUP\tLATE\tDOWN\tLEFT\tDATACENTERS")
 	for _, c := range clusters {
 		var centers []string
 		for _, d := range c.Datacenters {
 			centers = append(centers, fmt.Sprintf("%s (%d)", plain(d.Datacenter), d.Nodes))
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late, c.Down, strings.Join(centers, ", "))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late, c.Down, c.Left, strings.Join(centers, ", "))
 	}
 	return t.Flush()
 }

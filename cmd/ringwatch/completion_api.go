@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ func nodeNames(ctx context.Context, api *client, word string) (found []candidate
 	if err != nil {
 		return nil, err
 	}
+	nodes = slices.DeleteFunc(nodes, func(n nodeInfo) bool { return n.Left != nil })
 	shared := map[string]int{}
 	for i := range nodes {
 		shared[nodes[i].name()]++

@@ -46,6 +46,7 @@ type cli struct {
 
 	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before you restart it with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
+	Node   nodeCmd   `cmd:"" group:"Set-up" help:"Say that a node has left for good."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`

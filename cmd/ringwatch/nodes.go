@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,7 +22,8 @@ type nodesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
-	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, and down when none came for a minute. It is claimed if several senders send its frames by turns.\n\nExample: ringwatch nodes"
+	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, and down when none came for a minute. It is claimed if several senders send its frames by turns.\n\n" +
+		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced by another node, moved to another cluster, or forgotten by a key (ringwatch node forget).\n\nExample: ringwatch nodes"
 }
 
 // Run implements the command.
@@ -43,9 +46,10 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tVERSION\tSTATE\tAGE")
+	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range nodes {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			plain(n.Facts["cassandra_version"]), n.state(), n.age())
+			plain(n.Facts["cassandra_version"]), n.state(nodes), n.age())
 	}
 	return t.Flush()
 }
@@ -75,17 +79,46 @@ type nodeInfo struct {
 	Address    string
 	Facts      map[string]string
 	State      string
-	Claimed    bool     `json:"claimed_by_several"`
-	IntervalMS int64    `json:"interval_ms"`
-	AgeSeconds *float64 `json:"age_seconds"`
+	Claimed    bool      `json:"claimed_by_several"`
+	IntervalMS int64     `json:"interval_ms"`
+	AgeSeconds *float64  `json:"age_seconds"`
+	Left       *leftInfo // nil: it has not
 }
 
-// state is the node's state, and whether several senders claim to be it.
-func (n *nodeInfo) state() string {
-	if n.Claimed {
+// leftInfo is how a node has left.
+type leftInfo struct {
+	Since time.Time
+	By    string
+}
+
+// state is the node's state, and whether several senders claim to be it; or how it left, in which a
+// node among those that are known is named by its address.
+func (n *nodeInfo) state(known []nodeInfo) string {
+	switch {
+	case n.Left == nil && n.Claimed:
 		return plain(n.State) + ", claimed"
+	case n.Left == nil:
+		return plain(n.State)
 	}
-	return plain(n.State)
+	link := map[string]string{"replaced": " by ", "moved": " to ", "forgotten": " by key "}[n.State]
+	if n.Left.By == "" || link == "" {
+		return plain(n.State)
+	}
+	by := n.Left.By
+	for i := range known {
+		if known[i].ID == by && n.State == "replaced" {
+			by = known[i].name()
+		}
+	}
+	return plain(n.State + link + by)
+}
+
+// rank orders nodes that have left behind the others.
+func (n *nodeInfo) rank() int {
+	if n.Left != nil {
+		return 1
+	}
+	return 0
 }
 
 // age is how old the node's newest values are.
@@ -128,6 +161,12 @@ func isAddress(address, text string) bool {
 
 // node finds the one node that is meant: its id, an unambiguous beginning of it, or its address.
 func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
+	return c.nodeIn(ctx, meant, "")
+}
+
+// nodeIn is node in a cluster; in any if that is empty. Where a node that has left and one that has
+// not may be meant, the latter is.
+func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, error) {
 	if meant == "" {
 		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, or its address")}
 	}
@@ -135,11 +174,18 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
 	var found []*nodeInfo
 	for i := range nodes {
 		n := &nodes[i]
+		if cluster != "" && n.Cluster != cluster {
+			continue
+		}
 		if strings.EqualFold(n.ID, meant) {
 			return n, nil
+		}
+		if len(found) > 0 && found[0].Left == nil && n.Left != nil {
+			break
 		}
 		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || isAddress(n.Address, meant) {
 			found = append(found, n)
@@ -147,6 +193,9 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	}
 	switch len(found) {
 	case 0:
+		if cluster != "" {
+			return nil, fmt.Errorf("this key sees no node %q in a cluster %q: ringwatch nodes lists those that it sees", meant, cluster)
+		}
 		return nil, fmt.Errorf("this key sees no node %q: ringwatch nodes lists those that it sees", meant)
 	case 1:
 		return found[0], nil

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/stream"
@@ -53,6 +54,7 @@ const (
 	filesTopic    = "ringwatch.rule-files" // files given through the API, by account
 	recordedTopic = "ringwatch.recorded"   // what rules over all clusters look at
 	pulseTopic    = "ringwatch.pulse"      // that ingest works
+	rosterTopic   = "ringwatch.nodes"      // since when nodes are there, and how they left
 )
 
 // maxStateBytes bounds what is kept of a cluster's alerts: 10,000 of them, packed, are some 300 KB.
@@ -73,6 +75,12 @@ func (p *process) filesLog() stream.LogConfig {
 func (p *process) pulseLog() stream.LogConfig {
 	c := stream.DefaultLogConfig(pulseTopic)
 	c.Partitions, c.Retention = 1, time.Hour
+	return c
+}
+
+func (p *process) rosterLog() stream.LogConfig {
+	c := stream.DefaultLogConfig(rosterTopic)
+	c.Partitions, c.Retention, c.MaxEntryBytes = 1, 0, 16<<10
 	return c
 }
 
@@ -128,8 +136,16 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied := newApplied()
-	begin, err := applied.read(ctx, files)
+	left, err := p.sharedLog(ctx, p.rosterLog())
+	if err != nil {
+		return nil, err
+	}
+	applied, nodes := newApplied(), &roster.Roster{}
+	begin, err := readLog(ctx, files, applied.take)
+	if err != nil {
+		return nil, err
+	}
+	leftFrom, err := readLog(ctx, left, enter(nodes))
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +177,8 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		Pulse:   heard.unbroken,
 		Applied: applied.files,
 		Past:    p.past,
-		Budget:  budget, Metrics: p.metrics, Log: p.log,
+		Roster:  nodes, Enroll: enroll(left), KeepLeft: p.Cassandra.RawTTL,
+		Budget: budget, Metrics: p.metrics, Log: p.log,
 	}
 	if deps.Relabel, err = p.mapping(); err != nil {
 		return nil, usageError{err}
@@ -170,7 +187,8 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	parts := []part{
-		func(ctx context.Context) error { return applied.follow(ctx, files, begin) },
+		func(ctx context.Context) error { return files.Follow(ctx, begin, applied.take) },
+		func(ctx context.Context) error { return left.Follow(ctx, leftFrom, enter(nodes)) },
 		func(ctx context.Context) error { return heard.follow(ctx, pulses) },
 	}
 	parts = append(parts, telling...)
@@ -309,16 +327,15 @@ func (a *applied) take(e stream.Entry) error {
 	return nil
 }
 
-func (a *applied) read(ctx context.Context, log *stream.Log) (stream.Position, error) {
+// readLog reads the last entry of each key, and returns where what comes later begins.
+func readLog(
+	ctx context.Context, log *stream.Log, take func(stream.Entry) error,
+) (stream.Position, error) {
 	entries, at, err := log.Last(ctx, nil)
 	for _, e := range entries {
-		_ = a.take(e)
+		_ = take(e)
 	}
 	return at, err
-}
-
-func (a *applied) follow(ctx context.Context, log *stream.Log, from stream.Position) error {
-	return log.Follow(ctx, from, a.take)
 }
 
 // files returns a copy of what there is.

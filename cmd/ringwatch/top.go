@@ -88,6 +88,7 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	nodes = slices.DeleteFunc(nodes, func(n nodeInfo) bool { return n.Left != nil })
 	rows := make([]topRow, len(nodes))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(topAtOnce)

@@ -133,7 +133,7 @@ export function State({ state }: { state: string }) {
   const signs: Record<string, string> = { up: "●", late: "◐", down: "○" };
   return (
     <span class={`state ${state}`}>
-      <span aria-hidden="true">{signs[state] ?? "?"}</span> {state}
+      <span aria-hidden="true">{signs[state] ?? "◇"}</span> {state}
     </span>
   );
 }

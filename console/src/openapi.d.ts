@@ -38,6 +38,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{id}/forget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that a node has left for good
+         * @description For a node that cannot say so itself, such as dead hardware. Its series up ends, and no alert is about
+         *     it any more. Its data stay. If it speaks again it is simply back. Nothing changes for a node that has
+         *     left already; one that is up is refused. Needs the scope rules.
+         */
+        post: operations["forgetNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/nodes/{id}/metrics": {
         parameters: {
             query?: never;
@@ -935,6 +957,8 @@ export interface components {
             up: number;
             late: number;
             down: number;
+            /** @description that have left; they are not among nodes */
+            left: number;
             last_seen?: components["schemas"]["Time"];
             datacenters: {
                 datacenter: string;
@@ -954,8 +978,17 @@ export interface components {
             interval_ms: number;
             last_seen?: components["schemas"]["Time"];
             age_seconds?: number;
-            /** @enum {string} */
-            state: "up" | "late" | "down";
+            /**
+             * @description A node is up while its frames come, late when some are missing, down when none came for a minute. One of the
+             *     others if it has left: then left is there, and no alert is about it.
+             * @enum {string}
+             */
+            state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
+            left?: {
+                since: components["schemas"]["Time"];
+                /** @description The id of the node that replaced it, the cluster that it moved to, or the name of the key that forgot it */
+                by?: string;
+            };
             /** @description Several senders have sent frames of the node by turns within the last 15 minutes, so that not all it says may be its own. Not there if not. */
             claimed_by_several?: boolean;
         };
@@ -1351,6 +1384,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Node"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    forgetNode: {
+        parameters: {
+            query?: {
+                /** @description the node's cluster, if its id is in several */
+                cluster?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Cassandra's host id */
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it has left */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
                 };
             };
             default: components["responses"]["Error"];

@@ -317,12 +317,15 @@ function Copied({ name, text, off }: { name: string; text: string; off?: boolean
   );
 }
 
+/** Whether a node in this state is down, or has left. */
+const silent = (state: string) => state !== "up" && state !== "late";
+
 /** A node that has come since the page was opened, or has begun to send again. */
 export function newNodes(before: Map<string, string>, now: Node[]): Node[] {
   return now.filter((n) => {
-    if (!n.last_seen || n.state === "down") return false;
+    if (!n.last_seen || silent(n.state)) return false;
     const state = before.get(n.id);
-    return state === undefined || state === "down";
+    return state === undefined || silent(state);
   });
 }
 

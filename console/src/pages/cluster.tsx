@@ -8,6 +8,7 @@ import { MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Failed, Loading, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
+import { Left } from "../left";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
@@ -41,8 +42,10 @@ export function ClusterPage() {
         </a>
       </div>
       <Shown data={view.all} what="the cluster" rows={8}>
-        {() =>
-          view.rows.length === 0 ? (
+        {(list) =>
+          view.rows.length === 0 && list.length > 0 ? (
+            <Left list={list} several={false} />
+          ) : view.rows.length === 0 ? (
             <Empty>
               This key sees no node of a cluster of this name.{" "}
               <a href={link(["fleet"])}>All nodes</a>
@@ -145,6 +148,7 @@ function Whole({
           height={400}
         />
       </section>
+      <Left list={view.all.value ?? []} several={false} />
       <Peers
         cluster={cluster}
         datacenters={[...countBy(rows.map((r) => r.node.datacenter)).values()]}

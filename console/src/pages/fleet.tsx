@@ -15,6 +15,7 @@ import { type Cell, Cells } from "../cells";
 import { useData, usePainted } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
 import { Filter, useFilter } from "../filter";
+import { Left } from "../left";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { format, length, number } from "../units";
@@ -194,6 +195,7 @@ export function useRows(cluster: string | null, by: string) {
     }
     const list: Row[] = [];
     for (const node of all.value ?? []) {
+      if (node.left) continue;
       const [read, write, disk, cpu] = figure.get(node.id) ?? [];
       const row = {
         node,
@@ -362,6 +364,7 @@ export function FleetPage() {
                   />
                 )}
               </section>
+              <Left list={list} several />
             </>
           )
         }

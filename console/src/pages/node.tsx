@@ -7,6 +7,7 @@ import { MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Shown, State } from "../faces";
 import { type Finding, Hurts } from "../hurts";
+import { happened } from "../left";
 import { useMarks } from "../marks";
 import { link, setParams, usePlace } from "../place";
 import { nodeGroups } from "../specs";
@@ -26,7 +27,8 @@ export function NodePage() {
   const own = useData(`node ${id}`, (s) => nodes({ id }, s), { keep: true });
   return (
     <Shown data={own} what="the node" rows={8}>
-      {([node]) => {
+      {(list) => {
+        const node = list.find((n) => !n.left) ?? list[0]; // it may have been in another cluster
         if (node) return <Whole node={node} />;
         return (
           <Empty>
@@ -108,6 +110,10 @@ function Whole({ node }: { node: Node }) {
 function stateOf(node: Node): Finding[] {
   const out: Finding[] = [];
   const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
+  if (node.left) {
+    const text = `It was ${happened(node, [])}, and no alert is about it. If it sends again it is back.`;
+    out.push({ severity: "warning", name: "The node has left", text });
+  }
   if (node.state === "down") {
     const text = `No data has come${age}. The node is down or cut off, or its agent has stopped.`;
     out.push({ severity: "critical", name: "The node is silent", text });

@@ -39,6 +39,9 @@ public final class JmxRead {
     private static Object invoke(MBeanServerConnection server, ObjectName name, String call) throws Exception {
         String operation = call.substring(0, call.indexOf('('));
         String text = call.substring(operation.length() + 1, call.length() - 1);
+        if (text.equals("true") || text.equals("false")) {
+            return server.invoke(name, operation, new Object[] {Boolean.valueOf(text)}, new String[] {boolean.class.getName()});
+        }
         return text.isEmpty()
                 ? server.invoke(name, operation, null, null)
                 : server.invoke(name, operation, new Object[] {text, new String[0]},

@@ -88,7 +88,10 @@ public final class NodeSource {
     }
 
     private void sampleFacts() {
-        own = beans.address();
+        String address = beans.address();
+        if (!address.isEmpty()) { // a node that was decommissioned has none any more
+            own = address;
+        }
         identity(model, beans, own);
         version.setText(0, beans.releaseVersion());
         streams.set(0, beans.streams());
@@ -110,10 +113,25 @@ public final class NodeSource {
         model.place(limited(beans.datacenter()), limited(beans.rack()));
         model.fact("address", address);
         model.fact("rpc_address", beans.rpcAddress());
+        String replaces = replaces();
+        if (!replaces.isEmpty()) {
+            model.fact("replaces", replaces);
+        }
         model.fact("cassandra_version", beans.releaseVersion());
         model.fact("java_version", System.getProperty("java.version", ""));
         model.fact("os", System.getProperty("os.name", "") + " " + System.getProperty("os.version", "")
                 + " " + System.getProperty("os.arch", ""));
+    }
+
+    /** The address of the node that this one was started to replace, as Cassandra was told; or empty. */
+    private static String replaces() {
+        for (String property : new String[] {"cassandra.replace_address_first_boot", "cassandra.replace_address"}) {
+            String address = System.getProperty(property, "").trim();
+            if (!address.isEmpty()) {
+                return limited(address);
+            }
+        }
+        return "";
     }
 
     private static String limited(String value) {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNodeForget: a node is forgotten by its address or id, in the cluster that is named; it is the
+// last in the list of nodes from then on, and in no list of those that are watched.
+func TestNodeForget(t *testing.T) {
+	nodes := serve(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string // on standard error
+	}{
+		{[]string{"node", "forget", "10.0.0.1"}, 1, "is up and would be back with its next frame"},
+		{[]string{"node", "forget", "10.0.0.77"}, 1, `sees no node "10.0.0.77"`},
+		{[]string{"node", "forget", "10.0.0.3", "--cluster", "south"}, 1, `in a cluster "south"`},
+		{[]string{"node", "forget", ""}, 2, "NODE is empty"},
+		{[]string{"node", "forget"}, 2, "expected"},
+	} {
+		if code, out, errs := say(t, c.args...); code != c.code || out != "" || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: exit %d, %q %q", c.args, code, out, errs)
+		}
+	}
+	print := func(args ...string) string {
+		t.Helper()
+		code, out, errs := say(t, args...)
+		if code != 0 || errs != "" {
+			t.Errorf("%q: exit %d, %q", args, code, errs)
+		}
+		return out
+	}
+	expect(t, print("node", "forget", "10.0.0.3", "--cluster", "prod"),
+		`^forgot 10\.0\.0\.3 of cluster prod; if it speaks again it is back$`)
+	expect(t, print("node", "forget", nodes[2].ID.String()),
+		`^10\.0\.0\.3 of cluster prod has left already: forgotten by key r since 20.*Z$`)
+	expect(t, print("node", "forget", "10.0.0.3", "--json"), `"state":"forgotten"`)
+	expect(t, print("nodes"), `10\.0\.0\.2 .* up .*\n.*10\.0\.0\.3 .* forgotten by key r +2m00s`)
+	expect(t, print("clusters"), `^prod +2 +2 +0 +0 +1 +dc1 \(2\)$`)
+	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") || !strings.Contains(out, "10.0.0.2") {
+		t.Error(out)
+	}
+	if out := print("__complete", "zsh", "node", "forget", "10.0.0."); strings.Contains(out, "10.0.0.3") ||
+		!strings.Contains(out, "10.0.0.2") {
+		t.Error(out)
+	}
+}
+
+// TestHowNodesLeft: the list says where they are or who is in their place, by address where that is
+// known.
+func TestHowNodesLeft(t *testing.T) {
+	known := []nodeInfo{{ID: "aa-1", Address: "10.0.0.1:7000"}}
+	for want, n := range map[string]nodeInfo{
+		"up": {State: "up"}, "down, claimed": {State: "down", Claimed: true},
+		"decommissioned": leftNode("decommissioned", ""), "replaced by 10.0.0.1:7000": leftNode("replaced", "aa-1"),
+		"replaced by bb-2": leftNode("replaced", "bb-2"), "moved to south": leftNode("moved", "south"),
+		`forgotten by key \u001b`: leftNode("forgotten", "\x1b"),
+	} {
+		if got := n.state(known); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func leftNode(why, by string) nodeInfo {
+	n := nodeInfo{State: why}
+	n.Left = &leftInfo{By: by}
+	return n
+}

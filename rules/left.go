@@ -1,0 +1,239 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/roster"
+)
+
+// A node that has left is no node that is down: its series end, and no alert is about it. This file
+// alone decides that a node has left. What it decides is in the roster, which the API reads; and a
+// person may have put something there, too.
+
+// modeMetric is where a node says its operation mode.
+const modeMetric = "cassandra_node_operation_mode_info"
+
+// modeOnly stands where a node says its mode and no selector means that series.
+var modeOnly = &cell{saysMode: true}
+
+// heardAt is when a frame was heard of, in ms: its time, or when it arrived if it is dated ahead.
+func heardAt(at int64, received time.Time) int64 {
+	if received.IsZero() {
+		return at
+	}
+	return min(at, received.UnixMilli())
+}
+
+// enrolled reports whether the roster has records of a node: those of our own processes and of what
+// rules record come and go, and have no series up.
+func (c *cluster) enrolled(n *node) bool { return !c.deps.Every && !frame.IsRecorder(n.id) }
+
+// welcome takes over what the roster says of a node that the process begins to follow. since is
+// when it was first heard of, as far as the process knows.
+func (c *cluster) welcome(n *node, since int64) {
+	if !c.enrolled(n) {
+		return
+	}
+	rec, known := c.roster.Get(c.account, c.name, n.id)
+	if known {
+		n.since, n.away, n.end = rec.Since, rec.Away, rec.End
+	} else if n.since = since; since > 0 {
+		c.enroll(n)
+	}
+	c.newest = max(c.newest, n.since)
+}
+
+// enroll puts into the roster what is known of a node now. It is published before offsets are
+// committed.
+func (c *cluster) enroll(n *node) {
+	rec := c.roster.Changed(c.account, c.name, n.id, c.config.Clock().UnixMilli(),
+		func(r *roster.Record) {
+			r.Since, r.Away, r.End = n.since, n.away, n.end
+			r.Datacenter, r.Rack, r.Address = n.identity.Datacenter, n.identity.Rack, n.fact("address")
+		})
+	c.roster.Take(rec)
+	c.records = append(c.records, rec)
+}
+
+// strike takes a node out of the roster that was silent for so long that it is not missed any more.
+// How a node left is kept for longer.
+func (c *cluster) strike(n *node) {
+	if _, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) && n.end == nil {
+		rec := roster.Record{Account: c.account, Cluster: c.name, Node: n.id, Nothing: true}
+		c.roster.Take(rec)
+		c.records = append(c.records, rec)
+	}
+}
+
+// follow takes over what others put into the roster.
+func (c *cluster) follow() {
+	changes := c.roster.Changes()
+	if changes == c.followed {
+		return
+	}
+	c.followed = changes
+	for _, n := range c.nodes {
+		if rec, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) {
+			n.since, n.away, n.end = rec.Since, rec.Away, rec.End
+			n.left = n.left && n.end != nil
+			c.returns(n)
+		}
+	}
+}
+
+// spoke enters that a frame came, in which the node has an operation mode, if it could be read.
+func (c *cluster) spoke(n *node, heard, at int64, read bool, mode string) {
+	if !c.enrolled(n) {
+		return
+	}
+	gone := read && mode == roster.ModeLeft
+	switch {
+	case gone && n.end == nil, gone && n.end.Why != roster.Decommissioned && heard > n.end.At,
+		gone && n.end.Why == roster.Decommissioned && heard < n.end.At:
+		n.end = &roster.End{Why: roster.Decommissioned, At: heard, Last: heard}
+		c.enroll(n)
+	case !gone && (read || n.end == nil || n.end.Why != roster.Decommissioned):
+		n.spoke = max(n.spoke, heard)
+		c.returns(n)
+	}
+	if gone && heard == n.end.At {
+		c.end(n, at+1)
+	}
+}
+
+// returns takes a node back that has spoken after it left.
+func (c *cluster) returns(n *node) {
+	if n.end == nil || n.spoke <= n.end.At {
+		return
+	}
+	n.since, n.away, n.end, n.left = n.spoke, n.end.At, nil, false
+	c.newest = max(c.newest, n.since)
+	c.enroll(n)
+}
+
+// end ends a node's series at an instant.
+func (c *cluster) end(n *node, at int64) {
+	for _, of := range n.list {
+		c.untidy = of.end(at) || c.untidy
+	}
+	for _, of := range n.own {
+		if of != missing {
+			c.untidy = of.end(at) || c.untidy
+		}
+	}
+}
+
+// hasLeft reports whether a node has left by an instant, and ends its series then.
+func (c *cluster) hasLeft(n *node, at int64) bool {
+	if n.end == nil || n.end.At > at {
+		return false
+	}
+	if !n.left {
+		n.left = true
+		c.end(n, at)
+	}
+	return true
+}
+
+// wentAway decides whether a node of which nothing comes any more has left: it is in another cluster
+// of its account since then, or a new node is in its place.
+func (c *cluster) wentAway(n *node, at int64) bool {
+	if !c.enrolled(n) || n.end != nil {
+		return false
+	}
+	var end *roster.End
+	for _, rec := range c.roster.Of(c.account, n.id) {
+		if rec.Cluster != c.name && rec.Since > n.spoke && rec.Since <= at {
+			end = &roster.End{Why: roster.Moved, At: rec.Since, By: rec.Cluster, Last: n.spoke}
+		}
+	}
+	if by := c.successor(n, at); end == nil && by != nil {
+		end = &roster.End{Why: roster.Replaced, At: by.since, By: by.id.String(), Last: n.spoke}
+	}
+	if end == nil {
+		return false
+	}
+	n.end = end
+	c.enroll(n)
+	return c.hasLeft(n, at)
+}
+
+// successor returns the node that is in the place of one that is silent: it was never heard of
+// before that one fell silent, is up, and has its address or says that it replaces it. Addresses
+// alone say nothing: where nodes get new ones at each start, a known node may get that of a dead one.
+func (c *cluster) successor(n *node, at int64) *node {
+	address := n.fact("address")
+	if address == "" || c.newest <= n.spoke {
+		return nil
+	}
+	var found *node
+	for _, by := range c.nodes {
+		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
+			query.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
+			continue
+		}
+		if by.fact("address") != address && !samePlace(by.fact("replaces"), address) {
+			continue
+		}
+		if found == nil || by.since < found.since {
+			found = by
+		}
+	}
+	return found
+}
+
+// samePlace reports whether somebody who was started to replace an address means a node's, which has
+// a port.
+func samePlace(replaces, address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return replaces != "" && (replaces == address || err == nil && host == replaces)
+}
+
+func (n *node) fact(name string) string {
+	for _, f := range n.identity.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// keepRoster publishes what the role has put into the roster, and forgets how nodes left of which
+// nothing can be asked any more.
+func (r *Rules) keepRoster(ctx context.Context, now time.Time) error {
+	var list []roster.Record
+	if keep := r.deps.KeepLeft; keep > 0 && now.Sub(r.swept) > keepRosterEvery && !r.deps.Every {
+		r.swept = now
+		for _, rec := range r.roster.Before(now.Add(-keep).UnixMilli()) {
+			list = append(list, roster.Record{Account: rec.Account, Cluster: rec.Cluster, Node: rec.Node,
+				Nothing: true})
+		}
+	}
+	for _, rec := range list {
+		r.roster.Take(rec)
+	}
+	for _, p := range r.partitions {
+		for _, c := range p.clusters {
+			list = append(list, c.records...)
+		}
+	}
+	if len(list) == 0 || r.deps.Enroll == nil {
+		return nil
+	}
+	if err := r.deps.Enroll(ctx, list); err != nil {
+		return fmt.Errorf("rules: write down which nodes there are: %w", err)
+	}
+	for _, p := range r.partitions {
+		for _, c := range p.clusters {
+			c.records = nil
+		}
+	}
+	return nil
+}
+
+const keepRosterEvery = 10 * time.Minute
