@@ -22,23 +22,24 @@ var mayImport = map[string][]string{
 	"frame":      {},
 	"account":    {},
 	"engines":    {},
+	"certs":      {},
 	"dashboards": {},
 	"blob":       {},
 	"window":     {"frame", "blob", "memory"},
 	"rollup":     {"frame", "window", "blob", "memory"},
-	"stream":     {"frame"},
-	"front":      {"account"},
+	"stream":     {"frame", "certs"},
+	"front":      {"account", "certs"},
 	"limit":      {},
 	"selector":   {},
 	"memory":     {},
 	"ring":       {},
-	"lookup":     {"ring"},
+	"lookup":     {"ring", "certs"},
 	"console":    {},
 	"notify":     {"stream"},
 	"ingest":     {"frame", "account", "front", "stream", "memory"},
-	"store":      {"frame", "window", "rollup", "ring", "memory"},
-	"recent":     {"frame", "window"},
-	"doctor":     {"frame", "profile"},
+	"store":      {"frame", "window", "rollup", "ring", "memory", "certs"},
+	"recent":     {"frame", "window", "certs"},
+	"doctor":     {"frame", "profile", "certs"},
 	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front"},
 	"series":     {"frame", "window"},
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
@@ -101,7 +102,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules", "self"} {
+	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules", "self", "certs"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}
