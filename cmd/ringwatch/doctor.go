@@ -70,6 +70,10 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 // cassandraTimeout bounds all questions to Cassandra.
 const cassandraTimeout = 20 * time.Second
 
+// secureTimeout is the time for a Cassandra that speaks TLS and is asked without: most do not answer
+// then, but those with client_encryption_options.optional do.
+const secureTimeout = 5 * time.Second
+
 // askCassandra asks the Cassandra that keeps the frames. The error is about what was typed.
 func askCassandra(ctx context.Context, config store.Config) (doctor.Cassandra, error) {
 	found := doctor.Cassandra{Address: strings.Join(config.Hosts, ", "), Keyspace: config.Keyspace}
@@ -79,12 +83,13 @@ func askCassandra(ctx context.Context, config store.Config) (doctor.Cassandra, e
 		return found, err
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(ctx, cassandraTimeout)
+	within := cassandraTimeout
+	if !config.TLS.Enabled && certs.Speaks(ctx, cassandraEngine("", config.Hosts, config.TLS).addresses[0]) {
+		found.Section, within = "cassandra.tls", secureTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if found.Away = db.Connect(ctx); found.Away != nil {
-		if address := cassandraEngine("", config.Hosts, config.TLS).addresses[0]; !config.TLS.Enabled && certs.Speaks(context.WithoutCancel(ctx), address) {
-			found.Section = "cassandra.tls"
-		}
 		return found, nil
 	}
 	log, err := db.CommitLog(ctx)

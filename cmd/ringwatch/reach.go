@@ -120,28 +120,34 @@ func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*
 }
 
 func (e *engine) reach(ctx context.Context, log *slog.Logger) error {
+	var last error
 	for told := false; ; told = true {
-		var last error
 		for _, a := range e.addresses {
 			err := e.knock(ctx, log, a)
 			if err == nil {
 				return nil
 			}
-			last = err
+			if last == nil || ctx.Err() == nil { // the end of our patience says nothing
+				last = err
+			}
 		}
 		if !told {
 			log.Info("waiting for an engine", "engine", e.name, "error", last)
 		}
 		select {
 		case <-ctx.Done():
-			if errors.As(last, new(*certs.Error)) { // which has its own remedy
-				return fmt.Errorf("%s: %w", e.name, last)
-			}
-			return fmt.Errorf("%s: cannot reach %s: %w; start it or correct the address", e.name, strings.Join(e.addresses, ", "), last)
+			return e.unreached(last, "; start it or correct the address")
 		case <-time.After(250 * time.Millisecond):
 			if e.optional && told {
-				return fmt.Errorf("%s: cannot reach %s: %w", e.name, strings.Join(e.addresses, ", "), last)
+				return e.unreached(last, "")
 			}
 		}
 	}
+}
+
+func (e *engine) unreached(err error, remedy string) error {
+	if errors.As(err, new(*certs.Error)) { // which has a remedy of its own
+		return fmt.Errorf("%s: %w", e.name, err)
+	}
+	return fmt.Errorf("%s: cannot reach %s: %w%s", e.name, strings.Join(e.addresses, ", "), err, remedy)
 }
