@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/certs/certstest"
 	"github.com/ringwatch/ringwatch/engines"
@@ -288,10 +289,12 @@ func (g *guarded) testRenewed(t *testing.T) {
 	}
 	works()
 	g.issue(t, "the next authority")
+	var restarts errgroup.Group
 	for _, e := range []*engines.Engine{&g.kafka.Engine, &g.redis.Engine, &g.cassandra.Engine} {
-		if err := e.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		restarts.Go(func() error { return e.Restart(t.Context()) })
+	}
+	if err := restarts.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	works()
 	for _, e := range []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()} {
