@@ -25,7 +25,7 @@ func ReportFiles(name string, tls *certs.Client) []Result {
 	own, err := tls.Own()
 	var results []Result
 	for _, err := range each(err) {
-		results = append(results, Result{name, Fail, oneLine(err.Error()), "correct that key, or let this user read the file"})
+		results = append(results, Result{name, Fail, oneLine(err.Error()), "correct that setting, or let this user read the file"})
 	}
 	if own == nil {
 		return results
