@@ -357,3 +357,42 @@ func TestFilesThatComeLater(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRefusedBeforeWeSpeak: a server that sent us away and has gone before our first words came is
+// understood all the same.
+func TestRefusedBeforeWeSpeak(t *testing.T) {
+	at := files(t)
+	a := certstest.New(t, "authority")
+	a.Write(t, at("ca"))
+	a.Issue(t, at("crt"), at("key"), "server", "127.0.0.1")
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	config := &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}, ClientAuth: tls.RequireAnyClientCert}
+	gone := make(chan error, 1)
+	go func() {
+		c, err := plain.Accept()
+		if err == nil {
+			_ = tls.Server(c, config).Handshake()
+			err = c.Close()
+		}
+		gone <- err
+	}()
+	client := Client{Enabled: true, CAFile: at("ca"), section: "db.tls"}
+	c, err := client.Dialer(nil).DialContext(t.Context(), "tcp", plain.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := <-gone; err != nil {
+		t.Fatal(err)
+	}
+	for err == nil { // the first words may still go
+		_, err = c.Write([]byte("hello"))
+	}
+	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), "demands a client certificate, and we have none (remote error") {
+		t.Error(err)
+	}
+}
