@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
-	"self":       {"frame"},
+	"self":       {"frame", "certs"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"profile":    {"frame", "window", "memory"},
