@@ -17,6 +17,7 @@ type Cassandra struct {
 	Remedy   string            // of Risk
 	Away     error             // why it does not answer at all
 	Hidden   error             // why it does not tell its settings
+	Section  string            // that of TLS, if the port speaks it and we did not
 }
 
 // ReportCassandra says what follows from it.
@@ -27,7 +28,7 @@ func ReportCassandra(c Cassandra) *Report {
 		r.OK = r.OK && s != Fail
 	}
 	if c.Away != nil {
-		say("cassandra", Fail, fmt.Sprintf("%s does not answer: %s", c.Address, oneLine(c.Away.Error())), "check the address, the port and the password (RINGWATCH_CASSANDRA_USERNAME, RINGWATCH_CASSANDRA_PASSWORD)")
+		say("cassandra", Fail, fmt.Sprintf("%s does not answer: %s", c.Address, oneLine(c.Away.Error())), remedyFor(c.Section, "check the address, the port and the password (RINGWATCH_CASSANDRA_USERNAME, RINGWATCH_CASSANDRA_PASSWORD)"))
 		return r
 	}
 	say("cassandra", OK, c.Address+" answers", "")

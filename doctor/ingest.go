@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -154,13 +155,9 @@ func (n *node) checkClock(where string, a answer) {
 func (n *node) trust() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if n.agent.caFile != "" {
-		pem, err := os.ReadFile(n.agent.caFile)
-		if err != nil {
+		var err error
+		if c.RootCAs, err = certs.ReadAuthorities(n.agent.caFile); err != nil {
 			return nil, fmt.Errorf("ingest.ca_file: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ingest.ca_file %s holds no certificate", n.agent.caFile)
 		}
 	}
 	if n.agent.certFile != "" {

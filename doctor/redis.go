@@ -2,20 +2,31 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // redisTimeout bounds all questions to Redis.
 const redisTimeout = 10 * time.Second
 
-// ExamineRedis checks one Redis server, or one of a cluster's, against docs/REDIS.md. It reads settings and counters and changes nothing. Where CONFIG is not
+// Redis is a server to check.
+type Redis struct {
+	Address            string
+	Username, Password string
+	TLS                certs.Client
+}
+
+// Examine checks one Redis server, or one of a cluster's, against docs/REDIS.md. It reads settings and counters and changes nothing. Where CONFIG is not
 // allowed, as with hosted ones, it says what it could not see.
-func ExamineRedis(ctx context.Context, address, username, password string) *Report {
+func (c Redis) Examine(ctx context.Context) *Report {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	r := &Report{OK: true, noLine: true}
@@ -23,15 +34,26 @@ func ExamineRedis(ctx context.Context, address, username, password string) *Repo
 		r.Results = append(r.Results, Result{Name: name, Status: s, Message: message, Remedy: remedy})
 		r.OK = r.OK && s != Fail
 	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, Username: username, Password: password, DisableCache: true, ForceSingleClient: true, DisableRetry: true})
+	option := rueidis.ClientOption{InitAddress: []string{c.Address}, Username: c.Username, Password: c.Password, DisableCache: true, ForceSingleClient: true, DisableRetry: true}
+	if c.TLS.Enabled {
+		files := c.TLS.Dialer(nil, c.Address)
+		option.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return files.Over(ctx, dialer, "tcp", address)
+		}
+	}
+	client, err := rueidis.NewClient(option)
 	if err != nil {
-		say("redis", Fail, fmt.Sprintf("%s does not answer: %s", address, oneLine(err.Error())), "check the address, the port and the password (RINGWATCH_REDIS_USERNAME, RINGWATCH_REDIS_PASSWORD)")
+		section := ""
+		if !c.TLS.Enabled && certs.Speaks(ctx, c.Address) {
+			section = "redis.tls"
+		}
+		say("redis", Fail, fmt.Sprintf("%s does not answer: %s", c.Address, oneLine(err.Error())), remedyFor(section, "check the address, the port and the password (RINGWATCH_REDIS_USERNAME, RINGWATCH_REDIS_PASSWORD)"))
 		return r
 	}
 	defer client.Close()
 	text, err := client.Do(ctx, client.B().Info().Build()).ToString()
 	if err != nil {
-		say("redis", Fail, fmt.Sprintf("%s refuses INFO: %s", address, oneLine(err.Error())), "allow INFO to this user")
+		say("redis", Fail, fmt.Sprintf("%s refuses INFO: %s", c.Address, oneLine(err.Error())), "allow INFO to this user")
 		return r
 	}
 	info := map[string]string{}

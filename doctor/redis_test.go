@@ -11,7 +11,7 @@ import (
 
 func TestRedis(t *testing.T) {
 	good := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory = "100mb" })
-	r := ExamineRedis(t.Context(), good.Addr(), "", "")
+	r := Redis{Address: good.Addr()}.Examine(t.Context())
 	if !r.OK {
 		t.Error("a Redis as docs/REDIS.md has it fails", r.Results)
 	}
@@ -29,16 +29,16 @@ func TestRedis(t *testing.T) {
 	if err := client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue("requirepass", "secret").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	r = ExamineRedis(t.Context(), bad.Addr(), "", "secret")
+	r = Redis{Address: bad.Addr(), Password: "secret"}.Examine(t.Context())
 	if r.OK {
 		t.Error("a Redis without maxmemory passes")
 	}
 	want(t, r.Results, "maxmemory", Fail, "until the machine kills it")
 	want(t, r.Results, "maxmemory-policy", Fail, "refuses new frames")
 	want(t, r.Results, "persistence", Warn, "fork")
-	want(t, ExamineRedis(t.Context(), bad.Addr(), "", "wrong").Results, "redis", Fail, "WRONGPASS")
+	want(t, Redis{Address: bad.Addr(), Password: "wrong"}.Examine(t.Context()).Results, "redis", Fail, "WRONGPASS")
 	if err := bad.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	want(t, ExamineRedis(context.Background(), bad.Addr(), "", "").Results, "redis", Fail, "does not answer")
+	want(t, Redis{Address: bad.Addr()}.Examine(context.Background()).Results, "redis", Fail, "does not answer")
 }

@@ -39,6 +39,7 @@ type CassandraConfig struct {
 	JVMArgs []string       // more JVM arguments, e.g. -javaagent:…; they win over the defaults
 	Env     []string       // more environment
 	Extra   map[string]any // more keys of cassandra.yaml; they win over the defaults
+	TLS     *TLS           // to clients; nil: none
 
 	JavaHome string // another Java than JavaHome's
 	Log      string // Dir/cassandra.log by default
@@ -134,9 +135,12 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 	java := filepath.Join(c.JavaHome, "bin", "java")
 	node := &Cassandra{Host: c.ListenAddress, NativePort: c.NativePort, StoragePort: c.StoragePort, JMXPort: c.JMXPort, Dir: c.Dir}
 	node.name = "Cassandra"
-	node.probe = func(ctx context.Context) error { return CassandraAnswers(ctx, node.Addr()) }
+	node.probe = func(ctx context.Context) error { return cassandraAnswers(ctx, node.Addr(), c.TLS) }
 	node.launch = func() (*Process, error) {
 		hold.release()
+		if _, err := c.TLS.store(c.Dir); err != nil { // the certificate of now
+			return nil, err
+		}
 		return StartProcess(ProcessConfig{
 			Name: node.name, Path: java, Args: c.javaArgs(classPath), Env: c.Env, Dir: c.Dir, Log: c.Log,
 			Detached: c.Detached, Started: c.Started,
@@ -154,7 +158,15 @@ func (c CassandraConfig) writeFiles() error {
 	if err := makeDir(c.Dir); err != nil {
 		return err
 	}
-	settings, err := yaml.Marshal(c.settings())
+	values := c.settings()
+	if c.TLS != nil {
+		secure, err := c.TLS.cassandra(c.Dir)
+		if err != nil {
+			return err
+		}
+		values["client_encryption_options"] = secure
+	}
+	settings, err := yaml.Marshal(values)
 	if err != nil {
 		return fmt.Errorf("cannot write Cassandra's settings: %w", err)
 	}
@@ -252,7 +264,11 @@ const cassandraLogback = `<configuration>
 // CassandraAnswers asks the node at addr, over the native protocol, what it supports, and returns nil when it answers.
 // A node opens that port last, when it is ready for queries.
 func CassandraAnswers(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr)
+	return cassandraAnswers(ctx, addr, nil)
+}
+
+func cassandraAnswers(ctx context.Context, addr string, secure *TLS) error {
+	conn, err := secure.dial(ctx, addr)
 	if err != nil {
 		return err
 	}

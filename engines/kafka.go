@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -29,6 +30,7 @@ type KafkaConfig struct {
 	Heap    string            // a JVM size; "256M" by default
 	JVMArgs []string          // more JVM arguments; they win over the defaults
 	Extra   map[string]string // more keys of server.properties; they win over the defaults
+	TLS     *TLS              // to clients; nil: none
 
 	JavaHome string // another Java than JavaHome's for the default Cassandra
 	Log      string // Dir/kafka.log by default
@@ -94,9 +96,12 @@ func startKafka(ctx context.Context, c KafkaConfig, classPath string) (*Kafka, e
 	}
 	broker := &Kafka{Host: c.ListenAddress, Port: c.Port, ControllerPort: c.ControllerPort, Dir: c.Dir}
 	broker.name = "Kafka"
-	broker.probe = func(ctx context.Context) error { return KafkaAnswers(ctx, broker.Addr()) }
+	broker.probe = func(ctx context.Context) error { return kafkaAnswers(ctx, broker.Addr(), c.TLS) }
 	broker.launch = func() (*Process, error) {
 		hold.release()
+		if _, err := c.TLS.store(c.Dir); err != nil { // the certificate of now
+			return nil, err
+		}
 		return StartProcess(ProcessConfig{
 			Name: broker.name, Path: java, Args: c.javaArgs(classPath, "kafka.Kafka", c.propertiesFile()), Dir: c.Dir, Log: c.Log,
 			Detached: c.Detached, Started: c.Started,
@@ -117,13 +122,17 @@ func (c KafkaConfig) writeFiles() error {
 	}
 	broker := net.JoinHostPort(c.ListenAddress, strconv.Itoa(c.Port))
 	controller := net.JoinHostPort(c.ListenAddress, strconv.Itoa(c.ControllerPort))
+	listener := "PLAINTEXT://"
+	if c.TLS != nil {
+		listener = "SSL://"
+	}
 	properties := map[string]string{
 		"process.roles":                    "broker,controller",
 		"node.id":                          "1",
 		"controller.quorum.voters":         "1@" + controller,
 		"controller.listener.names":        "CONTROLLER",
-		"listeners":                        "PLAINTEXT://" + broker + ",CONTROLLER://" + controller,
-		"advertised.listeners":             "PLAINTEXT://" + broker,
+		"listeners":                        listener + broker + ",CONTROLLER://" + controller,
+		"advertised.listeners":             listener + broker,
 		"log.dirs":                         filepath.Join(c.Dir, "data"),
 		"auto.create.topics.enable":        "false", // a mistyped topic is an error
 		"group.initial.rebalance.delay.ms": "0",     // one consumer at a time joins here
@@ -141,6 +150,13 @@ func (c KafkaConfig) writeFiles() error {
 		"share.coordinator.state.topic.min.isr":            "1",
 		"num.network.threads":                              "2",
 		"num.io.threads":                                   "4",
+	}
+	if c.TLS != nil {
+		secure, err := c.TLS.kafka(c.Dir)
+		if err != nil {
+			return err
+		}
+		maps.Copy(properties, secure)
 	}
 	for key, value := range c.Extra {
 		properties[key] = value
@@ -211,14 +227,20 @@ logger.broker.level = info
 `
 
 // KafkaAnswers asks the broker at addr for the cluster's metadata and returns nil when it names a broker and a controller.
-func KafkaAnswers(ctx context.Context, addr string) error {
+func KafkaAnswers(ctx context.Context, addr string) error { return kafkaAnswers(ctx, addr, nil) }
+
+func kafkaAnswers(ctx context.Context, addr string, secure *TLS) error {
 	// A plain dial first: the client below would retry a refused connection until ctx ends.
 	conn, err := dial(ctx, addr)
 	if err != nil {
 		return err
 	}
 	conn.Close()
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
+	opts := []kgo.Opt{kgo.SeedBrokers(addr)}
+	if secure != nil {
+		opts = append(opts, kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return secure.dial(ctx, addr) }))
+	}
+	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return fmt.Errorf("cannot make a Kafka client: %w", err)
 	}

@@ -24,6 +24,7 @@ type RedisConfig struct {
 	MaxMemory string   // in Redis's units, e.g. "256mb"; empty: no limit
 	Policy    string   // what to evict at that limit; "volatile-ttl" by default: what would expire soonest
 	Extra     []string // more arguments, e.g. "--io-threads", "2"
+	TLS       *TLS     // nil: none
 
 	Log string // Dir/redis.log by default
 
@@ -65,17 +66,21 @@ func startRedis(ctx context.Context, c RedisConfig, program string) (*Redis, err
 	if err := hold.take(c.ListenAddress, &c.Port, "Redis"); err != nil {
 		return nil, err
 	}
-	args := []string{
-		"--bind", c.ListenAddress, "--port", strconv.Itoa(c.Port), "--dir", c.Dir, "--daemonize", "no", "--supervised", "no",
-		"--save", "", "--appendonly", "no", "--maxmemory-policy", c.Policy, "--logfile", "",
+	port := []string{"--port", strconv.Itoa(c.Port)}
+	if c.TLS != nil {
+		port = append(c.TLS.redis(), "--port", "0", "--tls-port", strconv.Itoa(c.Port))
 	}
+	args := append(port,
+		"--bind", c.ListenAddress, "--dir", c.Dir, "--daemonize", "no", "--supervised", "no",
+		"--save", "", "--appendonly", "no", "--maxmemory-policy", c.Policy, "--logfile", "",
+	)
 	if c.MaxMemory != "" {
 		args = append(args, "--maxmemory", c.MaxMemory)
 	}
 	args = append(args, c.Extra...)
 	server := &Redis{Host: c.ListenAddress, Port: c.Port}
 	server.name = "Redis"
-	server.probe = func(ctx context.Context) error { return RedisAnswers(ctx, server.Addr()) }
+	server.probe = func(ctx context.Context) error { return redisAnswers(ctx, server.Addr(), c.TLS) }
 	server.launch = func() (*Process, error) {
 		hold.release()
 		return StartProcess(ProcessConfig{Name: server.name, Path: program, Args: args, Log: c.Log, Detached: c.Detached, Started: c.Started})
@@ -88,8 +93,10 @@ func startRedis(ctx context.Context, c RedisConfig, program string) (*Redis, err
 }
 
 // RedisAnswers sends PING to the server at addr and returns nil when it answers PONG.
-func RedisAnswers(ctx context.Context, addr string) error {
-	conn, err := dial(ctx, addr)
+func RedisAnswers(ctx context.Context, addr string) error { return redisAnswers(ctx, addr, nil) }
+
+func redisAnswers(ctx context.Context, addr string, secure *TLS) error {
+	conn, err := secure.dial(ctx, addr)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // authority signs certificates.
@@ -42,6 +45,12 @@ func must[T any](t *testing.T) func(T, error) T {
 		return v
 	}
 }
+
+// writer is a function that takes what is written.
+type writer func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func newAuthority(t *testing.T, name string) *authority {
 	t.Helper()
@@ -101,18 +110,27 @@ func TestTLS(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	f := &files{TLS: c, log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
-	f.state = f.stat()
-	f.config = must[*tls.Config](t)(c.load())
-	listener := f.listener(plain)
+	var mu sync.Mutex
+	f := c.watched(slog.New(slog.NewTextHandler(writer(func(b []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(b)
+	}), nil)))
+	f.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	must[*tls.Config](t)(f.Current())
+	listener := listener(plain, f)
 	later := func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		now = now.Add(recheck)
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(certs.Recheck)
 	}
 	logged := func() string {
-		f.mu.Lock() // who logs holds it
-		defer f.mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		return log.String()
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}

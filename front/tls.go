@@ -2,14 +2,12 @@ package front
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"sync"
-	"time"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // TLS names the files of a listener's certificate; none: plain HTTP.
@@ -39,32 +37,13 @@ func (c TLS) load() (*tls.Config, error) {
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if c.ClientCAFile != "" {
-		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-		pem, err := os.ReadFile(c.ClientCAFile)
-		if err == nil && !config.ClientCAs.AppendCertsFromPEM(pem) {
-			err = errors.New("it holds no PEM certificate")
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("tls: client_ca_file %s: %w", c.ClientCAFile, err))
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		var err error
+		if config.ClientCAs, err = certs.ReadAuthorities(c.ClientCAFile); err != nil {
+			errs = append(errs, fmt.Errorf("tls: client_ca_file: %w", err))
 		}
 	}
 	return config, errors.Join(errs...)
-}
-
-// recheck is how long files are not looked at again. A renewed certificate serves connections that begin that much later.
-const recheck = time.Second
-
-// files is a TLS whose files are read again when they change.
-type files struct {
-	TLS
-	log *slog.Logger
-	now func() time.Time
-
-	mu      sync.Mutex
-	config  *tls.Config
-	state   string // of the files that config was read from
-	tried   string // of the files that could not be read
-	checked time.Time
 }
 
 // Listener returns l, with TLS before it if there is a certificate. The error names every file that cannot be used. The files are read again when they change; files that cannot be read, or do not belong together, as in the middle of
@@ -73,57 +52,17 @@ func (c TLS) Listener(l net.Listener, log *slog.Logger) (net.Listener, error) {
 	if !c.On() {
 		return l, nil
 	}
-	f := &files{TLS: c, log: log, now: time.Now}
-	f.state = f.stat()
-	config, err := c.load()
-	if err != nil {
+	files := c.watched(log)
+	if _, err := files.Current(); err != nil {
 		return nil, err
 	}
-	f.config = config
-	return f.listener(l), nil
+	return listener(l, files), nil
 }
 
-func (f *files) listener(l net.Listener) net.Listener {
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }})
+func (c TLS) watched(log *slog.Logger) *certs.Watched[*tls.Config] {
+	return &certs.Watched[*tls.Config]{Files: []string{c.CertFile, c.KeyFile, c.ClientCAFile}, Load: c.load, Log: log}
 }
 
-// stat tells by times and sizes whether files have changed.
-func (f *files) stat() string {
-	state := ""
-	for _, name := range []string{f.CertFile, f.KeyFile, f.ClientCAFile} {
-		if name == "" {
-			continue
-		}
-		info, err := os.Stat(name)
-		if err != nil {
-			state += err.Error()
-			continue
-		}
-		state += fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size(), ";")
-	}
-	return state
-}
-
-func (f *files) current() *tls.Config {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.now()
-	if since := now.Sub(f.checked); since >= 0 && since < recheck {
-		return f.config
-	}
-	f.checked = now
-	state := f.stat()
-	if state == f.state {
-		return f.config
-	}
-	config, err := f.load()
-	switch {
-	case err == nil:
-		f.config, f.state, f.tried = config, state, ""
-		f.log.Info("reloaded the TLS certificate", "cert_file", f.CertFile)
-	case state != f.tried:
-		f.tried = state
-		f.log.Warn("the changed TLS files cannot be used; the earlier ones stay in use", "error", err)
-	}
-	return f.config
+func listener(l net.Listener, files *certs.Watched[*tls.Config]) net.Listener {
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.Current() }})
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // Everybody, as the only one of Table.Accounts, lets every account read the table.
@@ -19,13 +21,15 @@ const Bulk = "bulk"
 
 // Config says which tables may be looked up, by whom, and in which Cassandra they are.
 type Config struct {
-	// Hosts are contact points of the Cassandra that has the tables, "host" or "host:port". Empty: the store's, with the store's datacenter, username and password.
+	// Hosts are contact points of the Cassandra that has the tables, "host" or "host:port". Empty: the store's, with the store's datacenter, username, password and tls.
 	Hosts []string `yaml:"hosts"`
 	// Datacenter is the local one; empty: any.
 	Datacenter string `yaml:"datacenter"`
 	// Username and Password are Cassandra's; empty: no authentication. One that may read the tables below and nothing else is best.
 	Username string `yaml:"username"`
 	Password string `yaml:"password"`
+	// TLS to these Hosts, as store.Config.TLS.
+	TLS certs.Client `yaml:"tls"`
 	// Timeout is how long one query may take.
 	Timeout time.Duration `yaml:"timeout"`
 
@@ -51,7 +55,7 @@ type Table struct {
 
 // DefaultConfig has no tables.
 func DefaultConfig() Config {
-	return Config{Timeout: 5 * time.Second, MaxKeys: 1000, MaxRows: 100}
+	return Config{TLS: certs.Section("lookup.tls"), Timeout: 5 * time.Second, MaxKeys: 1000, MaxRows: 100}
 }
 
 // Bounds of what an operator may set: keys of a request are read at once, rows are held until their key is answered.
@@ -78,8 +82,8 @@ func (c *Config) Validate() error {
 			port = p
 		}
 	}
-	if len(c.Hosts) == 0 && (c.Username != "" || c.Password != "" || c.Datacenter != "") {
-		bad("hosts: datacenter, username and password need hosts; without hosts the store's settings are used")
+	if len(c.Hosts) == 0 && (c.Username != "" || c.Password != "" || c.Datacenter != "" || c.TLS.Enabled) {
+		bad("hosts: datacenter, username, password and tls need hosts; without hosts the store's settings are used")
 	}
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty, and a password is set: set both or neither")

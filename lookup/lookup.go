@@ -84,7 +84,7 @@ func (l *Lookup) Run(ctx context.Context) error {
 // connect returns nil when ctx has ended.
 func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		session, err := l.config.cluster().CreateSession()
+		session, err := l.config.cluster(l.log).CreateSession()
 		if err == nil {
 			return session
 		}
@@ -98,7 +98,7 @@ func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 }
 
 // cluster translates the configuration for the driver.
-func (c *Config) cluster() *gocql.ClusterConfig {
+func (c *Config) cluster(log *slog.Logger) *gocql.ClusterConfig {
 	cluster := gocql.NewCluster()
 	for _, h := range c.Hosts {
 		host, port, _ := splitHost(h) // validated
@@ -108,6 +108,10 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
 		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+	}
+	if c.TLS.Enabled {
+		cluster.Dialer = c.TLS.Dialer(log, c.Hosts...)
+		cluster.WriteCoalesceWaitTime = 0 // TLS cannot send several buffers at once
 	}
 	fallback := gocql.RoundRobinHostPolicy()
 	if c.Datacenter != "" {

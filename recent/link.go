@@ -2,6 +2,7 @@ package recent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -27,7 +28,7 @@ type link struct {
 }
 
 func newLink(c *Config) *link {
-	return &link{config: c, option: rueidis.ClientOption{
+	option := rueidis.ClientOption{
 		InitAddress:       c.Addresses,
 		Username:          c.Username,
 		Password:          c.Password,
@@ -37,7 +38,15 @@ func newLink(c *Config) *link {
 		DisableRetry:      true, // the store answers sooner than a second try
 		DisableCache:      true,
 		PipelineMultiplex: 1, // two connections: frames are big, so more would only divide the pipeline
-	}}
+	}
+	if c.TLS.Enabled {
+		files := c.TLS.Dialer(c.Log, c.Addresses...)
+		option.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // makes a cluster's ports for TLS count; connections are made below
+		option.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return files.Over(ctx, dialer, "tcp", address)
+		}
+	}
+	return &link{config: c, option: option}
 }
 
 // get returns a client, waiting for a first connection no longer than ctx.

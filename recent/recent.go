@@ -29,12 +29,14 @@ package recent
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -48,9 +50,10 @@ var (
 
 // Config says where Redis is and how long to wait for it.
 type Config struct {
-	Addresses []string `yaml:"addresses"` // host:port of one server, or of some of a cluster's
-	Username  string   `yaml:"username"`
-	Password  string   `yaml:"password"`
+	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's
+	Username  string       `yaml:"username"`
+	Password  string       `yaml:"password"`
+	TLS       certs.Client `yaml:"tls"`
 
 	// DialTimeout is short because a caller waits: the store can answer in a few milliseconds.
 	DialTimeout time.Duration `yaml:"dial_timeout"`
@@ -69,12 +72,14 @@ type Config struct {
 	Refresh time.Duration `yaml:"refresh"`
 
 	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+	Log   *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
 }
 
 // DefaultConfig returns a Redis on this machine and deadlines for a network where it usually answers within a millisecond.
 func DefaultConfig() Config {
 	return Config{
 		Addresses:    []string{"127.0.0.1:6379"},
+		TLS:          certs.Section("redis.tls"),
 		DialTimeout:  200 * time.Millisecond,
 		ReadTimeout:  2 * time.Second,
 		WriteTimeout: 2 * time.Second,

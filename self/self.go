@@ -13,7 +13,6 @@ package self
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +25,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -141,13 +141,9 @@ func New(c Config, d Deps) (*Sender, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
+		pool, err := certs.ReadAuthorities(c.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("ca_file: %w", err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca_file: %s has no certificate in PEM", c.CAFile)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}

@@ -12,6 +12,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
@@ -34,6 +35,8 @@ type Config struct {
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
+	// TLS to Cassandra. A node's certificate must have the node's address, a host name of Hosts, or TLS.ServerName: see docs/RATIONALE.md.
+	TLS certs.Client `yaml:"tls"`
 	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch schema cutover.
 	Generation string
 	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what is written after ApplyChanges has set it.
@@ -71,6 +74,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Hosts:             []string{"127.0.0.1:9042"},
+		TLS:               certs.Section("cassandra.tls"),
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
@@ -179,6 +183,10 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
 		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+	}
+	if c.TLS.Enabled {
+		cluster.Dialer = c.TLS.Dialer(c.Log, c.Hosts...)
+		cluster.WriteCoalesceWaitTime = 0 // TLS cannot send several buffers at once
 	}
 	fallback := gocql.RoundRobinHostPolicy()
 	if c.Datacenter != "" {

@@ -16,7 +16,6 @@ package stream
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,14 +29,16 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // Config says where Kafka is and what the topic of frames is like.
 type Config struct {
-	Brokers []string `yaml:"brokers"` // host:port; the others are learnt from any that answers
-	Topic   string   `yaml:"topic"`
-	TLS     bool     `yaml:"tls"`  // verified against the system's certificates
-	SASL    SASL     `yaml:"sasl"` // zero: none
+	Brokers []string     `yaml:"brokers"` // host:port; the others are learnt from any that answers
+	Topic   string       `yaml:"topic"`
+	TLS     certs.Client `yaml:"tls"`
+	SASL    SASL         `yaml:"sasl"` // zero: none
 
 	// InstanceID, if set, must differ between processes and stay with one across its restarts (a host's name, say). A process that was killed and comes
 	// back as itself has its partitions at once instead of after the session timeout; one that is shut down keeps them for that long.
@@ -71,6 +72,7 @@ func (s SASL) GoString() string { return s.String() }
 func DefaultConfig() Config {
 	return Config{
 		Brokers:           []string{"127.0.0.1:9092"},
+		TLS:               certs.Section("kafka.tls"),
 		Topic:             "ringwatch.frames",
 		Partitions:        16,
 		ReplicationFactor: 1,
@@ -81,6 +83,9 @@ func DefaultConfig() Config {
 		MaxBufferedBytes:  256 << 20,
 	}
 }
+
+// dialTimeout is for a connection to a broker, with its TLS.
+const dialTimeout = 3 * time.Second
 
 var topicPattern = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
@@ -132,7 +137,6 @@ func (c Config) client(log *slog.Logger, opts ...kgo.Opt) (*kgo.Client, error) {
 		kgo.ClientID("ringwatch"),
 		kgo.WithLogger(logger{log}),
 		kgo.DisableClientMetrics(),
-		kgo.DialTimeout(3*time.Second),
 		// A frozen broker is given up on after this, above what the request itself may take.
 		kgo.RequestTimeoutOverhead(5*time.Second),
 		// A broker that comes back is found within this.
@@ -140,8 +144,13 @@ func (c Config) client(log *slog.Logger, opts ...kgo.Opt) (*kgo.Client, error) {
 		// Partitions that an operator adds are found within this.
 		kgo.MetadataMaxAge(30*time.Second),
 	)
-	if c.TLS {
-		opts = append(opts, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
+	if c.TLS.Enabled {
+		files, dialer := c.TLS.Dialer(log), &net.Dialer{Timeout: dialTimeout}
+		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+			return files.Over(ctx, dialer, network, address)
+		}))
+	} else {
+		opts = append(opts, kgo.DialTimeout(dialTimeout))
 	}
 	if c.SASL != (SASL{}) {
 		m, err := c.SASL.mechanism()

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // ErrTopic says that the topic exists and is not fit for frames. The error around it says what to change.
@@ -55,9 +56,8 @@ func (c Config) ensure(ctx context.Context, w wantedTopic, log *slog.Logger) err
 	case errors.Is(err, kerr.InvalidReplicationFactor):
 		return fmt.Errorf("stream: Kafka has fewer brokers than replication_factor, %d, asks for: "+
 			"start more or lower it: %w", c.ReplicationFactor, err)
-	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return fmt.Errorf("stream: this machine does not trust the authority that signed Kafka's "+
-			"certificate: add that authority to the machine's own: %w", err)
+	case errors.As(err, new(*certs.Error)):
+		return fmt.Errorf("stream: %w", err)
 	}
 	return fmt.Errorf("stream: cannot make topic %s on %s: check that Kafka runs there and lets us "+
 		"create topics: %w", w.name, strings.Join(c.Brokers, ","), err)

@@ -77,6 +77,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	p := &process{config: c, role: role, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
+	p.Redis.Log = p.log
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
@@ -132,6 +133,9 @@ func (c *allCmd) Run(ctx context.Context) error {
 		return err
 	}
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
+	if err := readable(needed...); err != nil {
+		return err
+	}
 	first := needed[0]
 	all := make(chan error, 1)
 	reaching, stop := context.WithCancel(ctx)
@@ -178,6 +182,9 @@ func (p *process) keyParts() ([]part, error) {
 	}
 	if p.database.Load() != nil {
 		return []part{p.keyring.Run}, nil
+	}
+	if err := readable(p.config.cassandra()); err != nil {
+		return nil, err
 	}
 	p.Cassandra.Log = p.log
 	db, err := store.New(p.Cassandra, nil)

@@ -2,11 +2,11 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // clientTLS is for an API whose certificate this machine does not know, or that asks for one.
@@ -23,12 +23,9 @@ func (f *clientTLS) transport() (http.RoundTripper, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CAFile != "" {
-		pem, err := os.ReadFile(f.CAFile)
-		if err != nil {
+		var err error
+		if config.RootCAs, err = certs.ReadAuthorities(f.CAFile); err != nil {
 			return nil, usageError{fmt.Errorf("--ca-file: %w", err)}
-		}
-		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usageError{fmt.Errorf("--ca-file: %s has no PEM certificate", f.CAFile)}
 		}
 	}
 	if (f.CertFile == "") != (f.CertKeyFile == "") {

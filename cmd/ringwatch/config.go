@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/limit"
@@ -151,6 +153,11 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	check("kafka", c.Kafka.Validate)
 	check("cassandra", c.Cassandra.Validate)
 	check("redis", c.Redis.Validate)
+	for name, tls := range c.clientTLS() {
+		if !unset[name] {
+			errs = append(errs, tls.Validate()) // which names its section
+		}
+	}
 	check("ingest", c.Ingest.Validate)
 	check("api", c.API.Validate)
 	check("query", c.Query.Validate)
@@ -174,6 +181,13 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
 	}
 	return &c, registry, nil
+}
+
+// clientTLS is how engines are spoken to, by section.
+func (c *config) clientTLS() iter.Seq2[string, *certs.Client] {
+	return func(yield func(string, *certs.Client) bool) {
+		_ = yield("kafka", &c.Kafka.TLS) && yield("cassandra", &c.Cassandra.TLS) && yield("redis", &c.Redis.TLS) && yield("lookup", &c.Lookup.TLS)
+	}
 }
 
 // validateBound finds keys that are bound to a node which nobody could remember.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/front"
 )
 
@@ -45,6 +46,10 @@ func TestConfigPageIsComplete(t *testing.T) {
 	for name, v := range settable(tls) {
 		keys["tls."+name] = v // in six places, and once on the page
 	}
+	engine := certs.Section("")
+	for name, v := range settable(reflect.ValueOf(&engine).Elem()) {
+		keys["ENGINE.tls."+name] = v // in four places
+	}
 	for key, value := range keys {
 		row, ok := rows[key]
 		if !ok {
@@ -76,8 +81,8 @@ func eachKey(v reflect.Value, path string, keys map[string]reflect.Value) {
 	}
 	for name, field := range settable(v) {
 		at := strings.TrimPrefix(path+"."+name, ".")
-		if field.Type() == reflect.TypeFor[front.TLS]() {
-			keys[at] = field
+		if of := field.Type(); of == reflect.TypeFor[front.TLS]() || of == reflect.TypeFor[certs.Client]() {
+			keys[at] = reflect.New(of).Elem() // its own keys have a table
 			continue
 		}
 		if under(field, at) {

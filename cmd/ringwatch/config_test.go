@@ -49,12 +49,12 @@ func TestBadConfigurationEndsWithEveryErrorAtOnce(t *testing.T) {
 	code, stderr := start(t, "all", "--config", configFile(t, `
 acounts: []
 accounts: [{name: "Bad Name", keys: [{name: k, scopes: [fly]}]}]
-kafka: {brokers: [], publish_timeout: soon}
-cassandra: {raw_ttl: -1d, consistency: SOMETIMES}
-redis: {addresses: []}
+kafka: {brokers: [], publish_timeout: soon, tls: true}
+cassandra: {raw_ttl: -1d, consistency: SOMETIMES, tls: {cert_file: a.crt, server_name: "https://b"}}
+redis: {addresses: [], tls: {key_file: a.key, insecure_skip_verify: true}}
 ingest: {max_frame_bytes: 0}
 api: {listen: nowhere}
-lookup: {max_keys: 0, tables: [{table: items, accounts: ["*"]}, {table: shop.items, acounts: [x], accounts: [nobody], cache_ttl: soon}, {table: a.b, accounts: ["*"], cache_ttl: 30s, class: mine}]}
+lookup: {max_keys: 0, tls: {ca_file: a.crt}, tables: [{table: items, accounts: ["*"]}, {table: shop.items, acounts: [x], accounts: [nobody], cache_ttl: soon}, {table: a.b, accounts: ["*"], cache_ttl: 30s, class: mine}]}
 throttle: {lease: 1ms, classes: {tiny: {concurrency: 50}}}
 log: {level: loud}
 `))
@@ -62,6 +62,9 @@ log: {level: loud}
 		t.Errorf("exit code %d, want %d", code, exitUsage)
 	}
 	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", "redis:", "max_frame_bytes", "nowhere", "throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
+		"kafka.tls: expected keys and values: write {} to switch it on, with some of ca_file, cert_file, enabled, key_file, server_name as you need them",
+		"cassandra.tls.cert_file: it needs cassandra.tls.key_file: set both or neither", `cassandra.tls.server_name: "https://b" is no host name`,
+		"redis.tls.key_file: it needs redis.tls.cert_file", "redis.tls.insecure_skip_verify: unknown key", "lookup: hosts: datacenter, username, password and tls need hosts",
 		"lookup: max_keys", `"items" must have the form keyspace.table`, "lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl", `there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes", `no class "mine"`} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, stderr)
@@ -69,6 +72,19 @@ log: {level: loud}
 	}
 	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exitUsage || !strings.Contains(stderr, "--config") {
 		t.Errorf("a missing file: exit code %d, %s", code, stderr)
+	}
+}
+
+// TestTLSIsSwitchedOn by the section that stands in the file, unless it says otherwise.
+func TestTLSIsSwitchedOn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "kafka: {}": false, "kafka: {tls: }": false, "kafka: {tls: {}}": true, "kafka: {tls: {ca_file: x}}": true,
+		"kafka: {tls: {ca_file: x, enabled: false}}": false, "kafka: {tls: {enabled: true}}": true,
+	} {
+		c, _, err := (&roleFlags{Config: configFile(t, text)}).load()
+		if err != nil || c.Kafka.TLS.Enabled != want || c.Cassandra.TLS.Enabled || c.Redis.TLS.Enabled || c.Lookup.TLS.Enabled {
+			t.Errorf("%q: %+v, %v", text, c, err)
+		}
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/doctor"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -19,6 +21,7 @@ type doctorCmd struct {
 	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"path"`
 	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"path"`
 	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"path"`
+	Config        string `help:"Check the engines of this configuration of the roles instead of a node, with its logins and its TLS. With --redis or --cassandra: that address alone." type:"path" short:"c"`
 	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
 	Cassandra     string `help:"Check the Cassandra that stores the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
 	Keyspace      string `help:"With --cassandra: the configuration's cassandra.keyspace." default:"ringwatch"`
@@ -28,8 +31,9 @@ type doctorCmd struct {
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
 	return "Checks a node before you restart it with the agent. Prints the one line to add to Cassandra's options, and how to remove it again. " +
-		"With --redis it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
-		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml"
+		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: certificates, logins, settings. With --redis it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml\n\n" +
+		"Example: ringwatch doctor --config /etc/ringwatch/ringwatch.yaml"
 }
 
 // errUnwell has been told in detail already.
@@ -39,11 +43,22 @@ var errUnwell = errors.New("correct what failed above")
 func (c *doctorCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout) }
 
 func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
+	if c.Config != "" {
+		report, err := c.engines(ctx)
+		if err != nil {
+			return err
+		}
+		return c.print(out, report)
+	}
 	if c.Redis != "" {
-		return c.print(out, doctor.ExamineRedis(ctx, c.Redis, os.Getenv("RINGWATCH_REDIS_USERNAME"), os.Getenv("RINGWATCH_REDIS_PASSWORD")))
+		redis := doctor.Redis{Address: c.Redis, Username: os.Getenv("RINGWATCH_REDIS_USERNAME"), Password: os.Getenv("RINGWATCH_REDIS_PASSWORD")}
+		return c.print(out, redis.Examine(ctx))
 	}
 	if c.Cassandra != "" {
-		found, err := c.cassandra(ctx)
+		config := store.DefaultConfig()
+		config.Hosts, config.Keyspace = []string{c.Cassandra}, c.Keyspace
+		config.Username, config.Password = os.Getenv("RINGWATCH_CASSANDRA_USERNAME"), os.Getenv("RINGWATCH_CASSANDRA_PASSWORD")
+		found, err := askCassandra(ctx, config)
 		if err != nil {
 			return usageError{err}
 		}
@@ -55,19 +70,24 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 // cassandraTimeout bounds all questions to Cassandra.
 const cassandraTimeout = 20 * time.Second
 
-// cassandra asks the Cassandra that keeps the frames. The error is about what was typed.
-func (c *doctorCmd) cassandra(ctx context.Context) (doctor.Cassandra, error) {
-	found := doctor.Cassandra{Address: c.Cassandra, Keyspace: c.Keyspace}
-	config := store.DefaultConfig()
-	config.Hosts, config.Keyspace = []string{c.Cassandra}, c.Keyspace
-	config.Username, config.Password = os.Getenv("RINGWATCH_CASSANDRA_USERNAME"), os.Getenv("RINGWATCH_CASSANDRA_PASSWORD")
+// secureTimeout is the time for a Cassandra that speaks TLS and is asked without: most do not answer
+// then, but those with client_encryption_options.optional do.
+const secureTimeout = 5 * time.Second
+
+// askCassandra asks the Cassandra that keeps the frames. The error is about what was typed.
+func askCassandra(ctx context.Context, config store.Config) (doctor.Cassandra, error) {
+	found := doctor.Cassandra{Address: strings.Join(config.Hosts, ", "), Keyspace: config.Keyspace}
 	config.Log = slog.New(slog.DiscardHandler) // what it cannot do stands in the report
 	db, err := store.New(config, nil)
 	if err != nil {
 		return found, err
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(ctx, cassandraTimeout)
+	within := cassandraTimeout
+	if !config.TLS.Enabled && certs.Speaks(ctx, cassandraEngine("", config.Hosts, config.TLS).addresses[0]) {
+		found.Section, within = "cassandra.tls", secureTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if found.Away = db.Connect(ctx); found.Away != nil {
 		return found, nil

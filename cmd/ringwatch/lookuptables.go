@@ -24,6 +24,9 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 	if !c.On() {
 		return nil, nil, nil
 	}
+	if err := c.TLS.Check(); err != nil {
+		return nil, nil, usageError{err}
+	}
 	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter), prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
 	if err != nil {
 		return nil, nil, err
@@ -36,6 +39,7 @@ func (c *config) lookupConfig() lookup.Config {
 	l := c.Lookup
 	if len(l.Hosts) == 0 {
 		l.Hosts, l.Datacenter, l.Username, l.Password = c.Cassandra.Hosts, c.Cassandra.Datacenter, c.Cassandra.Username, c.Cassandra.Password
+		l.TLS = c.Cassandra.TLS
 	}
 	return l
 }

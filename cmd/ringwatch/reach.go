@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ringwatch/ringwatch/certs"
 )
 
 // engine is one thing that a role needs to be there.
@@ -16,12 +19,25 @@ type engine struct {
 	name      string // as in the configuration
 	addresses []string
 	optional  bool // the role is right without it, only slower
+	tls       certs.Client
+	names     []string // by which a server may be known that is called by its address
+	hello     []byte   // what its protocol answers, to whoever it lets in
 }
 
-func (c *config) kafka() engine { return engine{"kafka.brokers", c.Kafka.Brokers, false} }
+func (c *config) kafka() engine {
+	// ApiVersions, version 0, from a client without a name: size, key, version, correlation, name.
+	hello := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
+	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello}
+}
+
 func (c *config) cassandra() engine {
-	e := engine{name: "cassandra.hosts"}
-	for _, host := range c.Cassandra.Hosts {
+	return cassandraEngine("cassandra.hosts", c.Cassandra.Hosts, c.Cassandra.TLS)
+}
+
+func cassandraEngine(name string, hosts []string, tls certs.Client) engine {
+	// OPTIONS, in version 4 of the protocol, without a body.
+	e := engine{name: name, tls: tls, names: hosts, hello: []byte{4, 0, 0, 0, 5, 0, 0, 0, 0}}
+	for _, host := range hosts {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(host, "9042") // Cassandra's own default
 		}
@@ -30,11 +46,28 @@ func (c *config) cassandra() engine {
 	return e
 }
 
-func (c *config) redis() engine { return engine{"redis.addresses", c.Redis.Addresses, true} }
+func (c *config) redis() engine {
+	return engine{name: "redis.addresses", addresses: c.Redis.Addresses, optional: true, tls: c.Redis.TLS, names: c.Redis.Addresses, hello: []byte("PING\r\n")}
+}
 
-// reach waits until one address of every engine takes connections, and after patience names all that did not, as a usageError: at a start
+// readable reads the files of the engines' TLS and returns everything that is wrong with them, as a usageError.
+func readable(engines ...engine) error {
+	var errs []error
+	for _, e := range engines {
+		errs = append(errs, e.tls.Check())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// reach waits until one address of every engine takes connections, with TLS where it is set, and after patience names all that did not, as a usageError: at a start
 // that is nearly always an address that is wrong. Once started, a role never ends because an engine is away.
 func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engines ...engine) error {
+	if err := readable(engines...); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	errs := make([]error, len(engines))
@@ -64,30 +97,57 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 	return usageError{errors.Join(fatal...)}
 }
 
+// knock connects to one address and says hello where TLS is set: only an answer shows that the engine has taken our certificate.
+func (e *engine) knock(ctx context.Context, log *slog.Logger, address string) error {
+	if !e.tls.Enabled {
+		dial, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		conn, err := (&net.Dialer{}).DialContext(dial, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	_, err := e.greet(ctx, log, address)
+	return err
+}
+
+// greet returns the certificate of one address.
+func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*x509.Certificate, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return e.tls.Dialer(log, e.names...).Greet(ctx, address, e.hello)
+}
+
 func (e *engine) reach(ctx context.Context, log *slog.Logger) error {
-	var dialer net.Dialer
+	var last error
 	for told := false; ; told = true {
-		var last error
 		for _, a := range e.addresses {
-			dial, cancel := context.WithTimeout(ctx, 2*time.Second)
-			conn, err := dialer.DialContext(dial, "tcp", a)
-			cancel()
+			err := e.knock(ctx, log, a)
 			if err == nil {
-				conn.Close()
 				return nil
 			}
-			last = err
+			if last == nil || ctx.Err() == nil { // the end of our patience says nothing
+				last = err
+			}
 		}
 		if !told {
 			log.Info("waiting for an engine", "engine", e.name, "error", last)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: cannot reach %s: %w; start it or correct the address", e.name, strings.Join(e.addresses, ", "), last)
+			return e.unreached(last, "; start it or correct the address")
 		case <-time.After(250 * time.Millisecond):
 			if e.optional && told {
-				return fmt.Errorf("%s: cannot reach %s: %w", e.name, strings.Join(e.addresses, ", "), last)
+				return e.unreached(last, "")
 			}
 		}
 	}
+}
+
+func (e *engine) unreached(err error, remedy string) error {
+	if errors.As(err, new(*certs.Error)) { // which has a remedy of its own
+		return fmt.Errorf("%s: %w", e.name, err)
+	}
+	return fmt.Errorf("%s: cannot reach %s: %w%s", e.name, strings.Join(e.addresses, ", "), err, remedy)
 }

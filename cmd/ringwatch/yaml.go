@@ -8,7 +8,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,26 +91,45 @@ func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
 
 func (d *yamlDecoder) mapping(n ast.Node, v reflect.Value, path string) {
 	entries, ok := pairs(n)
-	if !ok {
+	fields := settable(v)
+	switched := switchedOn(v)
+	switch {
+	case !ok && switched != nil:
+		d.fail(n, path, "expected keys and values: write {} to switch it on, with some of %s as you need them", keyList(fields))
+		return
+	case !ok:
 		d.fail(n, path, "expected keys and values")
 		return
+	case switched != nil:
+		switched.Present()
 	}
-	fields := settable(v)
 	for _, e := range entries {
 		key := e.Key.GetToken().Value
 		at := strings.TrimPrefix(path+"."+key, ".")
 		field, known := fields[key]
 		if !known {
-			names := make([]string, 0, len(fields))
-			for name := range fields {
-				names = append(names, name)
-			}
-			sort.Strings(names)
-			d.fail(e, at, "unknown key: use one of %s", strings.Join(names, ", "))
+			d.fail(e, at, "unknown key: use one of %s", keyList(fields))
 			continue
 		}
 		d.value(e.Value, field, at)
 	}
+}
+
+// keyList names the keys of a section.
+func keyList(fields map[string]reflect.Value) string {
+	return strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+}
+
+// present is a section that is switched on by standing in the file.
+type present interface{ Present() }
+
+// switchedOn returns the value if it is such a section.
+func switchedOn(v reflect.Value) present {
+	if !v.CanAddr() {
+		return nil
+	}
+	section, _ := v.Addr().Interface().(present)
+	return section
 }
 
 func (d *yamlDecoder) dictionary(n ast.Node, v reflect.Value, path string) {

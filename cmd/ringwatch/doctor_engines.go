@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/doctor"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// engines checks the engines of the roles' configuration.
+func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
+	flags := roleFlags{Config: c.Config}
+	config, _, err := flags.load()
+	if err != nil {
+		return nil, err
+	}
+	all := c.Redis == "" && c.Cassandra == ""
+	if c.Redis != "" {
+		config.Redis.Addresses = []string{c.Redis}
+	}
+	if c.Cassandra != "" {
+		config.Cassandra.Hosts = []string{c.Cassandra}
+	}
+	var results []doctor.Result
+	if all {
+		results = append(results, config.examineKafka(ctx)...)
+	}
+	if all || c.Cassandra != "" {
+		more, err := config.examineCassandra(ctx)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		results = append(results, more...)
+	}
+	if all || c.Redis != "" {
+		results = append(results, config.examineRedis(ctx)...)
+	}
+	if l := config.lookupConfig(); all && l.On() && len(config.Lookup.Hosts) > 0 {
+		more, _ := examineTLS(ctx, "lookup.tls", cassandraEngine("lookup.hosts", l.Hosts, l.TLS))
+		results = append(results, more...)
+	}
+	return doctor.Engines(results), nil
+}
+
+// examineTLS says hello to each address of an engine with TLS. It reports false where none lets us in.
+func examineTLS(ctx context.Context, name string, e engine) ([]doctor.Result, bool) {
+	if !e.tls.Enabled {
+		return nil, true
+	}
+	results, in := doctor.ReportFiles(name, &e.tls), false
+	if e.tls.Check() != nil {
+		return results, false
+	}
+	for _, address := range e.addresses {
+		cert, err := e.greet(ctx, nil, address)
+		results, in = append(results, doctor.ReportTLS(name, address, cert, err)), in || err == nil
+	}
+	return results, in
+}
+
+// kafkaTimeout bounds the question to Kafka.
+const kafkaTimeout = 10 * time.Second
+
+func (c *config) examineKafka(ctx context.Context) []doctor.Result {
+	results, in := examineTLS(ctx, "kafka.tls", c.kafka())
+	if !in {
+		return results
+	}
+	within, cancel := context.WithTimeout(ctx, kafkaTimeout)
+	defer cancel()
+	producer, err := stream.NewProducer(c.Kafka, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = producer.Ready(within)
+		producer.Close()
+	}
+	section := ""
+	if err != nil && !c.Kafka.TLS.Enabled && certs.Speaks(ctx, c.Kafka.Brokers[0]) {
+		section = "kafka.tls"
+	}
+	return append(results, doctor.ReportKafka(c.Kafka.Brokers, err, section))
+}
+
+func (c *config) examineCassandra(ctx context.Context) ([]doctor.Result, error) {
+	results, in := examineTLS(ctx, "cassandra.tls", c.cassandra())
+	if !in {
+		return results, nil
+	}
+	found, err := askCassandra(ctx, c.Cassandra)
+	return append(results, doctor.ReportCassandra(found).Results...), err
+}
+
+func (c *config) examineRedis(ctx context.Context) []doctor.Result {
+	results, in := examineTLS(ctx, "redis.tls", c.redis())
+	for _, address := range c.Redis.Addresses {
+		if in {
+			redis := doctor.Redis{Address: address, Username: c.Redis.Username, Password: c.Redis.Password, TLS: c.Redis.TLS}
+			results = append(results, redis.Examine(ctx).Results...)
+		}
+	}
+	return results
+}
