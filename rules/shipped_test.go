@@ -264,7 +264,7 @@ func metricNames(t *testing.T) func(name string) bool {
 		t.Fatal(err)
 	}
 	names := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
-		"ringwatch_node_info": true}
+		"ringwatch_node_info": true, "process_start_time_seconds": true}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		names[m[1]] = true
 		names[m[1]+"_count"] = true
