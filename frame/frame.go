@@ -184,6 +184,19 @@ func (id *Identity) Fact(name string) string {
 	return ""
 }
 
+// Name returns what people call the node: its address, and its host name behind it where that is
+// known, as in "10.0.0.7:7000 (db-7)". "" if neither is known.
+func (id *Identity) Name() string {
+	address, host := id.Fact("address"), id.Fact("hostname")
+	switch {
+	case host == "" || host == address:
+		return address
+	case address == "":
+		return host
+	}
+	return address + " (" + host + ")"
+}
+
 // Bounds is one set of inclusive upper bucket bounds, each standing for Upper[i] × 10^Exponent in the metric's unit.
 // A histogram over n bounds has n+1 buckets.
 type Bounds struct {

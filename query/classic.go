@@ -26,15 +26,23 @@ const ValueLabel = "value"
 
 // boundStep thins a histogram's buckets where each is a line or a series of its own: every eighth
 // bound, the last one and +Inf. Counts are cumulative over buckets and so stay exact; with bounds a
-// fifth apart a quantile is then known to a factor of four.
-const boundStep = 8
+// fifth apart a quantile is then known to a factor of four. A histogram of few bounds, such as those
+// of Ringwatch's own processes, keeps them all: theirs are a factor of two apart, and of every eighth
+// a quantile would be off by hundreds.
+const (
+	boundStep = 8
+	fewBounds = 32
+)
 
 // ExposedBuckets returns the numbers of the buckets that a histogram has as a line or a series of
 // its own, ascending, if it has so many bounds; the last one is +Inf.
 func ExposedBuckets(bounds int) []int {
-	last := bounds // +Inf
+	last, step := bounds, boundStep // the last is +Inf
+	if bounds <= fewBounds {
+		step = 1
+	}
 	var list []int
-	for i := boundStep - 1; i < last-1; i += boundStep {
+	for i := step - 1; i < last-1; i += step {
 		list = append(list, i)
 	}
 	if last > 0 {

@@ -40,11 +40,14 @@ func NodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
 	return b.Labels()
 }
 
-// InfoLabels returns a node's facts as labels.
+// InfoLabels returns a node's facts as labels, and as name what people call it.
 func InfoLabels(n *Node) labels.Labels {
 	var facts []labels.Label
 	for _, f := range n.Facts {
 		facts = append(facts, labels.Label{Name: labelName(f.Name), Value: f.Value})
+	}
+	if name := n.Name(); name != "" { // behind the facts: it stands for one of the same name
+		facts = append(facts, labels.Label{Name: "name", Value: name})
 	}
 	return NodeLabels(n, MetricInfo, facts...)
 }

@@ -110,6 +110,7 @@ func (m *maker) findNodes(ctx context.Context) error {
 	for _, s := range m.instant(ctx, "what nodes say of themselves", "ringwatch_node_info"+where) {
 		if n := m.nodes[s.Labels["node"]]; n != nil {
 			n.Address, n.Version = s.Labels["address"], s.Labels["cassandra_version"]
+			n.Called = s.Labels["name"]
 		}
 	}
 	return nil

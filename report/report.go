@@ -12,6 +12,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,6 +113,7 @@ type Report struct {
 type Node struct {
 	ID         string `json:"id"`
 	Address    string `json:"address"`
+	Called     string `json:"name,omitempty"` // its address, and its host name if that is known
 	Datacenter string `json:"datacenter"`
 	Rack       string `json:"rack"`
 	Version    string `json:"version"` // Cassandra's, as the node says now
@@ -124,10 +126,7 @@ type Node struct {
 
 // Name is how people call the node.
 func (n *Node) Name() string {
-	if n.Address != "" {
-		return n.Address
-	}
-	return n.ID
+	return cmp.Or(n.Called, n.Address, n.ID)
 }
 
 // Breach is a value that was outside of its healthy range.

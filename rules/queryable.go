@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	promrules "github.com/prometheus/prometheus/rules"
@@ -120,6 +121,9 @@ func (q *querier) before(h *storage.SelectHints, s *selector) bool {
 // among looks through all there is.
 func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 	s := &selector{Selector: query.NewSelector(matchers)}
+	if list := q.ofNode(s, matchers); list != nil {
+		return list
+	}
 	done := map[*cell]bool{}
 	var list []storage.Series
 	for by, views := range q.seen {
@@ -137,6 +141,29 @@ func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 		}
 	}
 	return list
+}
+
+// ofNode looks at one node's own series, if matchers name them: each alert of a node asks for its
+// name, and a cluster has a thousand nodes. nil: look through all.
+func (q *querier) ofNode(s *selector, matchers []*labels.Matcher) []storage.Series {
+	equal := map[string]string{}
+	for _, m := range matchers {
+		if m.Type == labels.MatchEqual {
+			equal[m.Name] = m.Value
+		}
+	}
+	id, err := uuid.Parse(equal["node"])
+	if err != nil || q.nodes[id] == nil {
+		return nil
+	}
+	of := q.nodes[id].own[equal[labels.MetricName]]
+	if of == nil || of == missing || len(of.At) == 0 {
+		return nil
+	}
+	if live := s.Live(&of.Series); live != nil {
+		return live.Append(nil, of.ends)
+	}
+	return nil
 }
 
 var errPast = errors.New("the rule looks back further than rules.max_lookback keeps in memory, " +

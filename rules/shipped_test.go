@@ -204,6 +204,10 @@ func checkRecorded(t *testing.T, r shippedRule) {
 	}
 }
 
+// nameOfNode is how a shipped text begins that names a node. A Prometheus understands it, too.
+const nameOfNode = `{{ $node := $labels.node }}{{ range printf "ringwatch_node_info{cluster=%q,node=%q}" ` +
+	`$labels.cluster $labels.node | query }}{{ $node = or .Labels.name $node }}{{ end -}} `
+
 func checkAlert(t *testing.T, r shippedRule) {
 	if s := r.Labels["severity"]; s != "warning" && s != "critical" {
 		t.Errorf("%s: severity %q", r.Alert, s)
@@ -211,6 +215,13 @@ func checkAlert(t *testing.T, r shippedRule) {
 	for _, name := range []string{"summary", "description", "runbook_url"} {
 		if text := r.Annotations[name]; text == "" || strings.Contains(text, "\n") {
 			t.Errorf("%s: its %s is %q", r.Alert, name, text)
+		}
+	}
+	for name, text := range r.Annotations {
+		rest, named := strings.CutPrefix(text, nameOfNode)
+		if strings.Contains(rest, "$labels.node") && name != "address" ||
+			named != strings.Contains(rest, "{{ $node }}") {
+			t.Errorf("%s: its %s does not name the node as people call it: %s", r.Alert, name, text)
 		}
 	}
 	if s := r.Annotations["summary"]; !strings.Contains(s, "$labels.cluster") &&
@@ -253,7 +264,7 @@ func metricNames(t *testing.T) func(name string) bool {
 		t.Fatal(err)
 	}
 	names := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
-		"ringwatch_node_info": true}
+		"ringwatch_node_info": true, "process_start_time_seconds": true}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		names[m[1]] = true
 		names[m[1]+"_count"] = true
@@ -275,7 +286,7 @@ func metricNames(t *testing.T) func(name string) bool {
 			return true
 		}
 		// A package writes a metric in one piece, or its own prefix once and leaves _total to a helper.
-		name = strings.TrimSuffix(name, "_bucket")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		_, own, _ := strings.Cut(strings.TrimPrefix(name, "ringwatch_"), "_")
 		for _, literal := range []string{name, own, strings.TrimSuffix(own, "_total")} {
 			if strings.Contains(code.String(), `"`+literal+`"`) {

@@ -159,21 +159,40 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 // due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due, for without the frame it would only have to be
 // closed again; with all it is, because the frame may not come.
 func (w *Writer) due(now time.Time, all bool) []due {
-	grace := w.store.config.Grace
 	var list []due
 	w.mu.Lock()
 	for k, o := range w.open {
-		at := time.UnixMilli(k.start + frame.WindowMillis)
-		if !all && o.last.After(at) {
-			at = o.last
-		}
-		if at = at.Add(grace); !o.closing && (all || o.coming == 0) && !at.After(now) && !o.after.After(time.Now()) {
+		if at := w.dueAt(k, o, all); !o.closing && (all || o.coming == 0) && !at.After(now) && !o.after.After(time.Now()) {
 			list = append(list, due{k, o, at, o.failed == 0})
 		}
 	}
 	w.mu.Unlock()
 	slices.SortFunc(list, func(a, b due) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first)) })
 	return list
+}
+
+// dueAt is when a window is to be closed: the grace after its end, and after its last frame unless
+// no more come. The caller holds the lock.
+func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
+	at := time.UnixMilli(k.start + frame.WindowMillis)
+	if !all && o.last.After(at) {
+		at = o.last
+	}
+	return at.Add(w.store.config.Grace)
+}
+
+// closingAge is how long the window that is due longest has waited to be closed. One whose columns
+// are written does not count: it waits for its node's next one. Nor does one that is set aside.
+func (w *Writer) closingAge() (age time.Duration) {
+	now := w.store.config.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k, o := range w.open {
+		if o.closed != o.frames && !o.aside {
+			age = max(age, now.Sub(w.dueAt(k, o, false)))
+		}
+	}
+	return age
 }
 
 // closeOne closes one window and sees to its rollups. A window that is open no more, or being closed, is left alone.

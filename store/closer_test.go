@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -200,4 +201,38 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestClosingAge: how long the window that is due longest has waited. It is 0 from the start on while
+// none is due, and 0 for who starts again and reads an old window's frames.
+func TestClosingAge(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	age := func(what string, want time.Duration) {
+		t.Helper()
+		if got := number(s.metrics.ClosingAge); got < want.Seconds() || got > want.Seconds()+1 {
+			t.Errorf("%s: %v s, want %s", what, got, want)
+		}
+	}
+	age("without a writer", 0)
+	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 5))
+	age("without a window", 0)
+	records := []Record{{Account: "acme", Value: n.Step(base, false).Bytes},
+		{Account: "acme", Offset: 1, Value: n.Step(base+5000, false).Bytes}}
+	mustHandle(t, w, records...)
+	age("a window that is not over", 0)
+	due := frame.WindowOf(base) + windowMillis + s.config.Grace.Milliseconds()
+	c.millis.Store(due)
+	age("a window that has become due", 0)
+	c.millis.Store(due + 250_000)
+	age("a window that nobody closes", 250*time.Second)
+	w = NewWriter(s)
+	mustHandle(t, w, records...)
+	age("after a restart", 0)
+	c.millis.Add(s.config.Grace.Milliseconds() + 30_000)
+	age("which does not close it either", 30*time.Second)
+	if err := w.Tick(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
+	age("when it is closed", 0)
 }

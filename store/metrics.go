@@ -1,6 +1,11 @@
 package store
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Returned + Pending; Pending is 0 when no Handle runs.
 type Metrics struct {
@@ -11,7 +16,9 @@ type Metrics struct {
 	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
 
 	OpenWindows   prometheus.Gauge
-	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty, expired
+	ClosingAge    prometheus.GaugeFunc                 // see Writer.closingAge
+	closingAge    atomic.Pointer[func() time.Duration] // the newest Writer's; nil: there is none
+	Closed        *prometheus.CounterVec               // windows, by result: written, merged, unchanged, empty, expired
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
 	Aside         prometheus.Gauge // windows that need more memory than their account may have: see aside.go
@@ -73,6 +80,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
+	m.ClosingAge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: "closing_age_seconds",
+		Help: "How long the window that is due longest has waited to be closed; 0: none waits. Those set aside do not count."}, func() float64 {
+		if age := m.closingAge.Load(); age != nil {
+			return (*age)().Seconds()
+		}
+		return 0
+	})
 	// What has not happened yet is 0, so that a rule sees the first time, too.
 	for _, of := range []struct {
 		vec    *prometheus.CounterVec
@@ -87,7 +101,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}
 	}
 	if reg != nil {
-		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.Closed, m.CloseSeconds,
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.ClosingAge, m.Closed, m.CloseSeconds,
 			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
 	}

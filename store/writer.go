@@ -74,7 +74,10 @@ type openWindow struct {
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	return &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{}}
+	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{}}
+	age := w.closingAge
+	s.metrics.closingAge.Store(&age)
+	return w
 }
 
 // Handle writes the records' frames and returns when all are in Cassandra or cannot ever be, which is counted. While Cassandra is away or overloaded it

@@ -169,6 +169,16 @@ func (l *Line) StartRingwatch(ctx context.Context) error {
 	return nil
 }
 
+// RestartRingwatch ends the roles in order, and starts them again as StartRingwatch does.
+func (l *Line) RestartRingwatch(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := l.ringwatch.Stop(bounded); err != nil {
+		return err
+	}
+	return l.StartRingwatch(ctx)
+}
+
 // KillRingwatch ends the roles as a crash would.
 func (l *Line) KillRingwatch() error { return l.ringwatch.Kill() }
 

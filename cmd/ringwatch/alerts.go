@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,13 +60,17 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 		}
 	}
 	slices.SortStableFunc(alerts, compareAlerts)
+	names, err := api.namesOf(ctx, alerts)
+	if err != nil {
+		return err
+	}
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SEVERITY\tALERT\tSTATE\tSINCE\tWHERE\tVALUE")
 	for i := range alerts {
 		a := &alerts[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", dash(plain(a.Labels["severity"])),
-			dash(plain(a.Labels["alertname"])), dash(plain(a.State)), a.since(now), a.where(),
+			dash(plain(a.Labels["alertname"])), dash(plain(a.State)), a.since(now), a.where(names),
 			a.value())
 	}
 	_ = t.Flush() // a strings.Builder takes everything
@@ -203,12 +208,30 @@ func (a *alertInfo) since(now time.Time) string {
 	return (&nodeInfo{AgeSeconds: &seconds}).age()
 }
 
-// where is what of the fleet the alert is about: its labels from the cluster down to a table.
-func (a *alertInfo) where() string {
+// namesOf returns what people call the nodes that alerts are about, by id.
+func (c *client) namesOf(ctx context.Context, alerts []alertInfo) (map[string]string, error) {
+	if !slices.ContainsFunc(alerts, func(a alertInfo) bool { return a.Labels["node"] != "" }) {
+		return nil, nil
+	}
+	nodes, err := c.nodes(ctx)
+	names := map[string]string{}
+	for i := range nodes {
+		names[nodes[i].ID] = nodes[i].called()
+	}
+	return names, err
+}
+
+// where is what of the fleet the alert is about: its labels from the cluster down to a table, with
+// the node by its name.
+func (a *alertInfo) where(names map[string]string) string {
 	var parts []string
 	for _, name := range []string{"cluster", "datacenter", "rack", "node", "instance",
 		"keyspace", "table"} {
-		if value := a.Labels[name]; value != "" {
+		value := a.Labels[name]
+		if name == "node" {
+			value = cmp.Or(names[value], value)
+		}
+		if value != "" {
 			parts = append(parts, plain(value))
 		}
 	}

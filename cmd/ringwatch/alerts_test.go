@@ -39,6 +39,10 @@ func TestAlerts(t *testing.T) {
 		fmt.Fprintf(w, alertsAnswer, now.Add(-5*time.Minute).Format(time.RFC3339Nano),
 			now.Add(-3*time.Hour).Format(time.RFC3339Nano))
 	})
+	mux.HandleFunc("GET /v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `[{"id":"n1","address":"10.0.0.1:7000","facts":{"hostname":"db-1"}},
+			{"id":"n2","address":"10.0.0.2:7000","facts":{}}]`)
+	})
 	mux.HandleFunc("GET /api/v1/rules", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("type") != "alert" {
 			t.Errorf("asked for %s", r.URL)
@@ -60,9 +64,9 @@ func TestAlerts(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(show(0)), "\n")
 	for i, want := range []string{
 		`^SEVERITY +ALERT +STATE +SINCE +WHERE +VALUE$`,
-		`^critical +NodeDown +firing +3h00m +prod / dc1 / n1 / shop / items +1$`,
+		`^critical +NodeDown +firing +3h00m +prod / dc1 / 10\.0\.0\.1:7000 \(db-1\) / shop / items +1$`,
 		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
-		`^warning +DiskFilling +firing +5m\d\ds +prod / n2 +0.85$`,
+		`^warning +DiskFilling +firing +5m\d\ds +prod / 10\.0\.0\.2:7000 +0.85$`,
 		`^- +Odd.*\[2J +pending +5m\d\ds +test / 10.0.0.1:9470 +-$`,
 	} {
 		if len(lines) != 5 {

@@ -135,8 +135,8 @@ func TestTables(t *testing.T) {
 		return text
 	}
 	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`, `^prod +3 +2 +0 +1 +0 +dc1 \(3\)$`)
-	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)), `^NODE +CLUSTER +DC +RACK +ADDRESS +VERSION +STATE +AGE$`,
-		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +5\.0\.9 +up +0\.0s$`, nodes[2].ID.String()+` .* down +2m00s$`)
+	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)), `^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +VERSION +STATE +AGE$`,
+		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +5\.0\.9 +up +0\.0s$`, nodes[2].ID.String()+` .* down +2m00s$`)
 
 	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7], Match: []string{"cassandra_table_*"}}
 	text := print(latest.run(ctx, &out))

@@ -41,6 +41,7 @@ func TestWholeLine(t *testing.T) {
 	}
 	t.Cleanup(l.Stop)
 	w := &whole{Line: l, jmx: mustJMX(t, l.Cassandra.JMXURL()), cql: mustCQL(t, l.Cassandra.Addr())}
+	watched := w.watchAlerts(t)
 	eventually(t, "the node", func(ctx context.Context) error {
 		nodes, err := l.Nodes(ctx)
 		if err != nil || len(nodes) != 1 {
@@ -62,6 +63,9 @@ func TestWholeLine(t *testing.T) {
 	t.Run("Report", w.testReport)
 	t.Run("Console", w.testConsole)
 	t.Run("DroppedTableIsGone", w.testDropped)
+	t.Run("Evaluated", func(t *testing.T) { w.evaluated(t, watched.began) })
+	t.Run("Restart", w.testRestart)
+	t.Run("QuietStart", watched.end) // what comes is no start, and not quiet
 	t.Run("RedisStops", w.testRedisStops)
 	t.Run("YoungNodeWithoutCassandra", w.testYoung)
 	t.Run("KafkaStops", w.testKafkaStops)

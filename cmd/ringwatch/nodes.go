@@ -45,11 +45,11 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tVERSION\tSTATE\tAGE")
+	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tHOST\tVERSION\tSTATE\tAGE")
 	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			plain(n.Facts["cassandra_version"]), n.state(nodes), n.age())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
+			dash(plain(n.Facts["hostname"])), plain(n.Facts["cassandra_version"]), n.state(nodes), n.age())
 	}
 	return t.Flush()
 }
@@ -140,7 +140,15 @@ func (n *nodeInfo) age() string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// name is how people call the node.
+// called is how people call the node: its address, and its host name where the agent knows it.
+func (n *nodeInfo) called() string {
+	if host := n.Facts["hostname"]; host != "" && n.Address != "" {
+		return n.Address + " (" + host + ")"
+	}
+	return n.name()
+}
+
+// name is how a command may be told of the node.
 func (n *nodeInfo) name() string {
 	if n.Address != "" {
 		return n.Address
@@ -159,7 +167,8 @@ func isAddress(address, text string) bool {
 	return address == text || err == nil && host == text
 }
 
-// node finds the one node that is meant: its id, an unambiguous beginning of it, or its address.
+// node finds the one node that is meant: its id, an unambiguous beginning of it, its address, or its
+// host name.
 func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	return c.nodeIn(ctx, meant, "")
 }
@@ -168,7 +177,7 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 // not may be meant, the latter is.
 func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, error) {
 	if meant == "" {
-		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, or its address")}
+		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, its address, or its host name")}
 	}
 	nodes, err := c.nodes(ctx)
 	if err != nil {
@@ -187,7 +196,8 @@ func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, 
 		if len(found) > 0 && found[0].Left == nil && n.Left != nil {
 			break
 		}
-		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || isAddress(n.Address, meant) {
+		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || isAddress(n.Address, meant) ||
+			strings.EqualFold(n.Facts["hostname"], meant) {
 			found = append(found, n)
 		}
 	}

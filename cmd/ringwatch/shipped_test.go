@@ -175,7 +175,7 @@ func (w *whole) testProcessRules(t *testing.T, list map[string]string) {
 			if !ok || s.Name == "up" || strings.Contains(s.Name, "ringwatch_process_up") {
 				return nil // it is in the stream only: testSelf asks for it
 			}
-			family := families[strings.TrimSuffix(s.Name, "_bucket")]
+			family := families[strings.TrimSuffix(strings.TrimSuffix(s.Name, "_bucket"), "_count")]
 			if family == nil || len(family.Metric) == 0 {
 				t.Errorf("%s: /metrics has no %s", name, s.Name)
 				return nil

@@ -154,7 +154,7 @@ func topTable(rows []topRow) string {
 	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tSTATE\tAGE\tREQ/S\tREAD P99\tWRITE P99\tPENDING")
 	for i := range rows {
 		r := &rows[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.name()), plain(r.Cluster), plain(r.Datacenter), plain(r.State), r.age(),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.called()), plain(r.Cluster), plain(r.Datacenter), plain(r.State), r.age(),
 			human(r.requests, ""), human(r.readP99, "seconds"), human(r.writeP99, "seconds"), human(r.pending, ""))
 	}
 	_ = t.Flush() // a strings.Builder takes everything

@@ -14,6 +14,7 @@ import dev.ringwatch.agent.frame.Compressor;
 import dev.ringwatch.agent.frame.FrameEncoder;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.host.DiskSource;
+import dev.ringwatch.agent.host.HostName;
 import dev.ringwatch.agent.host.JvmSource;
 import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
@@ -75,6 +76,10 @@ final class Collector {
         encoder = new FrameEncoder(nodeBeans.hostId(), cluster, config.intervalMs, Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
+        String hostName = HostName.read();
+        if (!hostName.isEmpty()) {
+            model.fact("hostname", hostName);
+        }
         if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
             model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));

@@ -111,6 +111,7 @@ class CassandraTest {
         assertTrue(state.facts.get("cassandra_version").startsWith("5.0."), state.facts.toString());
         assertTrue(state.facts.get("address").startsWith("127.0.0.1:"), state.facts.toString());
         assertEquals("0-test", state.facts.get("agent_version"));
+        assertEquals(Files.readString(Path.of("/proc/sys/kernel/hostname")).trim(), state.facts.get("hostname"));
         assertEquals("NORMAL", state.value("cassandra_node_operation_mode_info"));
         assertEquals(attribute("org.apache.cassandra.db:type=StorageService", "SchemaVersion"), settled("cassandra_node_schema_version_info"));
     }

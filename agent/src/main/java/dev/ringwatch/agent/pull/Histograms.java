@@ -18,6 +18,8 @@ import java.util.Map;
  */
 final class Histograms {
     private static final int BOUND_STEP = 8;
+    /** A histogram of so few bounds shows them all, here as in the API. */
+    private static final int FEW_BOUNDS = 32;
     private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
     private static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
@@ -168,8 +170,9 @@ final class Histograms {
         byte[][] shown = bounds.get(of);
         if (shown == null) {
             shown = new byte[of.size()][];
+            int step = shown.length > FEW_BOUNDS ? BOUND_STEP : 1;
             for (int b = 0; b < shown.length; b++) {
-                if (b % BOUND_STEP == BOUND_STEP - 1 || b == shown.length - 1) {
+                if (b % step == step - 1 || b == shown.length - 1) {
                     shown[b] = ("le=\"" + Text.bound(of.bound(b), of.exponent)
                             + "\"} ").getBytes(StandardCharsets.US_ASCII);
                 }
