@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"account":    {},
 	"engines":    {},
 	"dashboards": {},
+	"dictionary": {},
 	"blob":       {},
 	"window":     {"frame", "blob", "memory"},
 	"rollup":     {"frame", "window", "blob", "memory"},
@@ -41,14 +42,14 @@ var mayImport = map[string][]string{
 	"doctor":     {"frame", "profile"},
 	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front"},
 	"series":     {"frame", "window"},
-	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
+	"query":      {"dictionary", "frame", "window", "rollup", "account", "memory", "series", "selector", "front"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
 	"self":       {"frame"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"profile":    {"frame", "window", "memory"},
-	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile"},
+	"api":        {"catalog", "dictionary", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile"},
 }
 
 // eachFile parses every Go file of the repository.
