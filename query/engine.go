@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/util/logging"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
@@ -138,7 +139,7 @@ func NewEngine(
 		Parser: e.parser,
 	}
 	if reg != nil {
-		opts.Reg = prometheus.WrapRegistererWithPrefix("ringwatch_query_", reg)
+		opts.Reg = prometheus.WrapRegistererWithPrefix(dictionary.EnginePrefix, reg)
 	}
 	if c.ActiveDir != "" {
 		var err error
