@@ -102,7 +102,7 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	})
-	for _, pkg := range []string{"frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules", "self"} {
+	for _, pkg := range []string{"dictionary", "frame", "blob", "window", "rollup", "stream", "ingest", "store", "recent", "doctor", "series", "query", "api", "account", "front", "limit", "ring", "lookup", "selector", "memory", "notify", "rules", "self"} {
 		if !seen[pkg] {
 			t.Errorf("package %s was not found", pkg)
 		}
