@@ -4,7 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 JAR := agent/target/ringwatch-agent.jar
-AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null)
+AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null) \
+	dictionary/metrics.txt $(wildcard profile/*.txt profile/*.yaml)
 
 # Count the packages of a long first build, and the files that Maven fetches, instead of printing each: a line every three seconds at most.
 # Maven calls what is odd in others' POMs an error, too; ours come before it builds, or after it has failed.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
@@ -165,7 +166,7 @@ type exposition struct {
 func (e *exposition) family(m *window.Metric, by profile.Head) {
 	name, kind, help := m.Name, "gauge", by.Help
 	if help == "" {
-		help = query.HelpOf(m)
+		help = dictionary.Help(m.Name, false)
 	}
 	switch {
 	case by.Type == "untyped" && e.open:

@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -310,7 +311,7 @@ var (
 	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+) (\S+)$`)
 	labelText  = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*")`)
 	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram|untyped|gaugehistogram|unknown)$`)
-	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) [A-Z][a-zA-Z0-9 ,]*\.$`)
+	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([A-Z0-9][^\\"]*\.)$`)
 	unitLine   = regexp.MustCompile(`^# UNIT ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)$`)
 )
 
@@ -325,6 +326,9 @@ func parseText(text string, open bool, at int64) (map[string]float64, error) {
 		if m := helpLine.FindStringSubmatch(line); m != nil {
 			if family = m[1]; families[family] {
 				return nil, fmt.Errorf("two families %s", family)
+			}
+			if m[2] != dictionary.Help(family, false) && m[2] != dictionary.Help(family+"_total", false) {
+				return nil, fmt.Errorf("of %s the dictionary says something else: %s", family, m[2])
 			}
 			families[family] = true
 			continue

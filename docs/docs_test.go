@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"engines":    {},
 	"certs":      {},
 	"dashboards": {},
+	"dictionary": {},
 	"blob":       {},
 	"roster":     {},
 	"window":     {"frame", "blob", "memory"},
@@ -43,14 +44,14 @@ var mayImport = map[string][]string{
 	"doctor":     {"frame", "profile", "certs"},
 	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front", "roster"},
 	"series":     {"frame", "window"},
-	"query":      {"frame", "window", "rollup", "account", "memory", "series", "selector", "roster"},
+	"query":      {"dictionary", "frame", "window", "rollup", "account", "memory", "series", "selector", "roster"},
 	"promapi":    {"account", "front", "memory", "query", "selector", "series"},
 	"catalog":    {},
 	"self":       {"frame", "certs"},
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"profile":    {"frame", "window", "memory"},
-	"api":        {"catalog", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile", "roster"},
+	"api":        {"catalog", "dictionary", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile", "roster"},
 }
 
 // eachFile parses every Go file of the repository.

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/util/logging"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
@@ -151,7 +152,7 @@ func NewEngine(
 		Parser: e.parser, FeatureRegistry: e.features,
 	}
 	if reg != nil {
-		opts.Reg = prometheus.WrapRegistererWithPrefix("ringwatch_query_", reg)
+		opts.Reg = prometheus.WrapRegistererWithPrefix(dictionary.EnginePrefix, reg)
 	}
 	if c.ActiveDir != "" {
 		var err error

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/util/annotations"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/series"
@@ -276,12 +276,17 @@ func (e *Engine) Metadata(
 				continue
 			}
 			of := window.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit}
-			list[m.Name] = Metadata{Type: TypeOf(&of), Help: HelpOf(&of), Unit: m.Unit}
+			known := Metadata{Type: TypeOf(&of), Unit: m.Unit,
+				Help: dictionary.Help(m.Name, frame.IsRecorder(b.Node))}
+			if d, found := dictionary.Find(m.Name); found {
+				known.Unit = d.Unit // what rules record has none in frames
+			}
+			list[m.Name] = known
 		}
 	}
-	for _, v := range virtualMetrics {
-		if metric == "" || metric == v.name {
-			list[v.name] = Metadata{Type: "gauge", Help: v.help, Unit: v.unit}
+	for _, name := range virtualMetrics {
+		if d, found := dictionary.Find(name); found && (metric == "" || metric == name) {
+			list[name] = Metadata{Type: "gauge", Help: d.Help(), Unit: d.Unit}
 		}
 	}
 	return list, found.Err()
@@ -298,37 +303,4 @@ func TypeOf(m *window.Metric) string {
 		return "gaugehistogram"
 	}
 	return "gauge"
-}
-
-// HelpOf makes a sentence of a metric's name: frames have none, and a metric without one is what
-// tools complain of first.
-func HelpOf(m *window.Metric) string {
-	words, _ := strings.CutSuffix(m.Name, "_total")
-	words, _ = strings.CutSuffix(words, "_info")
-	if m.Unit != "" {
-		words, _ = strings.CutSuffix(words, "_"+m.Unit)
-	}
-	words = strings.ReplaceAll(strings.TrimPrefix(words, "cassandra_"), "_", " ")
-	if words == "" {
-		words = m.Name
-	}
-	switch {
-	case m.Unit == "ratio":
-		words += ", as a ratio"
-	case m.Unit != "":
-		words += ", in " + m.Unit
-	}
-	switch m.Kind {
-	case frame.Counter:
-		words += ", since the start."
-	case frame.Histogram:
-		words += ", distribution since the start."
-	case frame.GaugeHistogram:
-		words += ", distribution as it was then."
-	case frame.String:
-		words += ", as a label."
-	default:
-		words += ", as it was then."
-	}
-	return strings.ToUpper(words[:1]) + words[1:]
 }

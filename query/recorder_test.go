@@ -235,8 +235,16 @@ func TestRecordersInPromQL(t *testing.T) {
 			t.Errorf("values of %s: %q %v", name, got, err)
 		}
 	}
-	if of, err := r.engine.Metadata(t.Context(), who, "cluster:x"); err != nil || of["cluster:x"].Type != "gauge" {
-		t.Errorf("metadata: %+v %v", of, err)
+	for name, want := range map[string]query.Metadata{
+		"cluster:x": {Type: "gauge", Help: "Not described: recorded by a rule of the account."},
+		"up": {Type: "gauge", Help: "1 while frames of this node come or are a little late, 0 when none " +
+			"came for a minute."},
+		query.MetricSeen: {Type: "gauge", Unit: "seconds",
+			Help: "When this node was last heard of, in seconds since 1970."},
+	} {
+		if of, err := r.engine.Metadata(t.Context(), who, name); err != nil || of[name] != want {
+			t.Errorf("metadata: %+v %v, want %+v", of, err, want)
+		}
 	}
 }
 

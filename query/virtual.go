@@ -20,14 +20,8 @@ const (
 	MetricInfo = "ringwatch_node_info"
 )
 
-type virtualMetric struct{ name, unit, help string }
-
-// virtualMetrics describes them.
-var virtualMetrics = []virtualMetric{
-	{MetricUp, "", "Whether frames of the node come: 1 while they do or are late, 0 when nothing came for a minute."},
-	{MetricSeen, "seconds", "When the node was last heard of, in seconds since 1970."},
-	{MetricInfo, "", "What a node says of itself, as labels; the value is 1."},
-}
+// virtualMetrics are all of them.
+var virtualMetrics = []string{MetricUp, MetricSeen, MetricInfo}
 
 // NodeLabels returns a node's labels with a metric's name and more.
 func NodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
@@ -91,8 +85,8 @@ const beat = 60_000
 // minute old; and what frames say for earlier ones, see collector.presence.
 func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
 	wanted := map[string]bool{}
-	for _, m := range virtualMetrics {
-		wanted[m.name] = s.plan.named(m.name)
+	for _, name := range virtualMetrics {
+		wanted[name] = s.plan.named(name)
 	}
 	if !wanted[MetricUp] && !wanted[MetricSeen] && !wanted[MetricInfo] {
 		return nil

@@ -340,7 +340,8 @@ func (p *promLine) officialClient(t *testing.T) {
 	metadata, err := a.Metadata(ctx, "", "")
 	must("Metadata", err)
 	if m := metadata["cassandra_table_read_latency_seconds"]; len(m) != 1 ||
-		m[0].Type != "histogram" || m[0].Unit != "seconds" || m[0].Help == "" {
+		m[0].Type != "histogram" || m[0].Unit != "seconds" ||
+		!strings.HasSuffix(m[0].Help, "other replicas. Cassandra's type=Table,name=ReadLatency.") {
 		t.Errorf("Metadata: %v", metadata)
 	}
 	if m := metadata["cassandra_table_memtable_switches_total"]; len(m) != 1 ||

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -82,6 +83,31 @@ func (w *whole) testSelf(t *testing.T) {
 			"RingwatchConsumerLag", "RingwatchCassandraAway", "RingwatchAgentTrouble"} {
 			if !slices.Contains(ok, name) {
 				return fmt.Errorf("%s is not evaluated: %q", name, names)
+			}
+		}
+		return nil
+	})
+	eventually(t, "descriptions of what agents, rules and we ourselves give", func(ctx context.Context) error {
+		var metadata struct {
+			Data map[string][]struct{ Type, Help, Unit string }
+		}
+		body, err := api.get(ctx, "/api/v1/metadata", nil)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(body, &metadata); err != nil {
+			return err
+		}
+		for _, name := range []string{"cassandra_table_read_latency_seconds", "os_load1", "up", "ALERTS",
+			"ringwatch_ingest_seconds", "go_goroutines", "cluster:os_cpu_busy:ratio_rate5m"} {
+			if len(metadata.Data[name]) != 1 {
+				return fmt.Errorf("there is no %s among %d metrics", name, len(metadata.Data))
+			}
+		}
+		for name, of := range metadata.Data {
+			if len(of) != 1 || of[0].Help == "" ||
+				strings.HasPrefix(of[0].Help, "Not described") != (name == "cluster:nodes:count") { // testRules'
+				t.Errorf("%s is said to be %+v", name, of)
 			}
 		}
 		return nil

@@ -95,7 +95,7 @@ final class Naming {
         // counters in Cassandra that go down too
         all(GAUGES, "table/LiveDiskSpaceUsed", "table/TotalDiskSpaceUsed", "table/UncompressedLiveDiskSpaceUsed",
                 "table/PendingFlushes", "thread_pool/CurrentlyBlockedTasks", "storage/Load", "storage/UncompressedLoad",
-                "storage/TotalHintsInProgress", "streaming/ActiveOutboundStreams");
+                "storage/TotalHintsInProgress", "streaming/ActiveOutboundStreams", "storage/DirectWriteBufferBytes");
         // gauges in Cassandra that only rise
         all(COUNTERS, "thread_pool/CompletedTasks", "commit_log/CompletedTasks", "compaction/CompletedTasks");
         all(SLOW, "table/AdditionalWriteLatencyNanos", "table/BloomFilterDiskSpaceUsed", "table/BloomFilterFalsePositives",

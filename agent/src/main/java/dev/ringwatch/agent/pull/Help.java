@@ -1,54 +1,63 @@
 package dev.ringwatch.agent.pull;
 
-import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
-import dev.ringwatch.agent.frame.Template;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.Map;
 
-/** One sentence per family, made of its name: METRICS.md says more, and frames say none of it. */
+/**
+ * What is said of each family: {@code metrics.txt} of the repository's directory dictionary, which
+ * the jar has beside this class and which describes its own format. The API says the same.
+ */
 final class Help {
-    /** Where the name alone would mislead. */
-    private static final Map<String, String> SAID = Map.of(
-            "cassandra_node_normal", "1 if the node is a full member of its ring, else 0.",
-            "cassandra_peer_up", "1 if this node takes the peer for up, else 0.",
-            "cassandra_table_repaired_ratio", "Share of the table's data that has been repaired.",
-            "cassandra_table_additional_write_threshold_seconds",
-            "Latency after which a write is sent to a further replica.",
-            "cassandra_table_speculative_retry_threshold_seconds",
-            "Latency after which a read is sent to a further replica.",
-            "ringwatch_agent_pass_cpu_seconds_total", "CPU time of the agent's own threads.",
-            "ringwatch_agent_allocated_bytes_total",
-            "Heap that the agent's own threads have allocated.");
+    private static final String OF_OTHER =
+            "Not described: Cassandra counts it, and Ringwatch does not know it.";
+    private static final String NOT_OURS =
+            "Not described: neither Ringwatch nor an agent of this version gives it.";
+
+    /** Read when the first page with our own names is asked for: 200 kB of heap, once. */
+    private static final class Held {
+        static final Map<String, String> HELP = new HashMap<>();
+        /** By the prefix of a type's names: the prefix of the type it is like. */
+        static final Map<String, String> LIKE = new HashMap<>();
+        /** By the same, what is added; then its type and the other's in Cassandra's beans. */
+        static final Map<String, String[]> ADDED = new HashMap<>();
+
+        static {
+            try (BufferedReader in = new BufferedReader(new InputStreamReader(
+                    Help.class.getResourceAsStream("metrics.txt"), StandardCharsets.UTF_8))) {
+                new Reading().all(in);
+            } catch (IOException | RuntimeException damaged) { // without texts the page is as true
+                HELP.clear();
+            }
+        }
+    }
 
     private Help() {}
 
-    static String of(Template template, Metric metric) {
-        String said = SAID.get(metric.name);
-        return said != null ? said : sentence(template, metric);
+    static String of(Metric metric) {
+        return of(metric.name);
     }
 
-    private static String sentence(Template template, Metric metric) {
-        String name = metric.name;
-        String of = "cassandra_" + template.type + "_";
-        String words = name.startsWith(of) ? name.substring(of.length()) : name;
-        words = cut(cut(cut(words, "_total"), "_info"), "_" + metric.unit).replace('_', ' ');
-        StringBuilder help = new StringBuilder(words);
-        help.setCharAt(0, Character.toUpperCase(help.charAt(0)));
-        if (template.labelCount() > 0) {
-            help.append(", by ");
-            for (int i = 0; i < template.labelCount(); i++) {
-                help.append(i == 0 ? "" : i == template.labelCount() - 1 ? " and "
-                        : ", ").append(template.label(i).replace('_', ' '));
+    static String of(String name) {
+        String help = Held.HELP.get(name);
+        if (help != null) {
+            return help;
+        }
+        for (Map.Entry<String, String> like : Held.LIKE.entrySet()) {
+            help = !name.startsWith(like.getKey()) ? null
+                    : Held.HELP.get(like.getValue() + name.substring(like.getKey().length()));
+            if (help != null) {
+                String[] added = Held.ADDED.get(like.getKey());
+                String cassandra = " Cassandra's type=";
+                return help.replace(cassandra + added[2] + ',',
+                        ' ' + added[0] + cassandra + added[1] + ',');
             }
         }
-        if (!metric.unit.isEmpty()) {
-            help.append(metric.unit.equals("ratio") ? ", as a ratio" : ", in " + metric.unit);
-        }
-        return help.append(metric.kind == Kind.COUNTER ? ", since the start."
-                : metric.kind == Kind.HISTOGRAM ? ", distribution since the start."
-                : metric.kind == Kind.GAUGE_HISTOGRAM ? ", distribution as it is now."
-                : metric.kind == Kind.STRING ? ", as a label."
-                : ", as it is now.").toString();
+        return name.startsWith("cassandra_") ? OF_OTHER : NOT_OURS;
     }
 
     /** For the names of other exporters. */
@@ -57,8 +66,60 @@ final class Help {
                 + (summary ? "; quantiles are of the last minutes." : ".");
     }
 
-    private static String cut(String name, String end) {
-        return end.length() > 1 && name.endsWith(end) && name.length() > end.length()
-                ? name.substring(0, name.length() - end.length()) : name;
+    private static final class Reading {
+        private final Map<String, String> cassandra = new HashMap<>();
+        private final StringBuilder text = new StringBuilder();
+        private String type;
+        private String like;
+        private String name;
+        private String end;
+
+        void all(BufferedReader in) throws IOException {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                if (line.isEmpty() || line.charAt(0) == '#') {
+                    continue;
+                }
+                if (line.charAt(0) == ' ') {
+                    text.append(text.length() > 0 ? " " : "").append(line.trim());
+                    continue;
+                }
+                endEntry();
+                String[] fields = line.split(" ", 5);
+                if (fields[0].equals("type")) {
+                    type = fields[1];
+                    cassandra.put(type, fields[2]);
+                } else if (fields[0].equals("like")) {
+                    like = fields[1];
+                } else {
+                    name = fields[0];
+                    end = fields[4].equals("-") ? ""
+                            : origin(cassandra.get(type), fields[4], fields[3]);
+                }
+            }
+            endEntry();
+        }
+
+        private void endEntry() {
+            if (name != null) {
+                Held.HELP.put(name, text + end);
+            } else if (like != null) {
+                String prefix = "cassandra_" + type + '_';
+                Held.LIKE.put(prefix, "cassandra_" + like + '_');
+                Held.ADDED.put(prefix, new String[] {text.toString(), cassandra.get(type),
+                    cassandra.get(like)});
+            }
+            name = null;
+            like = null;
+            text.setLength(0);
+        }
+
+        private static String origin(String type, String name, String versions) {
+            int dash = versions.indexOf('-');
+            return " Cassandra's " + (name.indexOf('=') >= 0 ? name
+                    : "type=" + type + ",name=" + name)
+                    + (dash >= 0 ? " (" + versions.substring(0, dash) + " to "
+                    + versions.substring(dash + 1) + ")"
+                    : versions.equals("4.0") ? "" : " (" + versions + " and later)") + ".";
+        }
     }
 }

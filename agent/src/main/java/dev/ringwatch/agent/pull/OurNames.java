@@ -17,7 +17,7 @@ final class OurNames {
             List<Label> labels = labels(template);
             for (int m = 0; m < template.metricCount(); m++) {
                 Metric metric = template.metric(m);
-                layout.add(metric.name, type(metric.kind), metric.unit, Help.of(template, metric),
+                layout.add(metric.name, type(metric.kind), metric.unit, Help.of(metric),
                         new Family.Source(template, metric, labels, 0, 1));
             }
         }

@@ -247,19 +247,19 @@ class PagesTest {
         version.setText(slot, "5.0.9");
         model.passed();
         String labels = "keyspace=\"ks\",table=\"a \\\"b\\\" \\\\ ü\"";
-        String rest = "# HELP load1 Load1, by keyspace and table, as it is now.\n# TYPE load1 gauge\nload1{" + labels + "} -0.05\n"
-                + "# HELP latency_seconds Latency, by keyspace and table, in seconds, distribution since the start.\n# TYPE latency_seconds histogram\n%s"
+        String rest = "# HELP load1 Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE load1 gauge\nload1{" + labels + "} -0.05\n"
+                + "# HELP latency_seconds Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE latency_seconds histogram\n%s"
                 + "latency_seconds_bucket{" + labels + ",le=\"1.5\"} 7\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"+Inf\"} 7\n"
                 + "latency_seconds_sum{" + labels + "} 1.234567\n"
                 + "latency_seconds_count{" + labels + "} 7\n"
-                + "# HELP version_info Version, by keyspace and table, as a label.\n# TYPE version_info gauge\nversion_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
-        String reading = "# HELP reads Reads, by keyspace and table, as it is now.\n# TYPE reads gauge\nreads{" + labels + "} 4\n";
+                + "# HELP version_info Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE version_info gauge\nversion_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
+        String reading = "# HELP reads Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads gauge\nreads{" + labels + "} 4\n";
         Pages pages = pages(model, OURS, "c");
-        assertEquals("# HELP reads_total Reads, by keyspace and table, since the start.\n# TYPE reads_total counter\nreads_total{" + labels
+        assertEquals("# HELP reads_total Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads_total counter\nreads_total{" + labels
                 + "} 18446744073709551615\n" + reading + String.format(rest, "", ""), text(pages, false));
         // a gauge has the name that OpenMetrics would give the counter
-        assertEquals("# HELP reads_total Reads, by keyspace and table, since the start.\n# TYPE reads_total unknown\nreads_total{" + labels
+        assertEquals("# HELP reads_total Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads_total unknown\nreads_total{" + labels
                 + "} 18446744073709551615\n" + reading + String.format(rest, "# UNIT latency_seconds seconds\n", "# EOF\n"), text(pages, true));
     }
 

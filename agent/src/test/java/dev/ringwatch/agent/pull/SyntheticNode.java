@@ -1,16 +1,15 @@
 package dev.ringwatch.agent.pull;
 
+import dev.ringwatch.agent.Dictionary;
 import dev.ringwatch.agent.frame.Bounds;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Template;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Locale;
 
-/** A node with every metric of METRICS.md and as many tables as wanted; of a table's histograms six count. */
+/** A 5.0 node with every metric of the dictionary and as many tables as wanted; of a table's histograms six count. */
 final class SyntheticNode {
     static final int COUNTING = 6;
 
@@ -27,16 +26,16 @@ final class SyntheticNode {
         }
         bounds = model.bounds(-6, uppers);
         Template template = null;
-        for (String line : Files.readAllLines(Path.of("METRICS.md"))) {
-            if (line.startsWith("### `")) {
-                String type = line.substring(5, line.indexOf('`', 5));
-                int labels = line.indexOf('{');
-                template = model.add(new Template(type, labels < 0 ? new String[0] : line.substring(labels + 1, line.indexOf('}')).split(", ")));
-                table = type.equals("table") ? template : table;
-            } else if (template != null && line.startsWith("| `")) {
-                String[] cells = line.split("\\|");
-                metric(template, cells[1].trim().replace("`", ""), Kind.valueOf(cells[2].trim().toUpperCase(Locale.ROOT)), cells[3].trim());
+        for (Dictionary.Entry entry : Dictionary.ofAgents()) {
+            if (!entry.isIn("5.0")) {
+                continue;
             }
+            if (template == null || !template.type.equals(entry.type)) {
+                template = model.add(new Template(entry.type, entry.labels));
+                table = entry.type.equals("table") ? template : table;
+            }
+            metric(template, entry.name, Kind.valueOf(entry.kind.toUpperCase(Locale.ROOT)),
+                    entry.unit);
         }
         for (int t = 0; t < model.templateCount(); t++) {
             int entities = model.template(t) == table ? tables : 3;
