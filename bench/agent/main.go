@@ -66,6 +66,8 @@ type figures struct {
 	threadsPct float64 // of one core, the exporter's own threads
 	passMs     float64 // CPU per pass or scrape, mean over all of them
 	passKB     float64 // allocated per pass or scrape
+	pageMs     float64 // CPU per scrape of the agent's thread that answers them
+	pageKB     float64 // allocated per scrape by that thread
 	scrapeMs   float64 // median
 	scrapeKB   float64 // as sent
 	samples    int
@@ -193,7 +195,8 @@ func (f *figures) print(name string) {
 	}
 	fmt.Printf("; wire %.3f MB/h; %d collections, %.0f ms, %.2f MB/s allocated by the JVM\n", f.wireMBh, f.gc.Pauses, f.gc.Pause.Seconds()*1000, f.gc.Allocated/(1<<20)/f.gcSpan.Seconds())
 	if f.named > 0 {
-		fmt.Printf("         idle %.3f %% of a core, %.1f KB a pass; all named after %.0f s; %.0f MB live in the heap\n", f.idlePct, f.idleKB, f.named.Seconds(), f.heapMB)
+		fmt.Printf("         idle %.3f %% of a core, %.1f KB a pass; a page %.2f ms CPU, %.1f KB; all named after %.0f s; %.0f MB live in the heap\n",
+			f.idlePct, f.idleKB, f.pageMs, f.pageKB, f.named.Seconds(), f.heapMB)
 	}
 	if name == "push" {
 		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame %.0f B, HTTP around each %.0f B, frames alone %.3f MB/h; busy pass mean %.2f ms, p50 %.2f ms, %.1f KB over %d passes\n",

@@ -19,10 +19,14 @@ type measurement struct {
 	receiver *receiver
 }
 
+// metricsThread makes the agent's pages and answers scrapes, and does nothing else.
+const metricsThread = "ringwatch-agent-metrics"
+
 // state is all that is read at both ends of a phase.
 type state struct {
 	usage     node.Usage
 	allocated float64
+	metrics   node.Thread
 	frames    int
 	wire      int64
 	gcLines   int
@@ -30,9 +34,14 @@ type state struct {
 
 func (m *measurement) state(ctx context.Context) (s state, err error) {
 	if m.node.Side.Thread != "" {
-		if s.allocated, err = node.Allocated(ctx, m.node.Pid(), m.node.Side.Thread); err != nil {
+		threads, err := node.Threads(ctx, m.node.Pid(), m.node.Side.Thread)
+		if err != nil {
 			return s, err
 		}
+		for _, t := range threads {
+			s.allocated += t.Allocated
+		}
+		s.metrics = threads[metricsThread]
 	}
 	if _, s.gcLines, err = node.Collections(m.node.GCLog, 0); err != nil {
 		return s, err
@@ -67,6 +76,8 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 	if n := len(scraped); n > 0 {
 		f.passMs = (ended.usage.Threads - began.usage.Threads).Seconds() * 1000 / float64(n)
 		f.passKB = (ended.allocated - began.allocated) / 1024 / float64(n)
+		f.pageMs = (ended.metrics.CPU - began.metrics.CPU).Seconds() * 1000 / float64(n)
+		f.pageKB = (ended.metrics.Allocated - began.metrics.Allocated) / 1024 / float64(n)
 		var took []float64
 		for _, s := range scraped {
 			took = append(took, s.Took.Seconds()*1000)

@@ -126,24 +126,24 @@ func (m *measurement) saysNamed() (bool, error) {
 	return bytes.Contains(log, []byte("all beans are named")), err
 }
 
-// perSample returns what a scrape costs beyond the pass that there is without one, for a thousand samples: microseconds of CPU, KB allocated.
-func (f *figures) perSample(interval time.Duration) (micros, kb float64) {
-	pass := f.idlePct / 100 * interval.Seconds() * 1000
+// perSample returns what a scrape costs, for a thousand samples: microseconds of CPU, KB allocated. It is what the thread takes that answers
+// scrapes. What all threads take beyond their passes without a scrape is mostly how these passes differ.
+func (f *figures) perSample() (micros, kb float64) {
 	thousands := float64(max(f.samples, 1)) / 1000
-	return max(0, f.passMs-pass) * 1000 / thousands, max(0, f.passKB-f.idleKB) / thousands
+	return f.pageMs * 1000 / thousands, f.pageKB / thousands
 }
 
 // keepProfiles keeps a result of its own, in which all costs are beside those of our own names.
 func keepProfiles(o options, found map[string]*figures) error {
 	own := found["ringwatch"]
-	micros, kb := own.perSample(o.interval)
+	micros, kb := own.perSample()
 	r := bench.Result{Name: fmt.Sprintf("profiles-%d", o.tables),
 		Command: fmt.Sprintf("make bench-profiles TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	var over []string
 	for _, name := range slices.Concat([]string{"ringwatch"}, profiles) {
 		f := found[name]
-		cpu, allocated := f.perSample(o.interval)
+		cpu, allocated := f.perSample()
 		r.Add(name+"_idle_core_pct", f.idlePct)
 		r.Add(name+"_idle_pass_alloc_kb", f.idleKB)
 		r.Add(name+"_scraped_core_pct", f.threadsPct)
@@ -159,8 +159,8 @@ func keepProfiles(o options, found map[string]*figures) error {
 			over = append(over, name)
 		}
 	}
-	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; a page that has not grown for half a minute, %s without a scrape and %s with one at each %s. heap_mb is what lives in the JVM's heap, Cassandra's included. A scrape's cost is what the agent's threads "+
-		"take beyond their passes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
+	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; a page that has not grown for half a minute, %s without a scrape and %s with one at each %s. heap_mb is what lives in the JVM's heap, Cassandra's included. A scrape's cost is what the agent's thread "+
+		"takes that answers scrapes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
 		o.length, o.length, o.interval, over)
 	return r.Keep(os.Stdout, o.results)
 }

@@ -75,22 +75,33 @@ func (s Scraped) Sample(name string) float64 {
 	return -1
 }
 
-var allocatedBy = regexp.MustCompile(`(?m)^"([^"]+)".* allocated=(\d+)([BKMG])`)
+var threadOf = regexp.MustCompile(`(?m)^"([^"]+)".* cpu=([\d.]+)ms .* allocated=(\d+)([BKMG])`)
 
-// Allocated asks the JVM what the live threads whose names begin with name have allocated since they began, in bytes, with three digits at least.
-func Allocated(ctx context.Context, pid int, name string) (total float64, err error) {
+// Thread is what a thread of the JVM has taken since it began.
+type Thread struct {
+	CPU       time.Duration
+	Allocated float64 // bytes, with three digits at least
+}
+
+// Threads asks the JVM what the live threads whose names begin with name have taken, by name.
+func Threads(ctx context.Context, pid int, name string) (map[string]Thread, error) {
 	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(pid), "Thread.print", "-e").Output()
 	if err != nil {
-		return 0, fmt.Errorf("jcmd: %w; it is part of the JDK", err)
+		return nil, fmt.Errorf("jcmd: %w; it is part of the JDK", err)
 	}
-	for _, found := range allocatedBy.FindAllSubmatch(out, -1) {
+	threads := map[string]Thread{}
+	for _, found := range threadOf.FindAllSubmatch(out, -1) {
 		if !strings.HasPrefix(string(found[1]), name) {
 			continue
 		}
-		n, _ := strconv.ParseFloat(string(found[2]), 64)
-		total += n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[string(found[3])]
+		ms, _ := strconv.ParseFloat(string(found[2]), 64)
+		n, _ := strconv.ParseFloat(string(found[3]), 64)
+		one := threads[string(found[1])]
+		one.CPU += time.Duration(ms * float64(time.Millisecond))
+		one.Allocated += n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[string(found[4])]
+		threads[string(found[1])] = one
 	}
-	return total, nil
+	return threads, nil
 }
 
 var histogramTotal = regexp.MustCompile(`(?m)^Total\s+\d+\s+(\d+)`)

@@ -205,7 +205,8 @@ class CassandraTest {
         System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
                 receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
         List<String> said = Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).collect(java.util.stream.Collectors.toList());
-        assertTrue(said.size() == 2 && said.get(0).contains("startDelaySeconds") && said.get(1).contains("version 0-test"), said.toString());
+        assertTrue(said.size() == 3 && said.get(0).contains("startDelaySeconds") && said.get(1).contains("names group 6")
+                && said.get(2).contains("version 0-test"), said.toString());
     }
 
     @Test

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
 
 /**
  * A regular expression that may begin anywhere in a text, {@code ^.*(?:…)}, as the JMX exporter
@@ -40,6 +41,16 @@ final class Anywhere {
 
     int groups() {
         return pattern.matcher("").groupCount();
+    }
+
+    /** Whether a group has that name, which is letters and digits. */
+    boolean hasGroup(String name) {
+        try {
+            Pattern.compile(pattern.pattern() + "\\k<" + name + ">");
+            return true;
+        } catch (PatternSyntaxException none) {
+            return false;
+        }
     }
 
     /** For tests. */

@@ -29,6 +29,8 @@ public final class BeanProfile {
     final Output output;
     /** Null until the rules are read, or if they are bad. */
     Namer namer;
+    private Consumer<String> say;
+    private volatile boolean failed;
 
     public BeanProfile(String name, Kind kind, Loader loader) {
         this.name = name;
@@ -41,8 +43,33 @@ public final class BeanProfile {
         return output;
     }
 
+    /**
+     * What the profile calls an attribute, or null; also null if a rule cannot name it, which is
+     * said once.
+     *
+     * @param value what the exporter would look at
+     */
+    Named name(Attribute attribute, Object value) {
+        try {
+            return namer.name(attribute, value);
+        } catch (Namer.Unusable e) {
+            if (!failed) {
+                failed = true;
+                say.accept(e.getMessage() + "; it is left out, like others that reach such a rule;"
+                        + " the JMX exporter ends its scrape there");
+            }
+            return null;
+        }
+    }
+
+    /** Whether a scrape of the exporter's would fail. */
+    boolean hasFailed() {
+        return failed;
+    }
+
     /** The rules, or an exception with what is wrong with them. */
     Namer load(Consumer<String> say) throws Exception {
+        this.say = say;
         String text = loader.load(say);
         return kind == Kind.CRITEO ? new CriteoNames(text, System.getenv(), say)
                 : new JmxRules(text, say);

@@ -82,7 +82,7 @@ final class ByValue {
             Object now = value;
             Named by = null;
             try {
-                by = now == null ? null : profile.namer.name(attribute, now);
+                by = now == null ? null : profile.name(attribute, now);
             } catch (RuntimeException | StackOverflowError odd) { // it is not shown, others are
                 by = null;
             }

@@ -48,7 +48,7 @@ final class CriteoNames implements Namer {
                     "it must be a map with blacklist and maxScrapFrequencyInSec");
         }
         for (Map.Entry<?, ?> entry : ((Map<?, ?>) yaml).entrySet()) {
-            String key = (String) entry.getKey();
+            String key = String.valueOf(entry.getKey());
             if (key.equals("blacklist")) {
                 patterns(key, entry.getValue(), refused);
             } else if (key.equals("maxScrapFrequencyInSec")) {

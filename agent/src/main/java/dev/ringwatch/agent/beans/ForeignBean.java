@@ -111,9 +111,13 @@ final class ForeignBean {
         Attribute attribute = new Attribute(name, properties, info.getName(),
                 info.getDescription());
         for (BeanProfile profile : profiles) {
-            if (profile.namer.wants(name, info.getName())
-                    && (!plain || profile.namer.looksAtValue(attribute)
-                    || profile.namer.name(attribute, null) != null)) {
+            try {
+                if (profile.namer.wants(name, info.getName())
+                        && (!plain || profile.namer.looksAtValue(attribute)
+                        || profile.namer.name(attribute, null) != null)) {
+                    return true;
+                }
+            } catch (Namer.Unusable seenWhenRead) {
                 return true;
             }
         }
@@ -232,7 +236,7 @@ final class ForeignBean {
             if (leaf == null || leaf.looksAtValue && !value.equals(leaf.lastValue)) {
                 Attribute named = new Attribute(name.getDomain(), of, path, attribute, description);
                 boolean wanted = profile.namer.wants(name, top);
-                Leaf made = new Leaf(profile.output, wanted ? profile.namer.name(named, value)
+                Leaf made = new Leaf(profile.output, wanted ? profile.name(named, value)
                         : null,
                         leaf != null ? leaf.looksAtValue : wanted
                         && profile.namer.looksAtValue(named));

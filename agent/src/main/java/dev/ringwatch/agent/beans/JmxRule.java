@@ -1,13 +1,18 @@
 package dev.ringwatch.agent.beans;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
 /** One of a JMX exporter's rules. */
 final class JmxRule {
     private static final int MAX_EXCESSES = 3;
+    private static final Pattern REST = Pattern.compile("(?<!\\\\)\\((\\?<\\w+>)?\\.[*+]\\)\\$?$");
 
     final String source;
     private final Anywhere pattern;
@@ -21,62 +26,91 @@ final class JmxRule {
     final boolean snakeCase;
     final boolean cache;
     final String type;
+    /** There is a key for it, and nothing behind that. */
+    final boolean hasNoType;
     final Replacement[] labels;
     final Replacement[] labelValues;
     private int excesses;
+    /** It has been said that it gives labels that cannot be. */
+    boolean complained;
 
-    /** @throws IllegalArgumentException with what is wrong with it */
+    /** @throws IllegalArgumentException with what is wrong with it, where the exporter ends */
     JmxRule(Map<?, ?> yaml) {
-        Object text = yaml.get("pattern");
-        source = text == null ? null : String.valueOf(text);
+        source = yaml.containsKey("pattern") ? String.valueOf(yaml.get("pattern")) : null;
         pattern = source == null ? null : compile(source);
-        int groups = pattern == null ? 0 : pattern.groups();
         int colon = source == null ? -1 : colon(source);
-        looksAtValue = colon >= 0;
-        Anywhere cut = null;
-        if (looksAtValue) {
-            try {
-                cut = new Anywhere(source.substring(0, colon), "$");
-            } catch (PatternSyntaxException withinGroup) {
-                cut = null;
-            }
-        }
-        head = cut;
-        name = replacement(yaml, "name", groups);
-        help = replacement(yaml, "help", groups);
+        int rest = source == null ? -1 : rest(source);
+        looksAtValue = colon >= 0 || rest >= 0;
+        head = colon >= 0 ? cut(colon, "$") : rest >= 0 ? cut(rest, ".*$") : null;
+        name = replacement(text(yaml, "name"));
+        help = replacement(text(yaml, "help"));
         snakeCase = flag(yaml, "attrNameSnakeCase");
         cache = flag(yaml, "cache");
-        Object constant = yaml.get("value");
-        value = constant == null || String.valueOf(constant).isEmpty() ? null
-                : new Replacement(String.valueOf(constant), groups);
+        String constant = yaml.containsKey("value") ? String.valueOf(yaml.get("value")) : "";
+        value = constant.isEmpty() ? null : replacement(constant);
         factor = factor(yaml.get("valueFactor"));
-        type = yaml.containsKey("type") ? text(yaml, "type") : "UNKNOWN";
-        Object named = yaml.get("labels");
-        if (named != null && !(named instanceof Map)) {
-            throw new IllegalArgumentException("labels must be a map");
-        }
-        Map<String, Object> sorted = new TreeMap<>();
-        for (Map.Entry<?, ?> entry : (named == null ? Map.of() : (Map<?, ?>) named).entrySet()) {
-            sorted.put((String) entry.getKey(), entry.getValue());
-        }
-        labels = new Replacement[sorted.size()];
-        labelValues = new Replacement[sorted.size()];
+        hasNoType = yaml.containsKey("type") && yaml.get("type") == null;
+        type = yaml.get("type") == null ? "UNKNOWN" : text(yaml, "type");
+        Map<String, Object> named = labels(yaml);
+        labels = new Replacement[named.size()];
+        labelValues = new Replacement[named.size()];
         int i = 0;
-        for (Map.Entry<String, Object> entry : sorted.entrySet()) {
-            if (!(entry.getValue() instanceof String)) {
+        for (Map.Entry<String, Object> entry : named.entrySet()) {
+            Object value = entry.getValue();
+            if (value != null && !(value instanceof String)) {
                 throw new IllegalArgumentException("label " + entry.getKey()
                         + " must be a text: quote it");
             }
-            labels[i] = new Replacement(entry.getKey(), groups);
-            labelValues[i++] = new Replacement((String) entry.getValue(), groups);
+            labels[i] = new Replacement(entry.getKey(), pattern);
+            labelValues[i++] = value == null ? Replacement.missing(entry.getKey())
+                    : new Replacement((String) value, pattern);
         }
-        if (name == null && (named != null || help != null)) {
+        if (name == null && (yaml.containsKey("labels") || help != null)) {
             throw new IllegalArgumentException("a name is needed where help or labels are given");
         }
-        if (pattern == null && (name != null || value != null)) {
-            throw new IllegalArgumentException(
-                    "a pattern is needed where a name or a value is given");
+        if (pattern == null && name != null) {
+            throw new IllegalArgumentException("a pattern is needed where a name is given");
         }
+    }
+
+    private Replacement replacement(String template) {
+        return template == null ? null : new Replacement(template, pattern);
+    }
+
+    /** In their order. */
+    private static Map<String, Object> labels(Map<?, ?> yaml) {
+        if (!yaml.containsKey("labels")) {
+            return Map.of();
+        }
+        if (!(yaml.get("labels") instanceof Map)) {
+            throw new IllegalArgumentException("labels must be a map: give it some, or take it"
+                    + " out");
+        }
+        Map<String, Object> sorted = new TreeMap<>();
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) yaml.get("labels")).entrySet()) {
+            if (!(entry.getKey() instanceof String)) {
+                throw new IllegalArgumentException("the label " + entry.getKey()
+                        + " is no text: quote it");
+            }
+            sorted.put((String) entry.getKey(), entry.getValue());
+        }
+        return sorted;
+    }
+
+    /** What is wrong with it that the exporter sees only where it matches, or null. */
+    String wrong() {
+        if (value != null && pattern == null) {
+            return "there is a value, and no pattern";
+        }
+        List<Replacement> all = new ArrayList<>(Arrays.asList(value, name, help));
+        all.addAll(Arrays.asList(labels));
+        all.addAll(Arrays.asList(labelValues));
+        for (Replacement each : all) {
+            if (each != null && each.wrong() != null) {
+                return each.wrong();
+            }
+        }
+        return null;
     }
 
     /**
@@ -98,6 +132,20 @@ final class JmxRule {
         return -1;
     }
 
+    /** Where its last group begins, if that takes all that is left, the value too; −1 if none. */
+    private static int rest(String regex) {
+        Matcher ends = REST.matcher(regex);
+        return ends.find() ? ends.start() : -1;
+    }
+
+    private Anywhere cut(int to, String end) {
+        try {
+            return new Anywhere(source.substring(0, to), end);
+        } catch (PatternSyntaxException withinGroup) {
+            return null;
+        }
+    }
+
     private static Anywhere compile(String regex) {
         try {
             return new Anywhere(regex, ".*$");
@@ -109,15 +157,13 @@ final class JmxRule {
         }
     }
 
-    private static Replacement replacement(Map<?, ?> yaml, String key, int groups) {
-        return yaml.containsKey(key) ? new Replacement(text(yaml, key), groups) : null;
-    }
-
+    /** Null if it is not there or has no text. */
     private static String text(Map<?, ?> yaml, String key) {
-        if (!(yaml.get(key) instanceof String)) {
+        Object value = yaml.get(key);
+        if (value != null && !(value instanceof String)) {
             throw new IllegalArgumentException(key + " must be a text: quote it");
         }
-        return (String) yaml.get(key);
+        return (String) value;
     }
 
     static boolean flag(Map<?, ?> yaml, String key) {

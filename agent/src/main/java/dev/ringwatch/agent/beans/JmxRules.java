@@ -1,7 +1,6 @@
 package dev.ringwatch.agent.beans;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -10,7 +9,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
-import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
 /**
@@ -19,24 +17,22 @@ import javax.management.ObjectName;
  * one without a name gives the default name, and what no rule matches is not shown.
  */
 final class JmxRules implements Namer {
-    /** Of the exporter's other sections: they do not say what is shown. */
-    private static final Set<String> NO_MATTER = Set.of("httpServer", "openTelemetry", "username",
-            "password", "ssl",
-            "autoExcludeObjectNameAttributes");
+    /** Some do not say what is shown, and must be what the exporter takes for them. */
     private static final Set<String> KNOWN = Set.of("rules", "lowercaseOutputName",
             "lowercaseOutputLabelNames", "includeObjectNames",
             "whitelistObjectNames", "excludeObjectNames", "blacklistObjectNames",
-            "excludeObjectNameAttributes", "startDelaySeconds",
-            "excludeJvmMetrics");
+            "excludeObjectNameAttributes", "autoExcludeObjectNameAttributes",
+            "startDelaySeconds", "excludeJvmMetrics", "httpServer", "openTelemetry", "username",
+            "password", "ssl", "jmxUrl", "hostPort");
     private static final Set<String> RULE_KEYS = Set.of("pattern", "name", "value", "valueFactor",
             "help", "attrNameSnakeCase", "cache",
             "type", "labels");
+    /** What patterns see that do not speak of the value. */
+    private static final Object ANY_VALUE = 0;
     private static final int MAX_RULES = 10_000;
 
     private final List<JmxRule> rules = new ArrayList<>();
-    private final List<ObjectName> included = new ArrayList<>();
-    private final List<ObjectName> excluded = new ArrayList<>();
-    private final Map<ObjectName, Set<String>> excludedAttributes = new HashMap<>();
+    private final JmxBeans beans;
     private final boolean lowercaseName;
     private final boolean lowercaseLabels;
     private final boolean jvm;
@@ -52,39 +48,81 @@ final class JmxRules implements Namer {
     JmxRules(String text, Consumer<String> say) {
         this.say = say;
         Object parsed = Yaml.parse(text);
-        if (parsed != null && !(parsed instanceof Map)) {
+        if (parsed == null) {
+            throw new IllegalArgumentException("it is empty: write \"rules: [{}]\" for all beans");
+        }
+        if (!(parsed instanceof Map)) {
             throw new IllegalArgumentException("it must be a map with rules");
         }
-        Map<?, ?> yaml = parsed == null ? Map.of() : (Map<?, ?>) parsed;
+        Map<?, ?> yaml = (Map<?, ?>) parsed;
         for (Object key : yaml.keySet()) {
-            if (key.equals("jmxUrl") || key.equals("hostPort")) {
-                throw new IllegalArgumentException(key
-                        + " is for another process: take it out, this one is read");
-            }
-            if (!KNOWN.contains(key) && !NO_MATTER.contains(key)) {
-                say.accept("unknown key \"" + key
-                        + "\" is ignored, as the JMX exporter ignores it");
-            }
+            sayIfUnknown(key, KNOWN, "");
         }
-        if (yaml.containsKey("startDelaySeconds")) {
-            say.accept("startDelaySeconds is ignored: nothing is read before Cassandra is up");
-        }
+        ofOtherProcess(yaml);
+        noMatter(yaml);
         lowercaseName = JmxRule.flag(yaml, "lowercaseOutputName");
         lowercaseLabels = JmxRule.flag(yaml, "lowercaseOutputLabelNames");
-        jvm = !JmxRule.flag(yaml, "excludeJvmMetrics");
-        objectNames(yaml, "includeObjectNames", "whitelistObjectNames", included);
-        objectNames(yaml, "excludeObjectNames", "blacklistObjectNames", excluded);
-        excludedAttributes(yaml.get("excludeObjectNameAttributes"));
+        jvm = !excludesJvm(yaml.get("excludeJvmMetrics"));
+        beans = new JmxBeans(yaml);
+        if (beans.isEmpty()) {
+            say.accept("it includes no beans, so none is shown");
+        }
         boolean anyText = false;
         for (Object rule : yaml.containsKey("rules")
-                ? list("rules", yaml.get("rules")) : List.of(Map.of())) {
-            add(rule);
-            anyText |= rules.get(rules.size() - 1).value != null;
+                ? JmxBeans.list("rules", yaml.get("rules")) : List.of(Map.of())) {
+            JmxRule added = add(rule);
+            anyText |= added.value != null || added.wrong() != null;
+        }
+        if (rules.isEmpty()) {
+            say.accept("it has no rules, so no bean is shown");
         }
         texts = anyText;
     }
 
-    private void add(Object yaml) {
+    private void sayIfUnknown(Object key, Set<String> known, String which) {
+        if (!(key instanceof String) || !known.contains(key)) {
+            say.accept(which + "unknown key \"" + key
+                    + "\" is ignored, as the JMX exporter 1.0.1 ignores it");
+        }
+    }
+
+    private static void ofOtherProcess(Map<?, ?> yaml) {
+        for (String key : List.of("jmxUrl", "hostPort")) {
+            if (yaml.containsKey(key) && (key.equals("hostPort") || !"".equals(yaml.get(key)))) {
+                throw new IllegalArgumentException(key
+                        + " is for another process: take it out, this one is read");
+            }
+        }
+    }
+
+    /** What says nothing here, and ends the exporter if it is wrong. */
+    private void noMatter(Map<?, ?> yaml) {
+        for (String key : List.of("username", "password")) {
+            if (yaml.get(key) != null && !(yaml.get(key) instanceof String)) {
+                throw new IllegalArgumentException(key + " must be a text: quote it, or take it"
+                        + " out");
+            }
+        }
+        JmxRule.flag(yaml, "ssl");
+        JmxRule.flag(yaml, "autoExcludeObjectNameAttributes");
+        Object delay = yaml.get("startDelaySeconds");
+        if (delay != null && !(delay instanceof Long && (int) (long) delay == (long) delay)) {
+            throw new IllegalArgumentException("startDelaySeconds must be a whole number");
+        }
+        if (yaml.containsKey("startDelaySeconds")) {
+            say.accept("startDelaySeconds is ignored: nothing is read before Cassandra is up");
+        }
+    }
+
+    /** A key of later versions, which 1.0.1 does not look at. */
+    private boolean excludesJvm(Object value) {
+        if (value != null && !(value instanceof Boolean)) {
+            say.accept("excludeJvmMetrics is ignored: it must be true or false");
+        }
+        return Boolean.TRUE.equals(value);
+    }
+
+    private JmxRule add(Object yaml) {
         String which = "rule " + (rules.size() + 1) + ": ";
         if (rules.size() == MAX_RULES) {
             throw new IllegalArgumentException("there are more than " + MAX_RULES + " rules");
@@ -93,79 +131,34 @@ final class JmxRules implements Namer {
             throw new IllegalArgumentException(which + "it must be a map with a pattern");
         }
         for (Object key : ((Map<?, ?>) yaml).keySet()) {
-            if (!RULE_KEYS.contains(key)) {
-                say.accept(which + "unknown key \"" + key
-                        + "\" is ignored, as the JMX exporter ignores it");
-            }
+            sayIfUnknown(key, RULE_KEYS, which);
         }
+        JmxRule rule;
         try {
-            rules.add(new JmxRule((Map<?, ?>) yaml));
+            rule = new JmxRule((Map<?, ?>) yaml);
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(which + e.getMessage(), e);
         }
-    }
-
-    private static List<?> list(String key, Object value) {
-        if (value == null) {
-            return List.of();
+        if (rule.wrong() != null) {
+            say.accept(which + rule.wrong() + "; correct it: attributes that it matches are left"
+                    + " out, and all others are served");
         }
-        if (!(value instanceof List)) {
-            throw new IllegalArgumentException(key + " must be a list");
+        if (rule.hasNoType) {
+            say.accept(which + "its type is empty, so its series have none; the JMX exporter"
+                    + " answers nothing at all for them");
         }
-        return (List<?>) value;
-    }
-
-    private static void objectNames(Map<?, ?> yaml, String key, String old, List<ObjectName> into) {
-        String there = yaml.containsKey(key) ? key : old;
-        for (Object name : yaml.containsKey(there) ? list(there, yaml.get(there)) : List.of()) {
-            into.add(objectName(there, name));
-        }
-        if (yaml.containsKey(there) && into.isEmpty() && there.matches("include.*|white.*")) {
-            throw new IllegalArgumentException(there + " is empty: nothing would be shown");
-        }
-    }
-
-    private static ObjectName objectName(String key, Object name) {
-        try {
-            return new ObjectName(String.valueOf(name));
-        } catch (MalformedObjectNameException e) {
-            throw new IllegalArgumentException(key + ": \"" + name + "\" is no object name: "
-                    + e.getMessage(), e);
-        }
-    }
-
-    private void excludedAttributes(Object yaml) {
-        if (yaml != null && !(yaml instanceof Map)) {
-            throw new IllegalArgumentException("excludeObjectNameAttributes must be a map");
-        }
-        for (Map.Entry<?, ?> entry : (yaml == null ? Map.of() : (Map<?, ?>) yaml).entrySet()) {
-            Set<String> names = new HashSet<>();
-            for (Object name : list("excludeObjectNameAttributes", entry.getValue())) {
-                names.add(String.valueOf(name));
-            }
-            excludedAttributes.put(objectName("excludeObjectNameAttributes", entry.getKey()),
-                    names);
-        }
+        rules.add(rule);
+        return rule;
     }
 
     @Override
     public boolean wants(ObjectName bean) {
-        return (included.isEmpty() || applies(included, bean)) && !applies(excluded, bean);
-    }
-
-    private static boolean applies(List<ObjectName> patterns, ObjectName bean) {
-        for (ObjectName pattern : patterns) {
-            if (pattern.apply(bean)) {
-                return true;
-            }
-        }
-        return false;
+        return beans.has(bean);
     }
 
     @Override
     public boolean wants(ObjectName bean, String attribute) {
-        Set<String> names = excludedAttributes.get(bean);
-        return names == null || !names.contains(attribute);
+        return beans.has(bean, attribute);
     }
 
     @Override
@@ -214,7 +207,7 @@ final class JmxRules implements Namer {
             int which = (rule.snakeCase ? 1 : 0) + (rule.cache ? 2 : 0);
             if (texts[which] == null) {
                 texts[which] = new BoundedText(attribute.bean() + attributeName(rule, attribute)
-                        + ": " + (rule.cache ? "<cache>" : value));
+                        + ": " + (rule.cache ? "<cache>" : value == null ? ANY_VALUE : value));
             }
             BoundedText text = texts[which];
             try {
@@ -223,6 +216,9 @@ final class JmxRules implements Namer {
                 if (match != null || rule.matchesAll()) {
                     return named(rule, match, attribute, text.toString());
                 }
+            } catch (Unusable e) {
+                throw new Unusable("rule " + (rules.indexOf(rule) + 1) + " cannot name " + text
+                        + ": " + e.getMessage());
             } catch (BoundedText.Exceeded e) {
                 if (rule.isOff()) {
                     say.accept("the pattern " + rule.source + " takes more than "
@@ -268,7 +264,13 @@ final class JmxRules implements Namer {
                         rule.labelValues[i].expand(match), labels, values);
             }
         }
-        if (!valid(labels)) {
+        String bad = bad(labels);
+        if (bad != null) {
+            if (!rule.complained) {
+                rule.complained = true;
+                say.accept("rule " + (rules.indexOf(rule) + 1) + ": " + bad + " for " + text
+                        + ": such series are left out; the JMX exporter answers nothing at all");
+            }
             return null;
         }
         name = JmxText.withoutReserved(lowercaseName ? name.toLowerCase(Locale.ROOT) : name);
@@ -290,14 +292,15 @@ final class JmxRules implements Namer {
         }
     }
 
-    /** What a page must not have: the exporter would answer nothing at all. */
-    private static boolean valid(List<String> labels) {
+    /** What a page must not have, in words, or null. */
+    private static String bad(List<String> labels) {
         for (String label : labels) {
-            if (label.startsWith("__") || label.indexOf(':') >= 0) {
-                return false;
+            if (label.indexOf(':') >= 0) {
+                return "there cannot be a label " + label;
             }
         }
-        return new HashSet<>(labels).size() == labels.size();
+        return new HashSet<>(labels).size() == labels.size() ? null
+                : "there are two labels of one name in " + labels;
     }
 
     /** Domain, the first property's value, keys and attribute; the other properties are labels. */

@@ -41,7 +41,8 @@ final class JvmNames {
     void read(boolean slowTurn, long lastNs) {
         gauge("jmx_scrape_duration_seconds", "Time this JMX scrape took, in seconds.",
                 lastNs / 1e9);
-        gauge("jmx_scrape_error", "Non-zero if this scrape failed.", 0);
+        gauge("jmx_scrape_error", "Non-zero if this scrape failed.",
+                profile.hasFailed() ? 1 : 0);
         gauge("jmx_scrape_cached_beans", "Number of beans with their matching rule cached",
                 profile.namer.cached());
         counter("jmx_config_reload_success",

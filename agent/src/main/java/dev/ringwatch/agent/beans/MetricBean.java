@@ -200,7 +200,7 @@ final class MetricBean {
         if (wasRead && !moved && !(fading && (still ? turn.slow : turn.seldom))) {
             return null;
         }
-        if (wasRead && !last.holds(metric) && (!mayTake || isDear() && !turn.seldom)) {
+        if (wasRead && !last.holds(metric) && (!mayTake || isDear() && !turn.dear)) {
             fading = true; // its turn comes
             return null;
         }

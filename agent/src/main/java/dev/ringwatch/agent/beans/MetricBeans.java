@@ -19,8 +19,10 @@ final class MetricBeans {
     /** A snapshot takes 5 µs and 4 kB: with more to look at than that, each has its turn. */
     private static final int SNAPSHOTS = 500;
     /**
-     * What only forgets is looked at so often in a minute, and so are dear gauges: those of the
-     * node walk all tables, and fifty of them take 25 ms where there are a thousand.
+     * What only forgets is looked at so often in a minute, and so is what is dear: gauges of the
+     * node walk all tables, and fifty of them take 25 ms where there are a thousand. A node without
+     * work moves nothing but Cassandra's own tables, of which {@code system.batches} is read every
+     * ten seconds: its dear metrics are read once a minute.
      */
     static final int SELDOM_PER_MINUTE = 4;
 
@@ -29,6 +31,8 @@ final class MetricBeans {
     private final List<BeanGroup> order = new ArrayList<>();
     private final BeanGroup others = new BeanGroup(null, null);
     private final BeanGroup node = new BeanGroup(null, null);
+    /** Since its dear metrics were read, more has moved than Cassandra's own tables. */
+    private boolean busy;
     private int recheck;
     private final LastRead last = new LastRead();
     private int from;
@@ -69,6 +73,7 @@ final class MetricBeans {
     /** @param values keyspace and table */
     void moving(String[] values) {
         node.moved = true;
+        busy |= !values[0].equals("system") && !values[0].startsWith("system_");
         Map<String, BeanGroup> tables = groups.get(values[0]);
         if (tables != null) {
             moved(tables.get(""));
@@ -110,6 +115,7 @@ final class MetricBeans {
             BeanGroup group = order.get(i);
             turn.slow = (pass + i) % passesPerMinute == 0;
             turn.seldom = turn.slow || (pass + i) % spacing == 0;
+            turn.dear = group == node && !busy ? turn.slow : turn.seldom;
             if (last.snapshots() >= SNAPSHOTS && from == 0) {
                 from = i; // the next pass begins with those that got none
             }
@@ -121,10 +127,12 @@ final class MetricBeans {
                         passesPerMinute);
                 read(group, group.moved, slow);
                 group.stale = group.moved || group.stale && !turn.slow;
+                busy &= group != node || !turn.dear;
             }
             group.moved = group.owing;
         }
         turn.seldom = true;
+        turn.dear = true;
         turn.slow = true;
         turn.sstables = true;
         recheck();
@@ -147,7 +155,7 @@ final class MetricBeans {
         group.owing = false;
         for (int b = 0; b < group.beans.size(); b++) {
             MetricBean bean = group.beans.get(b);
-            if (all && !bean.slow && bean.isDearGauge() && !turn.seldom) {
+            if (all && !bean.slow && bean.isDearGauge() && !turn.dear) {
                 group.owing = true;
             } else if (bean.slow ? slow && (turn.sstables || !bean.bySSTables)
                     : all || bean.isFading()) {

@@ -4,6 +4,15 @@ import javax.management.ObjectName;
 
 /** How a profile names attributes of beans. Called by one thread at a time. */
 interface Namer {
+    /** An attribute reached a rule that cannot name it. The exporter ends its scrape there. */
+    final class Unusable extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        Unusable(String why) {
+            super(why, null, false, false);
+        }
+    }
+
     /** Whether anything of the bean may be named. */
     boolean wants(ObjectName bean);
 
@@ -15,6 +24,8 @@ interface Namer {
     /**
      * Null if the attribute is not shown. The value is what it is now, and null where it has not
      * been read.
+     *
+     * @throws Unusable if a rule cannot name it
      */
     Named name(Attribute attribute, Object value);
 

@@ -4,6 +4,7 @@ import com.codahale.metrics.Gauge;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.Timer;
 import dev.ringwatch.agent.cassandra.Inventory;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import javax.management.JMException;
@@ -87,13 +88,33 @@ final class OfRegistry {
                     plan.shown.add(new Plan.Shown(named.name, byValue.cell(profile, named, whole)));
                     continue;
                 }
-                Named by = profile.namer.name(named, null);
+                Named by = named(profile, named, metric, number);
                 if (by != null) {
                     plan.shown.add(new Plan.Shown(profile.output, attribute.getName(), by));
                 }
             }
         }
         return true;
+    }
+
+    /** A rule that cannot name it fails only where the exporter would see a value. */
+    private static Named named(BeanProfile profile, Attribute attribute, Metric metric,
+            int number) {
+        try {
+            return profile.namer.name(attribute, null);
+        } catch (Namer.Unusable e) {
+            Object value = 0;
+            if (number == 0 && metric instanceof Gauge) {
+                try {
+                    value = ((Gauge<?>) metric).getValue();
+                } catch (RuntimeException thrown) {
+                    value = null;
+                }
+            }
+            boolean seen = value instanceof Number || value instanceof Boolean
+                    || value instanceof String || value instanceof Date;
+            return seen ? profile.name(attribute, value) : null;
+        }
     }
 
     /**
@@ -113,7 +134,7 @@ final class OfRegistry {
         Attribute named = bean.beside(attribute.getName(), attribute.getDescription());
         for (BeanProfile profile : wanting) {
             boolean asks = profile.namer.readsTexts() && profile.namer.wants(plan.name, named.name);
-            Named by = asks ? profile.namer.name(named, text) : null;
+            Named by = asks ? profile.name(named, text) : null;
             if (by != null && by.constant != null) {
                 plan.shown.add(new Plan.Shown(profile.output, named.name, by));
             }

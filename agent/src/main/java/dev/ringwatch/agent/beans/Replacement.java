@@ -6,17 +6,35 @@ import java.util.regex.Matcher;
 
 /**
  * A text with {@code $1} and {@code \} in it, as {@link Matcher#replaceAll} reads them, taken apart
- * once.
+ * once. One that {@code replaceAll} would throw at is kept with the reason, and throws when it is
+ * expanded: a rule that nothing matches does no harm.
  */
 final class Replacement {
     /** Texts, and groups by number or name, in turn. */
     private final List<Object> parts = new ArrayList<>();
+    private final String wrong;
 
-    /**
-     * @param groups how many the pattern has
-     * @throws IllegalArgumentException if it refers to a group that is not there
-     */
-    Replacement(String template, int groups) {
+    /** @param pattern whose groups it refers to; null has none */
+    Replacement(String template, Anywhere pattern) {
+        wrong = parse(template, pattern);
+    }
+
+    private Replacement(String wrong) {
+        this.wrong = wrong;
+    }
+
+    /** Of a label that has no text. */
+    static Replacement missing(String label) {
+        return new Replacement("the label " + label + " has no text");
+    }
+
+    /** What is wrong with it, or null. */
+    String wrong() {
+        return wrong;
+    }
+
+    private String parse(String template, Anywhere pattern) {
+        int groups = pattern == null ? 0 : pattern.groups();
         StringBuilder plain = new StringBuilder();
         for (int i = 0; i < template.length(); i++) {
             char c = template.charAt(i);
@@ -25,39 +43,47 @@ final class Replacement {
                 continue;
             }
             if (++i == template.length()) {
-                throw new IllegalArgumentException("\"" + template + "\" ends with " + c);
+                return "\"" + template + "\" ends with " + c;
             }
             char next = template.charAt(i);
             if (c == '\\') {
                 plain.append(next);
             } else if (next == '{') {
                 int close = template.indexOf('}', i);
-                if (close < 0) {
-                    throw new IllegalArgumentException("\"" + template
-                            + "\": a group's name is not closed");
+                String group = close < 0 ? "" : template.substring(i + 1, close);
+                if (!group.matches("[a-zA-Z][a-zA-Z0-9]*")) {
+                    return "\"" + template + "\": after ${ come a group's name and }";
                 }
-                add(plain, template.substring(i + 1, close));
+                if (pattern == null || !pattern.hasGroup(group)) {
+                    return "\"" + template + "\" names group " + group
+                            + ", which the pattern has not";
+                }
+                add(plain, group);
                 i = close;
-            } else if (next >= '0' && next <= '9') {
+            } else if (isDigit(next)) {
                 int group = next - '0';
                 if (group > groups) {
-                    throw new IllegalArgumentException("\"" + template + "\" names group " + group
-                            + ", the pattern has " + groups);
+                    return "\"" + template + "\" names group " + group + ", the pattern has "
+                            + groups;
                 }
-                while (i + 1 < template.length() && Character.isDigit(template.charAt(i + 1))
+                while (i + 1 < template.length() && isDigit(template.charAt(i + 1))
                         && group * 10 + template.charAt(i + 1) - '0' <= groups) {
                     group = group * 10 + template.charAt(++i) - '0';
                 }
                 add(plain, group);
             } else {
-                throw new IllegalArgumentException("\"" + template
-                        + "\": after $ comes a group's number");
+                return "\"" + template + "\": after $ comes a group's number";
             }
         }
         if (plain.length() > 0) {
             parts.add(plain.toString());
             parts.add("");
         }
+        return null;
+    }
+
+    private static boolean isDigit(char c) {
+        return c >= '0' && c <= '9';
     }
 
     private void add(StringBuilder plain, Object group) {
@@ -66,8 +92,14 @@ final class Replacement {
         parts.add(group);
     }
 
-    /** @param match of the whole text, or null if there was no pattern */
+    /**
+     * @param match of the whole text, or null if there was no pattern
+     * @throws Namer.Unusable where {@code replaceAll} would throw
+     */
     String expand(Matcher match) {
+        if (wrong != null || match == null) {
+            throw new Namer.Unusable(wrong != null ? wrong : "there is no pattern");
+        }
         StringBuilder out = new StringBuilder();
         for (int i = 0; i < parts.size(); i += 2) {
             out.append(parts.get(i));

@@ -90,7 +90,7 @@ class BeansTest {
     void badRulesAreOneLineAndAnEmptyProfile() throws Exception {
         register("x:type=Good", new TestBean().with("Value", "long", () -> 2L));
         String[][] bad = {{"rules: [", "not YAML"}, {"[]", "a map"}, {"rules: [{name: x}]", "pattern"}, {"rules: [{pattern: '(', name: x}]", "rule 1"},
-            {"rules: [{pattern: a, name: 7}]", "quote"}, {"rules: [{pattern: a, name: $1}]", "group 1"}, {"rules: [{pattern: a, labels: {b: c}}]", "a name"},
+            {"rules: [{pattern: a, name: 7}]", "quote"}, {"rules:", "a list"}, {"rules: [{pattern: a, labels: {b: c}}]", "a name"},
             {"rules: [{pattern: a, name: b, labels: [c]}]", "labels"}, {"hostPort: 'a:1'", "hostPort"}, {"includeObjectNames: ['x']", "object name"},
             {"includeObjectNames: 7", "a list"}, {"lowercaseOutputName: maybe", "true or false"}, {"a: &a [*a]", "nested"},
             {"a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"

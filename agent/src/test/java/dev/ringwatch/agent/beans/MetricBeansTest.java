@@ -24,6 +24,7 @@ class MetricBeansTest {
     private long pass;
     private long sstables = 1;
     private boolean moves = true;
+    private String moving = "busy";
 
     /** So many that what stands still has its turn after all passes of a test. */
     @BeforeEach
@@ -51,7 +52,7 @@ class MetricBeansTest {
 
     private void pass() {
         if (moves) {
-            beans.moving(new String[] {"system", "always"});
+            beans.moving(new String[] {moving, "always"});
         }
         beans.read(++pass, PER_MINUTE, sstables);
     }
@@ -199,6 +200,48 @@ class MetricBeansTest {
             pass();
         }
         assertEquals(value.get(), shown("Mean", "Table"), "though it said the same for minutes");
+    }
+
+    /** While nothing but Cassandra's own tables moves. What is cheap is read on each pass. */
+    @Test
+    void ofAQuietNodeWhatIsDearIsReadOnceAMinute() throws Exception {
+        AtomicLong value = new AtomicLong(5);
+        Gauge<Long> all = () -> {
+            looks.incrementAndGet();
+            spin(200_000);
+            return value.get();
+        };
+        add("Table", "AllThings", all, "Value");
+        Histogram sizes = sizes(value, 200_000);
+        add("Table", "Sizes", sizes, "Mean", "Count");
+        for (int i = 0; i < 2 * PER_MINUTE; i++) { // until their costs are known
+            sizes.update(1);
+            pass();
+        }
+        moving = "system_auth";
+        minutes(1);
+        looks.set(0);
+        for (int i = 0; i < 3 * PER_MINUTE; i++) {
+            sizes.update(1);
+            value.incrementAndGet();
+            pass();
+            assertEquals(sizes.getCount(), shown("Count", "Table"), "counts on each pass");
+        }
+        assertEquals(6, looks.get(), "readings of both in three minutes");
+
+        value.incrementAndGet();
+        sizes.update(1);
+        moving = "busy";
+        pass();
+        moving = "system";
+        for (int i = 0; i < PER_MINUTE / 4; i++) {
+            pass();
+        }
+        assertEquals(value.get(), shown("Value", "Table"), "one move of a user's table");
+        assertEquals(value.get(), shown("Mean", "Table"), "one move of a user's table");
+        looks.set(0);
+        minutes(1);
+        assertEquals(2, looks.get(), "quiet again");
     }
 
     /** What follows from all SSTables is read once a minute while they come and go, else seldom. */

@@ -163,7 +163,11 @@ class RulesTest {
         JmxCollector collector = new JmxCollector(new java.io.ByteArrayInputStream(yaml.getBytes(StandardCharsets.UTF_8)));
         io.prometheus.metrics.model.registry.PrometheusRegistry registry = new io.prometheus.metrics.model.registry.PrometheusRegistry();
         collector.register(registry);
-        MetricSnapshots snapshots = collector.collect();
+        samples(collector.collect(), samples, types);
+    }
+
+    /** Name and sorted labels → value, and type by name. */
+    static void samples(MetricSnapshots snapshots, Map<String, Double> samples, Map<String, String> types) throws Exception {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         new PrometheusTextFormatWriter(false).write(out, snapshots);
         for (String line : out.toString(StandardCharsets.UTF_8).split("\n")) {
@@ -180,7 +184,7 @@ class RulesTest {
                         labels.put(label.group(1), label.group(2).replace("\\\"", "\"").replace("\\\\", "\\"));
                     }
                 }
-                samples.put((brace < 0 ? series : series.substring(0, brace)) + labels, Double.valueOf(line.substring(end + 1)));
+                samples.put((brace < 0 ? series : series.substring(0, brace)) + labels, Double.valueOf(line.substring(end + 1).replace("Inf", "Infinity")));
             }
         }
     }
