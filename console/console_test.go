@@ -115,6 +115,9 @@ func TestBuilt(t *testing.T) {
 	}
 }
 
+// TestUnit runs the tests of what needs no browser.
+func TestUnit(t *testing.T) { npm(t, "test") }
+
 // npm runs npm in this folder.
 func npm(t *testing.T, args ...string) {
 	t.Helper()

@@ -290,6 +290,19 @@ export async function labelValues(
   return (await get<Prom<string[]>>(path, match ? { "match[]": match } : undefined, signal)).data;
 }
 
+/** Names of labels of what matches. */
+export async function labelNames(match: string, signal?: AbortSignal): Promise<string[]> {
+  return (await get<Prom<string[]>>("/api/v1/labels", { "match[]": match }, signal)).data;
+}
+
+/** What is known of each metric. */
+export type Metadata = Record<string, { type: string; help: string; unit: string }[]>;
+
+/** The dictionary of metrics, by name. */
+export async function metadata(signal?: AbortSignal): Promise<Metadata> {
+  return (await get<Prom<Metadata>>("/api/v1/metadata", undefined, signal)).data;
+}
+
 /** An expression's syntax, as far as it is read here. */
 export interface Tree {
   type: string;

@@ -603,6 +603,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/status/tsdb": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many series of today have which names and labels */
+        get: operations["promTsdb"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status/tsdb/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Always empty, as there are no blocks */
+        get: operations["promBlocks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/status/walreplay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Always 0, as there is no log to read again */
+        get: operations["promWalreplay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/features": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What of Prometheus is here and what is not */
+        get: operations["promFeatures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Always empty */
+        get: operations["promNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Nothing comes here, and a browser's EventSource does not ask again */
+        get: operations["promNotificationsLive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/rules": {
         parameters: {
             query?: never;
@@ -857,6 +959,10 @@ export interface components {
             warnings?: string[];
             infos?: string[];
         };
+        PromStats: {
+            name: string;
+            value: number;
+        }[];
         PromResult: {
             /** @enum {string} */
             resultType: "vector" | "matrix" | "scalar" | "string";
@@ -1216,6 +1322,47 @@ export interface components {
                 "application/json": components["schemas"]["PromAnswer"] & {
                     data?: {
                         [key: string]: string;
+                    };
+                };
+            };
+        };
+        /** @description The largest of each list come first */
+        PromCardinality: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PromAnswer"] & {
+                    data?: {
+                        headStats: {
+                            numSeries: number;
+                            numLabelPairs: number;
+                            /** @enum {integer} */
+                            chunkCount: 0;
+                            /** @description the begin of the day, in ms */
+                            minTime: number;
+                            /** @description now, in ms */
+                            maxTime: number;
+                        };
+                        seriesCountByMetricName: components["schemas"]["PromStats"];
+                        labelValueCountByLabelName: components["schemas"]["PromStats"];
+                        memoryInBytesByLabelName: components["schemas"]["PromStats"];
+                        seriesCountByLabelValuePair: components["schemas"]["PromStats"];
+                    };
+                };
+            };
+        };
+        /** @description Names by category, each true or false */
+        PromFeatures: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PromAnswer"] & {
+                    data?: {
+                        [key: string]: {
+                            [key: string]: boolean;
+                        };
                     };
                 };
             };
@@ -2371,6 +2518,95 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["PromTexts"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promTsdb: {
+        parameters: {
+            query?: {
+                /** @description of each list; 10 without it */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromCardinality"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promBlocks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromObject"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promWalreplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromObject"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promFeatures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromFeatures"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromNames"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promNotificationsLive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is nothing to wait for */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
             default: components["responses"]["PromError"];
         };
     };

@@ -5,11 +5,13 @@ import { onPoint, point } from "./cursor";
 import type { Lines } from "./lines";
 import { type Mark, mark } from "./marks";
 import { colour, useTheme } from "./theme";
+import { tickTexts, ticksOf } from "./ticks";
 import { clock, stamp, utc, zoom } from "./time";
 import { format } from "./units";
 
 const dashes = [[], [6, 4], [2, 3]];
 const colours = 8;
+const tickSpace = 30; // px between two values of the axis, at least
 
 const sync = uPlot.sync("page");
 const charts = {}; // who says where charts are pointed at
@@ -80,7 +82,9 @@ export function Plot({
             grid,
             ticks: { show: false },
             size: 64,
-            values: (_, list) => list.map((v) => format(v, unit)),
+            splits: (u, _, low, high) =>
+              ticksOf(low, high, unit, u.bbox.height / devicePixelRatio / tickSpace),
+            values: (_, list) => tickTexts(list, unit),
           },
         ],
         series: [

@@ -12,9 +12,10 @@ import {
 import { csvOf, cut, download, linesOf, mostLines } from "./lines";
 import { Plot } from "./plot";
 import { type Data, useData } from "./data";
-import { Empty, Failed, Old, Warnings } from "./faces";
+import { Failed, Old, Warnings } from "./faces";
 import { HeatMap } from "./heat";
 import { gridOf, quantileOf } from "./histogram";
+import { Nothing } from "./nothing";
 import { commonLabels, seriesName, unitOf } from "./share";
 import { type Column, Table } from "./table";
 import { live, type Range, refreshOf, stepName } from "./time";
@@ -25,6 +26,8 @@ interface Asked {
   range: Range;
   round: number; // another one asks again
   fail: (e: Error | undefined) => void;
+  /** Runs another expression in its place. */
+  use: (expr: string) => void;
 }
 
 /** How many heat maps stand below each other. */
@@ -68,7 +71,7 @@ function Faces({ data, what }: { data: Data<unknown>; what: string }) {
 }
 
 /** An expression over time. */
-export function GraphOf({ expr, range, round, fail }: Asked) {
+export function GraphOf({ expr, range, round, fail, use }: Asked) {
   const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
   const data = useAnswer<{ answer: Answer<Series>; range: Range; expr: string }>(
     `${expr} ${span} ${range.step} ${round}`,
@@ -124,7 +127,7 @@ export function GraphOf({ expr, range, round, fail }: Asked) {
               )}
             </span>
           </div>
-          {shown.series === 0 && <Empty>Nothing matches in this time.</Empty>}
+          {shown.series === 0 && <Nothing expr={data.value!.expr} when=" in this time" use={use} />}
           {shown.cut.names.length > 0 && (
             <>
               <Plot title={expr} lines={shown.cut} unit={unit} marks={noMarks} height={260} />
@@ -167,7 +170,7 @@ interface Row {
 }
 
 /** An expression at the end of the range. */
-export function TableOf({ expr, range, round, fail }: Asked) {
+export function TableOf({ expr, range, round, fail, use }: Asked) {
   const time = range.live ? undefined : range.to;
   const data = useAnswer<Answer<Sample>>(
     `${expr} ${time ?? "now"} ${round}`,
@@ -208,7 +211,7 @@ export function TableOf({ expr, range, round, fail }: Asked) {
             </span>
           </div>
           {rows.length === 0 ? (
-            <Empty>Nothing matches.</Empty>
+            <Nothing expr={expr} when="" use={use} />
           ) : (
             <Table
               name={`Values of ${expr}`}

@@ -19,11 +19,10 @@ export interface Column<T> {
 
 // What the style sheet says of .table-row, on phones and elsewhere.
 const phone = matchMedia("(max-width: 600px)");
-const phoneHeight = 52;
-const usualHeight = 32;
+const heights = { usual: [32, 52], tall: [52, 100] } as const;
 
-/** The height of a row, which has two lines on a phone. */
-function useRowHeight(): number {
+/** The height of a row, which has more lines on a phone. */
+function useRowHeight(tall: boolean): number {
   const [small, setSmall] = useState(phone.matches);
   useEffect(() => {
     const tell = () => setSmall(phone.matches);
@@ -31,7 +30,7 @@ function useRowHeight(): number {
     phone.addEventListener("change", tell);
     return () => phone.removeEventListener("change", tell);
   }, []);
-  return small ? phoneHeight : usualHeight;
+  return heights[tall ? "tall" : "usual"][small ? 1 : 0];
 }
 
 /**
@@ -47,6 +46,7 @@ export function Table<T>({
   href,
   height = 560,
   bad,
+  tall = false,
 }: {
   name: string;
   columns: Column<T>[];
@@ -55,15 +55,17 @@ export function Table<T>({
   href?: (row: T) => string;
   height?: number;
   bad?: (row: T) => boolean;
+  /** The first cell has two lines; three on a phone. */
+  tall?: boolean;
 }) {
   const [sort, setSort] = useState<{ id: string; falling: boolean } | null>(null);
   const [top, setTop] = useState(0);
   const box = useRef<HTMLDivElement>(null);
-  const rowHeight = useRowHeight();
+  const rowHeight = useRowHeight(tall);
   const list = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
-  const tall = Math.min(height, list.length * rowHeight + 2);
+  const shown = Math.min(height, list.length * rowHeight + 2);
   const first = Math.max(0, Math.floor(top / rowHeight) - 8);
-  const last = Math.min(list.length, Math.ceil((top + tall) / rowHeight) + 8);
+  const last = Math.min(list.length, Math.ceil((top + shown) / rowHeight) + 8);
   const narrow = columns.filter((c) => !c.wide);
   useEffect(() => {
     const element = box.current;
@@ -81,7 +83,7 @@ export function Table<T>({
   };
   return (
     <div
-      class="table"
+      class={tall ? "table tall" : "table"}
       role="table"
       aria-label={name}
       aria-rowcount={list.length + 1}
@@ -119,7 +121,7 @@ export function Table<T>({
         role="rowgroup"
         tabIndex={href ? -1 : 0}
         ref={box}
-        style={{ height: `${tall}px` }}
+        style={{ height: `${shown}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
       >
         <div style={{ height: `${first * rowHeight}px` }} role="presentation" />

@@ -61,6 +61,11 @@ export const tests = {
     page,
     t,
   ) => {
+    // The harness has one node: the answer is of two, so that there is a map.
+    await page.route(/\/v1\/nodes\?/, async (route) => {
+      const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
+      await route.fulfill({ json: [node, { ...node, id: "other", address: "10.0.0.2" }] });
+    });
     await t.open(clusterPlace(t, `by=${encodeURIComponent("n::heapUtilization")}`));
     t.equal(await page.locator("select").last().inputValue(), "n::heapUtilization");
     await t.until(async () => {
@@ -71,12 +76,18 @@ export const tests = {
       const text = await page.getByLabel("What hurts now").innerText();
       return names.every((n) => text.includes(n));
     }, "every alert of the cluster is listed");
-    await page
-      .getByRole("table", { name: "Nodes, worst first" })
-      .locator(".row-link")
-      .first()
-      .click();
-    await t.until(async () => page.url().includes(`#/node/${t.node}`), "the row leads to the node");
+  },
+
+  "a cluster of one node says things once: no map, no list, a way to the node": async (page, t) => {
+    await t.open(clusterPlace(t));
+    t.equal(await page.getByRole("table", { name: "Nodes, worst first" }).count(), 0);
+    t.equal(await page.getByText("Datacenters and racks").count(), 0);
+    t.equal(await page.getByText("Who differs from its peers").count(), 0);
+    await page.getByLabel("Facts").locator("a").click();
+    await t.until(
+      async () => page.url().includes(`#/node/${t.node}`),
+      "the link leads to the node",
+    );
   },
 
   "a node far from the median of its datacenter is named, with both values": async (page, t) => {

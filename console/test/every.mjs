@@ -14,6 +14,7 @@ const pages = {
   table: `#/tables/${CLUSTER}/shop/orders`,
   explore:
     "#/explore?expr=sum%20by%20(request)%20(rate(cassandra_client_request_latency_seconds_count[5m]))",
+  metrics: "#/explore",
   alerts: "#/alerts",
   pipeline: "#/pipeline",
   add: "#/add",

@@ -1,6 +1,7 @@
 // Explore: what is typed runs, its values are the API's, its faults stand at the box.
 
 import { URLSearchParams } from "node:url";
+import { cutTexts } from "./read.mjs";
 
 const box = (page, letter) => page.getByRole("textbox", { name: `Expression ${letter}, PromQL` });
 
@@ -91,6 +92,116 @@ export const tests = {
     t.equal(new URLSearchParams(page.url().split("?")[1]).getAll("expr").length, 1);
   },
 
+  "Explore begins with the metrics: a group, a search, and a click plots": async (page, t) => {
+    await t.open("#/explore");
+    const table = page.getByRole("table", { name: "Metrics" });
+    await table.waitFor();
+    const groups = page.getByRole("group", { name: "Groups of metrics" });
+    const { data } = await t.get("/api/v1/metadata");
+    const [{ help, type, unit }] = data.os_memory_available_bytes;
+    await groups.getByRole("button", { name: /^Tables/ }).click();
+    await t.until(async () => {
+      const names = await table.locator(".row-link .mono").allInnerTexts();
+      return names.length > 0 && names.every((n) => n.startsWith("cassandra_table_"));
+    }, "only metrics of tables");
+    await groups.getByRole("button", { name: /^Tables/ }).click();
+    // From the keyboard: the field, the first row, Enter.
+    await page.getByRole("searchbox", { name: "Search metrics" }).fill("memory available");
+    await t.until(async () => (await table.locator(".table-row").count()) === 1, "one metric");
+    const row = (await table.locator(".table-row").innerText()).split("\n").filter(Boolean);
+    t.equal(row.join("|"), ["os_memory_available_bytes", help, type, unit].join("|"));
+    await table.locator(".row-link").focus();
+    await page.keyboard.press("Enter");
+    await page.locator('[data-result="graph"] [role=img]').waitFor();
+    t.equal(await box(page, "A").textContent(), "os_memory_available_bytes");
+    await page.goBack(); // to the search
+    await t.until(
+      async () => (await table.locator(".table-row").count()) === 1,
+      "the search again",
+    );
+  },
+
+  "a counter is plotted as a rate, a histogram as a quantile, each in the first empty box": async (
+    page,
+    t,
+  ) => {
+    await t.open(open(["count(up)"]));
+    for (const [letter, name, expr] of [
+      [
+        "B",
+        "os_context_switches_total",
+        "sum by (cluster, mode) (rate(os_context_switches_total[5m]))",
+      ],
+      [
+        "C",
+        "cassandra_client_request_latency_seconds",
+        "histogram_quantile(0.99, sum by (cluster, request, message) " +
+          "(rate(cassandra_client_request_latency_seconds[5m])))",
+      ],
+    ]) {
+      await page.getByRole("button", { name: "Add an expression" }).click();
+      await page.getByRole("searchbox", { name: "Search metrics" }).fill(name);
+      await page.getByRole("link", { name }).first().click();
+      await t.until(async () => (await box(page, letter).textContent()) === expr, expr);
+      await page.locator(`[data-query="${letter}"] [data-result="graph"] .plot`).waitFor();
+    }
+    t.equal(new URLSearchParams(page.url().split("?")[1]).getAll("expr").length, 3);
+  },
+
+  "five thousand metrics are a few rows, and nothing of them hangs over a phone's edge": async (
+    page,
+    t,
+  ) => {
+    const names = Array.from({ length: 5000 }, (_, i) => `thing_${i}_${"of_many_".repeat(8)}bytes`);
+    const of = (n) => [n, [{ type: "gauge", help: `What ${n} counts. `.repeat(4), unit: "bytes" }]];
+    await page.route("**/api/v1/metadata", (route) =>
+      route.fulfill({ json: { status: "success", data: Object.fromEntries(names.map(of)) } }),
+    );
+    await page.setViewportSize({ width: 380, height: 800 });
+    await t.open("#/explore");
+    const rows = page.getByRole("table", { name: "Metrics" }).locator(".table-row");
+    await rows.first().waitFor();
+    t.ok((await rows.count()) < 60, `${await rows.count()} rows stand in the page`);
+    t.equal(await page.evaluate(() => document.documentElement.scrollWidth), 380);
+    t.equal((await cutTexts(page)).join(), "");
+    await page.getByRole("searchbox", { name: "Search metrics" }).fill("thing_4999_");
+    await t.until(async () => (await rows.count()) === 1, "the one that is searched for");
+    await page.unrouteAll({ behavior: "wait" });
+  },
+
+  "a name and a value that do not exist have near ones, and a click runs them": async (page, t) => {
+    await t.open(open([`sum(cassandra_table_live_sstable{cluster="${t.cluster}x"})`]));
+    await page.getByText("There is no metric cassandra_table_live_sstable.").waitFor();
+    await page.getByRole("button", { name: "cassandra_table_live_sstables", exact: true }).click();
+    await page.getByText(`has no cluster="${t.cluster}x"`).waitFor();
+    await page.getByRole("button", { name: t.cluster, exact: true }).click();
+    await page.locator('[data-result="graph"] .plot').waitFor();
+    t.equal(
+      await box(page, "A").textContent(),
+      `sum(cassandra_table_live_sstables{cluster="${t.cluster}"})`,
+    );
+  },
+
+  "an axis of bytes stands at powers of two": async (page, t) => {
+    await page.addInitScript(() => {
+      window.drawn = [];
+      const draw = window.CanvasRenderingContext2D.prototype.fillText;
+      window.CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        window.drawn.push(text);
+        return draw.call(this, text, ...rest);
+      };
+    });
+    await page.reload();
+    await t.open(open(["20 * 1024 ^ 3 + 0 * sum(os_memory_total_bytes)"]));
+    await page.locator('[data-result="graph"] .plot').waitFor();
+    await t.until(async () => {
+      const texts = await page.evaluate(() => window.drawn.filter((s) => / [KMGT]?i?B$/.test(s)));
+      return ["0 B", "4 GiB", "8 GiB", "12 GiB", "16 GiB", "20 GiB"].every((s) =>
+        texts.includes(s),
+      );
+    }, "0, 4, 8, 12, 16 and 20 GiB");
+  },
+
   "a native histogram is a heat map and a row of quantiles": async (page, t) => {
     const where = `cluster="${t.cluster}",keyspace="shop",table="orders"`;
     const expr = `sum(rate(cassandra_table_read_latency_seconds{${where}}[5m]))`;
@@ -123,4 +234,8 @@ export const tests = {
     t.equal(panel.targets[0].expr, expr);
     t.equal(panel.fieldConfig.overrides[0].properties[0].value, "bytes");
   },
+};
+
+export const options = {
+  "an axis of bytes stands at powers of two": { own: true },
 };

@@ -1,4 +1,5 @@
 // The pages Pipeline and Add a node, against the API that they read.
+import { number } from "./read.mjs";
 
 /** The text of a number in a hop's card. */
 const figure = (page, hop, name) =>
@@ -38,6 +39,32 @@ export const tests = {
       t.ok(accepted > 0, `${hop} has accepted ${cells[0]}`);
       t.near(accepted, forwarded + dropped, 0.1);
     }
+  },
+
+  "the hops are asked for in a handful of selectors, and a quantile is PromQL's": async (
+    page,
+    t,
+  ) => {
+    const asked = new Set();
+    page.on("request", (r) => {
+      const expr = new URLSearchParams(r.postData() ?? "").get("query") ?? "";
+      const hops = r.url().endsWith("/api/v1/query") && /ringwatch_agent_frames/.test(expr);
+      if (hops) asked.add(expr);
+    });
+    await t.open("#/pipeline?range=15m");
+    await t.until(async () => asked.size >= 2, "the hops and the ledger are asked for");
+    for (const expr of asked) {
+      const tree = await t.get(`/api/v1/parse_query?${new URLSearchParams({ query: expr })}`);
+      const selectors = JSON.stringify(tree.data).match(/"type":"vectorSelector"/g).length;
+      t.ok(selectors <= 6, `${selectors} selectors: ${expr}`);
+    }
+    const expr = "histogram_quantile(0.99, sum(rate(ringwatch_ingest_seconds[80s])))";
+    await t.until(async () => {
+      const [now] = await t.query(expr);
+      const shown = number(await figure(page, "ingest", "answered, p99"));
+      // Buckets are a fifth apart, and both move on with the seconds.
+      return now && Math.abs(shown - Number(now.value[1])) <= 0.25 * shown;
+    }, "the quantile on the page and in PromQL");
   },
 
   "the pipeline names each process": async (page, t) => {

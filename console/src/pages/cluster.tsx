@@ -114,6 +114,14 @@ function Whole({
             <dd title={title}>{text}</dd>
           </div>
         ))}
+        {rows.length === 1 && (
+          <div>
+            <dt>Node</dt>
+            <dd>
+              <a href={link(["node", rows[0]!.node.id])}>{rows[0]!.name}</a>
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Disks</dt>
           <dd>{full ? (full.finding ? sentence(full.short) : full.text) : "…"}</dd>
@@ -133,28 +141,32 @@ function Whole({
         <Loading rows={6} what="the charts" />
       )}
       <MarkList marks={marks} />
-      <NodeMap view={view} by={by} />
-      <section class="panel">
-        <div class="panel-head">
-          <h2>Nodes, worst first</h2>
-        </div>
-        <Table
-          name="Nodes, worst first"
-          columns={columnsOf(false)}
-          rows={rows}
-          id={(r) => r.node.id}
-          href={(r) => link(["node", r.node.id])}
-          bad={(r) => r.node.state === "down"}
-          height={400}
-        />
-      </section>
+      {rows.length > 1 && (
+        <>
+          <NodeMap view={view} by={by} />
+          <section class="panel">
+            <div class="panel-head">
+              <h2>Nodes, worst first</h2>
+            </div>
+            <Table
+              name="Nodes, worst first"
+              columns={columnsOf(false)}
+              rows={rows}
+              id={(r) => r.node.id}
+              href={(r) => link(["node", r.node.id])}
+              bad={(r) => r.node.state === "down"}
+              height={400}
+            />
+          </section>
+          <Peers
+            cluster={cluster}
+            datacenters={[...countBy(rows.map((r) => r.node.datacenter)).values()]}
+            groups={view.groups.value}
+            names={names}
+          />
+        </>
+      )}
       <Left list={view.all.value ?? []} several={false} />
-      <Peers
-        cluster={cluster}
-        datacenters={[...countBy(rows.map((r) => r.node.datacenter)).values()]}
-        groups={view.groups.value}
-        names={names}
-      />
     </>
   );
 }

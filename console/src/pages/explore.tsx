@@ -7,6 +7,7 @@ import { type Place, usePlace } from "../place";
 import { GraphOf, TableOf } from "../results";
 import { curlOf, grafanaOf, letter } from "../share";
 import { rangeOf } from "../time";
+import { Dictionary } from "./dictionary";
 
 /** An expression and how it is shown. */
 interface Query {
@@ -145,6 +146,22 @@ export function ExplorePage() {
       write([...list, { ...fresh, expr }], !expr);
     }
   };
+  const rewrite = (i: number, expr: string) => {
+    const now = list.map((q, j) => (j === i ? expr : (latest.current[j] ?? q.expr)));
+    fill(now);
+    write(
+      list.map((q, j) => (j === i ? { ...q, expr } : q)),
+      false,
+    );
+  };
+  /** The link of the expressions with one more, in the first box that is empty. */
+  const hrefOf = (expr: string) => {
+    const empty = list.findIndex((q) => !q.expr.trim());
+    return hashOf(
+      list.map((q, i) => (i === empty ? { ...q, expr } : q)),
+      at,
+    );
+  };
   const remove = (i: number) => {
     fill(latest.current.filter((_, j) => j !== i));
     write(
@@ -192,6 +209,7 @@ export function ExplorePage() {
           }}
           run={run}
           alter={(change) => alter(i, change)}
+          rewrite={(expr) => rewrite(i, expr)}
           remove={() => remove(i)}
         />
       ))}
@@ -200,9 +218,10 @@ export function ExplorePage() {
           Add an expression
         </button>
       </p>
-      {active.length === 0 && list.every((q) => !q.expr.trim()) && (
+      {list.some((q) => !q.expr.trim()) && <Dictionary hrefOf={hrefOf} />}
+      {list.every((q) => !q.expr.trim()) && (
         <section class="panel" aria-label="Examples">
-          <h2>To begin with</h2>
+          <h2>Examples</h2>
           <ul class="examples">
             {examples.map(([name, expr]) => (
               <li key={name}>
@@ -232,6 +251,7 @@ function QueryPanel({
   change,
   run,
   alter,
+  rewrite,
   remove,
 }: {
   at: Place;
@@ -246,6 +266,7 @@ function QueryPanel({
   change: (text: string) => void;
   run: () => void;
   alter: (change: Partial<Query>) => void;
+  rewrite: (expr: string) => void;
   remove: () => void;
 }) {
   const [failed, setFailed] = useState<{ expr: string; fault: Fault } | null>(null);
@@ -319,8 +340,8 @@ function QueryPanel({
         </button>
         {changed && <span class="dim">Changed: press Run to see it.</span>}
       </div>
-      {asked && query.graph && <GraphOf expr={expr} range={range} round={round} fail={fail} />}
-      {asked && query.table && <TableOf expr={expr} range={range} round={round} fail={fail} />}
+      {asked && query.graph && <GraphOf {...{ expr, range, round, fail }} use={rewrite} />}
+      {asked && query.table && <TableOf {...{ expr, range, round, fail }} use={rewrite} />}
       {asked && nothing && <p class="dim">The graph and the table are both hidden.</p>}
     </section>
   );

@@ -8,18 +8,17 @@ import type { Ask } from "../lines";
 import { usePlace } from "../place";
 import { type Range, rangeOf, refreshOf, stamp, windowOf } from "../time";
 import { format, length } from "../units";
+import { type Hop, hops } from "./hops";
 import {
   type Health,
-  type Hop,
   healthOf,
-  hitRate,
-  hops,
   type Ledger,
-  ledgers,
   nowExpr,
+  nowOf,
   seldom,
   sumExpr,
-} from "./hops";
+  sumsOf,
+} from "./ledger";
 import { Processes, processes } from "./processes";
 import { Share } from "./work";
 
@@ -67,8 +66,8 @@ export function PipelinePage() {
                 {(answer) => (
                   <LedgerTable
                     list={list}
-                    sums={ledgers(list, answer, false)}
-                    now={now.value && ledgers(list, now.value, true)}
+                    sums={sumsOf(list, answer)}
+                    now={now.value && nowOf(list, now.value)}
                   />
                 )}
               </Shown>
@@ -117,7 +116,7 @@ const states: Record<Health, [sign: string, kind: string]> = {
 
 /** The hops, from left to right; the three that read Kafka stand together. */
 function Line({ list, answer, window }: { list: Hop[]; answer: Answer<Sample>; window: number }) {
-  const all = ledgers(list, answer, true);
+  const all = nowOf(list, answer);
   const card = (id: string) => {
     const hop = list.find((h) => h.id === id);
     const ledger = all.get(id);
@@ -170,7 +169,7 @@ function Card({ hop, ledger, window }: { hop: Hop; ledger: Ledger; window: numbe
         <Pair name="waiting" value={format(ledger.pending)} />
         {hop.figures.map((f, i) => (
           <Pair
-            key={f.name}
+            key={f.title}
             name={f.title}
             value={format(ledger.figures[i], f.unit)}
             bad={f.most !== undefined && ledger.figures[i]! > f.most}
@@ -265,6 +264,12 @@ function line(legend: string, expr: string): Ask {
 
 /** Whose limit refuses, by the label refused. */
 const limits: Record<string, string> = { account: "an account", node: "a node" };
+
+/** The part of reads that Redis had whole. */
+function hitRate(window: string): string {
+  const of = (match: string) => `sum(rate(ringwatch_recent_reads_total${match}${window}))`;
+  return `${of('{result="hit"}')} / (${of("")} > 0)`;
+}
 
 /** What is worth a look over time. */
 function Charts({ range, self }: { range: Range; self: boolean }) {
