@@ -44,9 +44,9 @@ type view struct {
 // minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
-// evenly over their period, and so they are where windows lie otherwise than periods. Of these there
-// are only those that a window sees. Where windows end with periods each period of a counter has a
-// sample at its begin, so that they see just its increase.
+// evenly over their period, and so they are where windows lie otherwise than periods. Of these
+// there are only those that a window sees. Where windows end with periods, each period of a counter
+// has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
 func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
@@ -153,8 +153,8 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 	}
 }
 
-// every returns how far samples are apart in a period. A window that sees what follows as well weighs
-// all samples alike: there they are as far apart as those that follow.
+// every returns how far samples are apart in a period. A window that sees what follows as well
+// weighs all samples alike: there they are as far apart as those that follow.
 func (r *roller) every(p *rollup.Point) int64 {
 	level := r.series.Level.Millis
 	if r.next == nil || r.apart() || p.Start+level <= r.until-r.width {
