@@ -225,12 +225,13 @@ func share(p *rollup.Point, at, end int64) float64 {
 // counter has a period's last value. Or it rises by increases and never begins anew: from the first
 // period's last value, or to where what follows begins.
 func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
-	var top float64
+	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows
 	if r.rises() && len(r.series.Points) > 0 {
 		_, last, increase := of(&r.series.Points[0])
 		top = last - increase
 		if r.next != nil {
 			top = r.following(of)
+			most = top
 			for i := range r.series.Points {
 				_, _, increase := of(&r.series.Points[i])
 				top -= increase
@@ -243,7 +244,7 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		from, last, increase := of(p)
 		switch {
 		case r.rises():
-			from, top = top, top+increase
+			from, top = top, min(top+increase, most)
 			if r.begins {
 				r.add(p.Start+1, from)
 			}
@@ -280,7 +281,11 @@ func (r *roller) histogram(bounds []float64) {
 			sum = math.NaN()
 		}
 		r.out.times = append(r.out.times, at)
-		r.out.native = append(r.out.native, nativeDense(m, bounds, counts, sum))
+		h := nativeDense(m, bounds, counts, sum)
+		if r.rises() && m.Kind == frame.Histogram {
+			h.CounterResetHint = histogram.NotCounterReset // though a bucket may rise from below 0
+		}
+		r.out.native = append(r.out.native, h)
 	}
 	if m.Kind == frame.GaugeHistogram {
 		r.each(func(_, p *rollup.Point, times []int64) {
