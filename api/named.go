@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/rollup"
 )
 
 // The JSON of a catalogue's value has the shape of a series. type and unit are the catalogue's, the
@@ -119,6 +120,27 @@ const (
 	namedStepMin = 20_000
 )
 
+// namedStepOf returns the distance of values over a time range without step=, in ms: of wide ones
+// whole periods of rollups.
+func namedStepOf(span int64) int64 {
+	step := max(namedStepMin, span/namedSteps)
+	if period := rollup.FiveMinutes.Millis; step >= period {
+		step = (step + period - 1) / period * period
+	}
+	return step
+}
+
+// namedSpan returns the instants, in ms, of the first and the last value over a time range. The last
+// one is the range's end; of steps of five minutes or more, it is where a step ends by the clock, for
+// rollups cover such windows.
+func (q *metricsQuery) namedSpan() (from, to int64) {
+	to = q.to
+	if by := to - to%q.namedStep; q.namedStep >= rollup.FiveMinutes.Millis && by >= q.from {
+		to = by
+	}
+	return to - (to-q.from)/q.namedStep*q.namedStep, to
+}
+
 // named evaluates what a query asks by name, for all nodes of the scope at once. missing says in
 // words what is stored and could not be read.
 func (s *Server) named(
@@ -140,7 +162,7 @@ func (s *Server) named(
 		step = time.Duration(q.rollup.Millis) * time.Millisecond
 	}
 	if !q.latest && step == 0 {
-		step = time.Duration(max(namedStepMin, (q.to-q.from)/namedSteps)) * time.Millisecond
+		step = time.Duration(namedStepOf(q.to-q.from)) * time.Millisecond
 	}
 	window = max(window, step)
 	q.namedStep = step.Milliseconds()
@@ -208,9 +230,9 @@ func (s *Server) evaluate(
 	if q.latest {
 		answer, err = s.deps.Engine.Instant(ctx, p, expr, s.config.Clock(), query.Options{})
 	} else {
-		to := time.UnixMilli(q.to)
-		from := to.Add(-time.Duration(q.to-q.from) * time.Millisecond / step * step)
-		answer, err = s.deps.Engine.Range(ctx, p, expr, from, to, step, query.Options{})
+		from, to := q.namedSpan()
+		answer, err = s.deps.Engine.Range(ctx, p, expr, time.UnixMilli(from), time.UnixMilli(to), step,
+			query.Options{})
 	}
 	if err != nil {
 		return nil, err
@@ -326,7 +348,8 @@ func (q *metricsQuery) appendNamed(dst []byte, n *named) []byte {
 		return append(dst, "]}"...)
 	}
 	i := 0
-	for at := q.to - (q.to-q.from)/q.namedStep*q.namedStep; at <= q.to; at += q.namedStep {
+	from, to := q.namedSpan()
+	for at := from; at <= to; at += q.namedStep {
 		v := math.NaN()
 		if i < len(n.at) && n.at[i] == at {
 			v = n.values[i]
@@ -342,7 +365,8 @@ func (b *budget) addNamed(q *metricsQuery, list []named) error {
 	for i := range list {
 		n := len(list[i].at)
 		if q.nan && q.namedStep > 0 {
-			n = int((q.to-q.from)/q.namedStep) + 1
+			from, to := q.namedSpan()
+			n = int((to-from)/q.namedStep) + 1
 		}
 		b.points += n
 		b.bytes += headBytes + labelBytes(list[i].labels) + valueBytes*int64(n)

@@ -162,6 +162,23 @@ func TestNames(t *testing.T) {
 		if len(values) != 61 || values[0].Value != "NaN" || err != nil || math.IsNaN(last) {
 			t.Errorf("%d values, %+v", len(values), values)
 		}
+		// Wide steps end by the clock, for rollups cover such windows; without step= they are wide, too.
+		for text, step := range map[string]int64{"step=5m&period=1h": 300_000, "period=2d": 600_000} {
+			q, err := url.ParseQuery("metrics=n::compactions&reportNaN=true&" + text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.get(f.metricsPath(0), q, &answer)
+			values = answer[0].Payload[0].Values
+			for i, v := range values {
+				if ms := v.Time.UnixMilli(); ms%step != 0 || i > 0 && ms-values[i-1].Time.UnixMilli() != step {
+					t.Fatalf("%s: value %d is at %s: %+v", text, i, v.Time, values)
+				}
+			}
+			if len(values) < 11 {
+				t.Errorf("%s: %d values", text, len(values))
+			}
+		}
 	})
 	t.Run("what is wrong is said", func(t *testing.T) {
 		for text, want := range map[string]string{

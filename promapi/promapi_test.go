@@ -278,3 +278,20 @@ func number(of any) float64 {
 	_, _ = fmt.Sscan(fmt.Sprint(of), &v)
 	return v
 }
+
+// TestRollupsWarn wants the sentence about rollups among the warnings, where Grafana shows it.
+func TestRollupsWarn(t *testing.T) {
+	f := newFixture(t, func(c *query.Config) { c.RawRetention = time.Second })
+	at := fmt.Sprint(f.now.Unix())
+	for expr, want := range map[string]string{
+		"node_load1": "because samples of that time have expired",
+		"max_over_time(node_load1[1m])": "because samples of that time have expired: a window of 1m " +
+			"cannot be had there, so use one of 5m or more",
+	} {
+		r := f.get("/api/v1/query_range", "query", expr, "start", at, "end", at, "step", "300")
+		if len(r.Warnings) != 1 || !strings.HasSuffix(r.Warnings[0], want) ||
+			!strings.Contains(r.Warnings[0], "values are rollups of 5m") || len(r.Infos) > 0 {
+			t.Errorf("%s warns of %q and %q", expr, r.Warnings, r.Infos)
+		}
+	}
+}

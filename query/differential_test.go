@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
 )
 
@@ -74,7 +75,17 @@ type both struct {
 func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now int64,
 	retention time.Duration, rollups bool) *both {
 	t.Helper()
-	store.RawFrom = now - retention.Milliseconds()
+	return newBothKept(t, tsdb, store, now, retention, nil, rollups)
+}
+
+// newBothKept is newBoth where levels of rollups are kept for a time only.
+func newBothKept(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now int64,
+	retention time.Duration, levels map[rollup.Level]time.Duration, rollups bool) *both {
+	t.Helper()
+	store.RawFrom, store.RollupFrom = now-retention.Milliseconds(), map[rollup.Level]int64{}
+	for l, kept := range levels {
+		store.RollupFrom[l] = now - kept.Milliseconds()
+	}
 	clock := func() time.Time { return time.UnixMilli(now) }
 	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
 	if rollups {
@@ -86,7 +97,7 @@ func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now 
 		t.Fatal(err)
 	}
 	c := query.DefaultConfig()
-	c.Clock, c.RawRetention = clock, retention
+	c.Clock, c.RawRetention, c.RollupRetention = clock, retention, levels
 	p, err := selector.New(selector.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)

@@ -62,8 +62,8 @@ func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece
 	return list
 }
 
-// border returns where a source takes over that is kept since an instant. What comes before it is of
-// a coarser level, and goes on until to if the source answers no window whole.
+// border returns where a source takes over that is kept since an instant. What comes before it is
+// of a coarser level, and goes on until to if the source answers no window whole.
 func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
 	switch {
 	case w.ranged && w.step == 0:
@@ -96,8 +96,8 @@ func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
 	return append(list, p)
 }
 
-// resolution says in words what a piece of an answer was made of, and what to do for more; nothing of
-// samples.
+// resolution says in words what a piece of an answer was made of, and what to do for more; nothing
+// of samples.
 func (w *windows) resolution(p *piece) error {
 	if p.raw() {
 		return nil

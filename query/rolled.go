@@ -44,9 +44,9 @@ type view struct {
 // minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
-// evenly over their period, and so they are where windows lie otherwise than periods. Of these there
-// are only those that a window sees. Where windows end with periods each period of a counter has a
-// sample at its begin, so that they see just its increase.
+// evenly over their period, and so they are where windows lie otherwise than periods. Of these
+// there are only those that a window sees. Where windows end with periods, each period of a counter
+// has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
 func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
@@ -153,8 +153,8 @@ func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
 	}
 }
 
-// every returns how far samples are apart in a period. A window that sees what follows as well weighs
-// all samples alike: there they are as far apart as those that follow.
+// every returns how far samples are apart in a period. A window that sees what follows as well
+// weighs all samples alike: there they are as far apart as those that follow.
 func (r *roller) every(p *rollup.Point) int64 {
 	level := r.series.Level.Millis
 	if r.next == nil || r.apart() || p.Start+level <= r.until-r.width {
@@ -225,12 +225,13 @@ func share(p *rollup.Point, at, end int64) float64 {
 // counter has a period's last value. Or it rises by increases and never begins anew: from the first
 // period's last value, or to where what follows begins.
 func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
-	var top float64
+	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows
 	if r.rises() && len(r.series.Points) > 0 {
 		_, last, increase := of(&r.series.Points[0])
 		top = last - increase
 		if r.next != nil {
 			top = r.following(of)
+			most = top
 			for i := range r.series.Points {
 				_, _, increase := of(&r.series.Points[i])
 				top -= increase
@@ -243,7 +244,7 @@ func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64))
 		from, last, increase := of(p)
 		switch {
 		case r.rises():
-			from, top = top, top+increase
+			from, top = top, min(top+increase, most)
 			if r.begins {
 				r.add(p.Start+1, from)
 			}
@@ -280,7 +281,11 @@ func (r *roller) histogram(bounds []float64) {
 			sum = math.NaN()
 		}
 		r.out.times = append(r.out.times, at)
-		r.out.native = append(r.out.native, nativeDense(m, bounds, counts, sum))
+		h := nativeDense(m, bounds, counts, sum)
+		if r.rises() && m.Kind == frame.Histogram {
+			h.CounterResetHint = histogram.NotCounterReset // though a bucket may rise from below 0
+		}
+		r.out.native = append(r.out.native, h)
 	}
 	if m.Kind == frame.GaugeHistogram {
 		r.each(func(_, p *rollup.Point, times []int64) {

@@ -14,12 +14,12 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 )
 
-// longInstant is the range, in ms, from which on a function of one instant is answered from rollups.
+// longInstant is the range, in ms, from which on rollups answer a function of one instant.
 const longInstant = 24 * 60 * 60_000
 
-// A window that does not begin and end with a period of a rollup has less than a period too much or
-// too little at an end. That is to be at most a hundredth of it; a tenth for a rate, which is spread
-// over the window anyway.
+// A window that does not begin and end with a period of a rollup has less than a period too much
+// or too little at an end. That is to be at most a hundredth of it; a tenth for a rate, which is
+// spread over the window anyway.
 const (
 	partOfWindow = 100
 	partOfRate   = 10
@@ -202,7 +202,8 @@ func oldest(expr parser.Expr, from time.Time, span time.Duration) int64 {
 	return at
 }
 
-// since returns what says of samples, and of each level of rollups, from when on they are kept, in ms.
+// since returns what says of samples, and of each level of rollups, from when on they are kept, in
+// ms.
 func (e *Engine) since(now int64) func(rollup.Level) int64 {
 	return func(l rollup.Level) int64 {
 		kept, is := e.config.RollupRetention[l]

@@ -28,6 +28,8 @@ type Memory struct {
 	rollups map[uuid.UUID]map[rollup.Level][]*rollup.Rollup
 	// RawFrom is the first instant of which samples are kept.
 	RawFrom int64
+	// RollupFrom is the same of levels of rollups; one that is not in it has all.
+	RollupFrom map[rollup.Level]int64
 }
 
 // NewMemory builds all windows and all rollups.
@@ -163,6 +165,9 @@ func (s *Memory) Read(ctx context.Context, _ string, node uuid.UUID, from, to in
 // Rollups is query.Sources.Rollups.
 func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
 	to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	if since, is := s.RollupFrom[level]; is {
+		from = max(from, since)
+	}
 	from = level.Start(from)
 	var list []*rollup.Rollup
 	for _, r := range s.rollups[node][level] {

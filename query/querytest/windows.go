@@ -18,9 +18,9 @@ type Windowed struct {
 	Every time.Duration
 }
 
-// Windowed returns an expression whose windows are of any width and lie anywhere, more of them where
-// periods of rollups begin. Metrics are of all kinds, and histograms are asked for by all of their
-// names.
+// Windowed returns an expression whose windows are of any width and lie anywhere, more of them
+// where periods of rollups begin. Metrics are of all kinds, and histograms are asked for by all of
+// their names.
 func (e *Expressions) Windowed() Windowed {
 	w := Windowed{Name: pick(e, append(append(append([]string{}, Gauges...), Counters...),
 		Histograms[0], Histograms[0]+"_bucket", Histograms[0]+"_sum", Histograms[1]+"_count",
