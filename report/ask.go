@@ -107,7 +107,12 @@ func (m *maker) findNodes(ctx context.Context) error {
 	if len(m.nodes) == 0 {
 		return ErrNoNodes
 	}
-	for _, s := range m.instant(ctx, "what nodes say of themselves", "ringwatch_node_info"+where) {
+	// Over the whole time: who left before its end has no name then.
+	said := m.over(ctx, "what nodes say of themselves", "ringwatch_node_info"+where, m.From.Add(Step), Step)
+	slices.SortStableFunc(said, func(a, b Series) int {
+		return cmp.Compare(a.Points[len(a.Points)-1].At, b.Points[len(b.Points)-1].At)
+	})
+	for _, s := range said {
 		if n := m.nodes[s.Labels["node"]]; n != nil {
 			n.Address, n.Version = s.Labels["address"], s.Labels["cassandra_version"]
 			n.Called = s.Labels["name"]
