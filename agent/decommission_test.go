@@ -14,8 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// TestDecommission takes a real node out of its ring. Its frames say so and go on, its address stays
-// in them, and by them the rules see that it has left.
+// TestDecommission takes a real node out of its ring. Its frames say so and go on, its address
+// stays in them, and by them the rules see that it has left.
 func TestDecommission(t *testing.T) {
 	first := engines.MustCassandra(t)
 	n := mustNode(t, "", func(c *engines.CassandraConfig) {

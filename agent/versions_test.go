@@ -296,7 +296,8 @@ func isIn(version, versions string) bool {
 	return version >= from && (!ends || version <= until)
 }
 
-// notAtOnce are metrics of types that are there from the start which a node alone, in its first minute, has not.
+// notAtOnce are metrics of types that are there from the start which a node alone, in its first
+// minute, has not.
 var notAtOnce = []string{
 	"cassandra_hints_delay_seconds", "cassandra_hints_failed_total", "cassandra_hints_succeeded_total", "cassandra_hints_timed_out_total",
 	"cassandra_messaging_timeouts_total",                                                                  // with the first peer

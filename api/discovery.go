@@ -19,7 +19,9 @@ type target struct {
 // meta begins the labels that are for relabelling only.
 const meta = "__meta_ringwatch_"
 
-// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of them at this API. A node that has left, or has been silent for longer than DiscoverySpan, is none.
+// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of
+// them at this API. A node that has left, or has been silent for longer than DiscoverySpan, is
+// none.
 func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "by", "cluster")
 	if err != nil {

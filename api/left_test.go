@@ -20,8 +20,8 @@ import (
 )
 
 // TestNodesThatLeft: a node that left is listed with how, is not counted as down, and is no target
-// for Prometheus. One that moved is listed in both clusters. What is known of another account's node
-// of the same id changes nothing.
+// for Prometheus. One that moved is listed in both clusters. What is known of another account's
+// node of the same id changes nothing.
 func TestNodesThatLeft(t *testing.T) {
 	f := newAlone(t, 1)
 	at := f.now.Load() - time.Minute.Milliseconds()/2

@@ -130,9 +130,9 @@ func namedStepOf(span int64) int64 {
 	return step
 }
 
-// namedSpan returns the instants, in ms, of the first and the last value over a time range. The last
-// one is the range's end; of steps of five minutes or more, it is where a step ends by the clock, for
-// rollups cover such windows.
+// namedSpan returns the instants, in ms, of the first and the last value over a time range. The
+// last one is the range's end; of steps of five minutes or more, it is where a step ends by the
+// clock, for rollups cover such windows.
 func (q *metricsQuery) namedSpan() (from, to int64) {
 	to = q.to
 	if by := to - to%q.namedStep; q.namedStep >= rollup.FiveMinutes.Millis && by >= q.from {

@@ -162,7 +162,8 @@ func TestNames(t *testing.T) {
 		if len(values) != 61 || values[0].Value != "NaN" || err != nil || math.IsNaN(last) {
 			t.Errorf("%d values, %+v", len(values), values)
 		}
-		// Wide steps end by the clock, for rollups cover such windows; without step= they are wide, too.
+		// Wide steps end by the clock, for rollups cover such windows; without step= they are wide,
+		// too.
 		for text, step := range map[string]int64{"step=5m&period=1h": 300_000, "period=2d": 600_000} {
 			q, err := url.ParseQuery("metrics=n::compactions&reportNaN=true&" + text)
 			if err != nil {

@@ -164,8 +164,9 @@ func wait(d time.Duration) time.Duration {
 // methods are all that routes are for, in the order in which refusals name them.
 var methods = [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// missing answers where no route is. Where there are some for other methods it names these: OPTIONS gets 204, anything else 405. Where there is none at all it
-// answers 404. Nobody needs a key for that: it says what openapi.yaml says.
+// missing answers where no route is. Where there are some for other methods it names these: OPTIONS
+// gets 204, anything else 405. Where there is none at all it answers 404. Nobody needs a key for
+// that: it says what openapi.yaml says.
 func missing(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string

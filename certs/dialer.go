@@ -148,8 +148,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. A server that refused us may have gone before our first words came; its
-// reason waits to be read.
+// Write implements net.Conn. A server that refused us may have gone before our first words came;
+// its reason waits to be read.
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err == nil || c.heard.Load() {

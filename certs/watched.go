@@ -12,8 +12,8 @@ import (
 // that begin that much later.
 const Recheck = time.Second
 
-// Watched is what was read from files, and is read again when they change. Its methods may be called
-// from many goroutines.
+// Watched is what was read from files, and is read again when they change. Its methods may be
+// called from many goroutines.
 type Watched[T any] struct {
 	Files []string // an empty name is no file
 	Load  func() (T, error)

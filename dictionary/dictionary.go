@@ -40,7 +40,8 @@ type Metric struct {
 	Type string // an entity type's name
 	Kind string // as frame.Kind says it: counter, gauge, gauge_double, histogram, gauge_histogram, string
 	Unit string // base unit; empty: a plain number
-	// Versions of Cassandra: "4.1" is 4.1 and later, "4.0-4.1" those two; empty: it is not Cassandra's.
+	// Versions of Cassandra: "4.1" is 4.1 and later, "4.0-4.1" those two; empty: it is not
+	// Cassandra's.
 	Versions string
 	// Cassandra is its bean, without labels: type=Table,name=ReadLatency.
 	Cassandra string
@@ -181,8 +182,8 @@ const (
 	recorded = "Not described: recorded by a rule of the account."
 )
 
-// Help returns the text that tools show of a metric; byRule says that recording rules, or Ringwatch's
-// own processes, gave it. Of a name that is not in the dictionary it says so.
+// Help returns the text that tools show of a metric; byRule says that recording rules, or
+// Ringwatch's own processes, gave it. Of a name that is not in the dictionary it says so.
 func Help(name string, byRule bool) string {
 	if m, found := Find(name); found {
 		return m.Help()

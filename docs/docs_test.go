@@ -16,8 +16,9 @@ import (
 
 const module = "github.com/ringwatch/ringwatch/"
 
-// mayImport says which of our packages each package imports outside its tests, no more and no less. No two import each other, and no role imports another: what it needs
-// of one, it declares, and cmd passes it in. Only cmd, bench and the programs that docs/ shows may import all.
+// mayImport says which of our packages each package imports outside its tests, no more and no less.
+// No two import each other, and no role imports another: what it needs of one, it declares, and cmd
+// passes it in. Only cmd, bench and the programs that docs/ shows may import all.
 var mayImport = map[string][]string{
 	"frame":      {},
 	"account":    {},

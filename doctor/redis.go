@@ -24,8 +24,9 @@ type Redis struct {
 	TLS                certs.Client
 }
 
-// Examine checks one Redis server, or one of a cluster's, against docs/REDIS.md. It reads settings and counters and changes nothing. Where CONFIG is not
-// allowed, as with hosted ones, it says what it could not see.
+// Examine checks one Redis server, or one of a cluster's, against docs/REDIS.md. It reads settings
+// and counters and changes nothing. Where CONFIG is not allowed, as with hosted ones, it says what
+// it could not see.
 func (c Redis) Examine(ctx context.Context) *Report {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

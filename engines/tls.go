@@ -48,8 +48,8 @@ func (t *TLS) config() (*tls.Config, error) {
 	}, nil
 }
 
-// store writes key and certificate into one file of dir, as Java's PEM stores want them, and returns
-// its path. A nil TLS has none.
+// store writes key and certificate into one file of dir, as Java's PEM stores want them, and
+// returns its path. A nil TLS has none.
 func (t *TLS) store(dir string) (string, error) {
 	if t == nil {
 		return "", nil

@@ -21,7 +21,8 @@ const Bulk = "bulk"
 
 // Config says which tables may be looked up, by whom, and in which Cassandra they are.
 type Config struct {
-	// Hosts are contact points of the Cassandra that has the tables, "host" or "host:port". Empty: the store's, with the store's datacenter, username, password and tls.
+	// Hosts are contact points of the Cassandra that has the tables, "host" or "host:port". Empty:
+	// the store's, with the store's datacenter, username, password and tls.
 	Hosts []string `yaml:"hosts"`
 	// Datacenter is the local one; empty: any.
 	Datacenter string `yaml:"datacenter"`

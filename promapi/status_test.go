@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestFeatures: every feature has the name that Prometheus gives it, at the version of go.mod, and no
-// category of PromQL lacks one.
+// TestFeatures: every feature has the name that Prometheus gives it, at the version of go.mod, and
+// no category of PromQL lacks one.
 func TestFeatures(t *testing.T) {
 	f := newFixture(t)
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
@@ -78,8 +78,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestTSDBRefusals: limits are bounded as Prometheus bounds them, and an engine without an index says
-// so.
+// TestTSDBRefusals: limits are bounded as Prometheus bounds them, and an engine without an index
+// says so.
 func TestTSDBRefusals(t *testing.T) {
 	f := newFixture(t)
 	for limit, want := range map[string]string{

@@ -26,9 +26,9 @@ const ValueLabel = "value"
 
 // boundStep thins a histogram's buckets where each is a line or a series of its own: every eighth
 // bound, the last one and +Inf. Counts are cumulative over buckets and so stay exact; with bounds a
-// fifth apart a quantile is then known to a factor of four. A histogram of few bounds, such as those
-// of Ringwatch's own processes, keeps them all: theirs are a factor of two apart, and of every eighth
-// a quantile would be off by hundreds.
+// fifth apart a quantile is then known to a factor of four. A histogram of few bounds, such as
+// those of Ringwatch's own processes, keeps them all: theirs are a factor of two apart, and of
+// every eighth a quantile would be off by hundreds.
 const (
 	boundStep = 8
 	fewBounds = 32

@@ -362,8 +362,8 @@ func (e *Engine) run(
 	return a, nil
 }
 
-// patience is how long a query that is over its time is waited for: Prometheus's engine looks at the
-// time between steps and between series. What it does in one go is bounded beforehand.
+// patience is how long a query that is over its time is waited for: Prometheus's engine looks at
+// the time between steps and between series. What it does in one go is bounded beforehand.
 const patience = 500 * time.Millisecond
 
 // doneWithin reports whether something is done within a time.

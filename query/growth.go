@@ -161,8 +161,8 @@ func (g *Growth) Begin(lease *memory.Lease, limit string, work time.Duration) *G
 		selected: selected{longest: map[string]float64{}, series: map[string]float64{}}}
 }
 
-// Read notes which series a selector gave, before anything is computed of them, and takes the memory
-// of the labels that the expression can make of all that was selected so far. The error is a
+// Read notes which series a selector gave, before anything is computed of them, and takes the
+// memory of the labels that the expression can make of all that was selected so far. The error is a
 // *LimitError, or package memory's.
 func (g *Grown) Read(matchers []*labels.Matcher, list []storage.Series) error {
 	if g == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/roster"
 )
 
-// TestNodeThatLeft: the series that Ringwatch has of a node end when it left: they are there before,
-// and from then on not even as values of some minutes ago. Its own samples stay.
+// TestNodeThatLeft: the series that Ringwatch has of a node end when it left: they are there
+// before, and from then on not even as values of some minutes ago. Its own samples stay.
 func TestNodeThatLeft(t *testing.T) {
 	r := newRuled(t)
 	who := querytest.Principal(t, querytest.Account)

@@ -228,8 +228,8 @@ func (e *Engine) LabelValues(
 
 // Cardinality counts what today's series are made of, in the first minutes of a day also
 // yesterday's. Its lists have at most limit entries each. It counts what is kept: up and the other
-// series that are made of a node's state when they are asked for are not among it, and a histogram is
-// one series.
+// series that are made of a node's state when they are asked for are not among it, and a histogram
+// is one series.
 func (e *Engine) Cardinality(
 	ctx context.Context, who account.Principal, limit int,
 ) (series.Cardinality, annotations.Annotations, error) {

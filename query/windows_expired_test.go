@@ -15,8 +15,8 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 )
 
-// TestWarningsOfRollups holds what an answer says of rollups: why they answer, what cannot be had of
-// them, and what to do.
+// TestWarningsOfRollups holds what an answer says of rollups: why they answer, what cannot be had
+// of them, and what to do.
 func TestWarningsOfRollups(t *testing.T) {
 	o := newOld(t)
 	at := o.aligned()

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestNewerCounts: in whatever order two records come, the newer one is known in the end; and what is
-// known of one account says nothing of another's node of the same id.
+// TestNewerCounts: in whatever order two records come, the newer one is known in the end; and what
+// is known of one account says nothing of another's node of the same id.
 func TestNewerCounts(t *testing.T) {
 	var writer Roster
 	id := uuid.UUID{7}

@@ -10,9 +10,9 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// TestEngineTakesOfTheShare: what the engine takes while it evaluates is the account's. A rule whose
-// subquery makes more of few series than there is says so, the others and other accounts go on, and
-// what was taken is given back.
+// TestEngineTakesOfTheShare: what the engine takes while it evaluates is the account's. A rule
+// whose subquery makes more of few series than there is says so, the others and other accounts go
+// on, and what was taken is given back.
 func TestEngineTakesOfTheShare(t *testing.T) {
 	w := newTown(t, 0, `
 groups:

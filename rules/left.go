@@ -140,8 +140,8 @@ func (c *cluster) hasLeft(n *node, at int64) bool {
 	return true
 }
 
-// wentAway decides whether a node of which nothing comes any more has left: it is in another cluster
-// of its account since then, or a new node is in its place.
+// wentAway decides whether a node of which nothing comes any more has left: it is in another
+// cluster of its account since then, or a new node is in its place.
 func (c *cluster) wentAway(n *node, at int64) bool {
 	if !c.enrolled(n) || n.end != nil {
 		return false
@@ -165,7 +165,8 @@ func (c *cluster) wentAway(n *node, at int64) bool {
 
 // successor returns the node that is in the place of one that is silent: it was never heard of
 // before that one fell silent, is up, and has its address or says that it replaces it. Addresses
-// alone say nothing: where nodes get new ones at each start, a known node may get that of a dead one.
+// alone say nothing: where nodes get new ones at each start, a known node may get that of a dead
+// one.
 func (c *cluster) successor(n *node, at int64) *node {
 	address := n.fact("address")
 	if address == "" || c.newest <= n.spoke {
@@ -187,8 +188,8 @@ func (c *cluster) successor(n *node, at int64) *node {
 	return found
 }
 
-// samePlace reports whether somebody who was started to replace an address means a node's, which has
-// a port.
+// samePlace reports whether somebody who was started to replace an address means a node's, which
+// has a port.
 func samePlace(replaces, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return replaces != "" && (replaces == address || err == nil && host == replaces)

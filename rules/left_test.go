@@ -298,8 +298,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestMoved: all nodes of a cluster change its name, and the old cluster's copies end without a word,
-// in whatever process each cluster is. A node of another account moves nobody.
+// TestMoved: all nodes of a cluster change its name, and the old cluster's copies end without a
+// word, in whatever process each cluster is. A node of another account moves nobody.
 func TestMoved(t *testing.T) {
 	for _, processes := range []int{1, 2} {
 		for _, account := range []string{"", "other"} {
@@ -377,8 +377,8 @@ func TestCopiedNodeIsNoMove(t *testing.T) {
 	}
 }
 
-// TestForgotten: a node that a person forgot is no news any more, also after the role was killed; one
-// that speaks is simply back.
+// TestForgotten: a node that a person forgot is no news any more, also after the role was killed;
+// one that speaks is simply back.
 func TestForgotten(t *testing.T) {
 	w, d := newLeaving(t, 2)
 	w.pass(10*time.Minute, nil)
@@ -416,8 +416,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestRosterSurvives: what a role decided while Kafka was away is written down when that is back, and
-// is struck out when nothing of the node can be asked any more.
+// TestRosterSurvives: what a role decided while Kafka was away is written down when that is back,
+// and is struck out when nothing of the node can be asked any more.
 func TestRosterSurvives(t *testing.T) {
 	w, d := newLeaving(t, 2)
 	w.pass(10*time.Minute, nil)

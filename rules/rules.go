@@ -69,8 +69,8 @@ type Config struct {
 	// Timeout bounds the evaluation of one rule, MaxSamples what it may load.
 	Timeout    time.Duration `yaml:"timeout"`
 	MaxSamples int           `yaml:"max_samples"`
-	// MaxLabelBytes bounds a value that a rule makes of labels; those of a series may take four times
-	// as much.
+	// MaxLabelBytes bounds a value that a rule makes of labels; those of a series may take four
+	// times as much.
 	MaxLabelBytes int `yaml:"max_label_bytes"`
 	// ResendDelay is how often a firing alert is said again.
 	ResendDelay time.Duration `yaml:"resend_delay"`
@@ -167,8 +167,8 @@ type Deps struct {
 	Roster *roster.Roster
 	// Enroll puts records into every process's roster. nil: they stay here.
 	Enroll func(ctx context.Context, records []roster.Record) error
-	// KeepLeft is for how long it is known how a node left: as long as its data can be asked for. 0:
-	// for ever.
+	// KeepLeft is for how long it is known how a node left: as long as its data can be asked for.
+	// 0: for ever.
 	KeepLeft time.Duration
 	// Applied returns an account's rule files that were given through the API, by name; nil: none.
 	Applied func() map[string]map[string][]byte

@@ -14,17 +14,17 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// recording is what came into Kafka in 37 minutes of `make up`: a start, and after 21 minutes all was
-// stopped and started again. Each record is the time of its arrival, a uvarint of ms, and the frame:
-// the node's every 5 s, the process's own every 20 s, repacked without compression. The machine had
-// a load of 20 to 34 on two cores.
+// recording is what came into Kafka in 37 minutes of `make up`: a start, and after 21 minutes all
+// was stopped and started again. Each record is the time of its arrival, a uvarint of ms, and the
+// frame: the node's every 5 s, the process's own every 20 s, repacked without compression. The
+// machine had a load of 20 to 34 on two cores.
 const recording = "testdata/start.zst"
 
 // ofTheMachine is what was true of that machine.
 const ofTheMachine = "CassandraCPUBusy"
 
-// TestQuietStart plays a real start and restart to the shipped rules, by the recording's clock: over
-// all its minutes no alert is pending or fires.
+// TestQuietStart plays a real start and restart to the shipped rules, by the recording's clock:
+// over all its minutes no alert is pending or fires.
 func TestQuietStart(t *testing.T) {
 	w := newTownOf(t, 0, "cassandra.yaml")
 	w.set = func(c *Config, _ *Deps) { c.Files = append(c.Files, "ringwatch.yaml") }

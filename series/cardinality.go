@@ -34,9 +34,9 @@ func (s *Selection) CardinalityBytes() int64 {
 	return int64(n)
 }
 
-// Cardinality counts what is selected; its lists have at most limit entries each. It costs what nodes
-// have in common and not the number of series: each list of metrics and set of entities is looked at
-// once, however many nodes have it. Err says whether it is whole.
+// Cardinality counts what is selected; its lists have at most limit entries each. It costs what
+// nodes have in common and not the number of series: each list of metrics and set of entities is
+// looked at once, however many nodes have it. Err says whether it is whole.
 func (s *Selection) Cardinality(limit int) Cardinality {
 	c := Cardinality{From: int64(s.first) * dayMillis}
 	own, recorded := s.tally(), &tally{Selection: &Selection{}}

@@ -53,8 +53,8 @@ func compareCardinality(t *testing.T, s *Selection, want map[string]labels.Label
 	}
 }
 
-// TestCardinalityOfAFleet: 10,000 nodes of 10,000 series, each alike in what it has and different in
-// since when, are counted from what they share.
+// TestCardinalityOfAFleet: 10,000 nodes of 10,000 series, each alike in what it has and different
+// in since when, are counted from what they share.
 func TestCardinalityOfAFleet(t *testing.T) {
 	const nodes, tables, metrics = 10_000, 1000, 10
 	d := window.Dictionary{Cluster: "c", Datacenter: "dc", Rack: "r", Type: "table", Key: "table", Labels: []string{"table"}}

@@ -19,7 +19,8 @@ type tally struct {
 	touched  []uint32            // the symbols that have a count
 }
 
-// column is where the values of a label are: those of order[from:to], in each the one in this place.
+// column is where the values of a label are: those of order[from:to], in each the one in this
+// place.
 type column struct{ from, to, at int }
 
 // sums adds up by list: nodes alike have the same lists at the same place in memory.

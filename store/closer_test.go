@@ -203,8 +203,8 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	}
 }
 
-// TestClosingAge: how long the window that is due longest has waited. It is 0 from the start on while
-// none is due, and 0 for who starts again and reads an old window's frames.
+// TestClosingAge: how long the window that is due longest has waited. It is 0 from the start on
+// while none is due, and 0 for who starts again and reads an old window's frames.
 func TestClosingAge(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)

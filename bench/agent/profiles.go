@@ -126,8 +126,9 @@ func (m *measurement) saysNamed() (bool, error) {
 	return bytes.Contains(log, []byte("all beans are named")), err
 }
 
-// perSample returns what a scrape costs, for a thousand samples: microseconds of CPU, KB allocated. It is what the thread takes that answers
-// scrapes. What all threads take beyond their passes without a scrape is mostly how these passes differ.
+// perSample returns what a scrape costs, for a thousand samples: microseconds of CPU, KB allocated.
+// It is what the thread takes that answers scrapes. What all threads take beyond their passes
+// without a scrape is mostly how these passes differ.
 func (f *figures) perSample() (micros, kb float64) {
 	thousands := float64(max(f.samples, 1)) / 1000
 	return f.pageMs * 1000 / thousands, f.pageKB / thousands

@@ -70,8 +70,8 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 // cassandraTimeout bounds all questions to Cassandra.
 const cassandraTimeout = 20 * time.Second
 
-// secureTimeout is the time for a Cassandra that speaks TLS and is asked without: most do not answer
-// then, but those with client_encryption_options.optional do.
+// secureTimeout is the time for a Cassandra that speaks TLS and is asked without: most do not
+// answer then, but those with client_encryption_options.optional do.
 const secureTimeout = 5 * time.Second
 
 // askCassandra asks the Cassandra that keeps the frames. The error is about what was typed.

@@ -47,7 +47,8 @@ func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
 	return doctor.Engines(results), nil
 }
 
-// examineTLS says hello to each address of an engine with TLS. It reports false where none lets us in.
+// examineTLS says hello to each address of an engine with TLS. It reports false where none lets us
+// in.
 func examineTLS(ctx context.Context, name string, e engine) ([]doctor.Result, bool) {
 	if !e.tls.Enabled {
 		return nil, true

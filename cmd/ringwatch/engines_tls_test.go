@@ -91,9 +91,9 @@ func (g *guarded) process(t *testing.T, tls string) *process {
 	return p
 }
 
-// TestEnginesTLS: Kafka, Cassandra and Redis that demand certificates let us in with the right ones,
-// by the name that their certificates have. Doctor, roles and commands say in one sentence what is
-// wrong with others. Renewed certificates are used by processes that run.
+// TestEnginesTLS: Kafka, Cassandra and Redis that demand certificates let us in with the right
+// ones, by the name that their certificates have. Doctor, roles and commands say in one sentence
+// what is wrong with others. Renewed certificates are used by processes that run.
 func TestEnginesTLS(t *testing.T) {
 	g := newGuarded(t)
 	t.Run("Commands", g.testCommands)
@@ -228,8 +228,8 @@ func (g *guarded) testDrivers(t *testing.T) {
 	}
 }
 
-// testRenewed: producer, reader, store and lookup stay while every certificate and the authority are
-// replaced and the engines start again with theirs.
+// testRenewed: producer, reader, store and lookup stay while every certificate and the authority
+// are replaced and the engines start again with theirs.
 func (g *guarded) testRenewed(t *testing.T) {
 	p := g.process(t, g.good())
 	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)

@@ -167,8 +167,8 @@ func isAddress(address, text string) bool {
 	return address == text || err == nil && host == text
 }
 
-// node finds the one node that is meant: its id, an unambiguous beginning of it, its address, or its
-// host name.
+// node finds the one node that is meant: its id, an unambiguous beginning of it, its address, or
+// its host name.
 func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 	return c.nodeIn(ctx, meant, "")
 }

@@ -289,7 +289,8 @@ func (p *promLine) promtool(t *testing.T) {
 	}
 }
 
-// shapeOf describes a JSON value without its texts and numbers; a list has its first element's shape.
+// shapeOf describes a JSON value without its texts and numbers; a list has its first element's
+// shape.
 func shapeOf(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -50,7 +50,8 @@ func (c *config) redis() engine {
 	return engine{name: "redis.addresses", addresses: c.Redis.Addresses, optional: true, tls: c.Redis.TLS, names: c.Redis.Addresses, hello: []byte("PING\r\n")}
 }
 
-// readable reads the files of the engines' TLS and returns everything that is wrong with them, as a usageError.
+// readable reads the files of the engines' TLS and returns everything that is wrong with them, as a
+// usageError.
 func readable(engines ...engine) error {
 	var errs []error
 	for _, e := range engines {
@@ -62,8 +63,9 @@ func readable(engines ...engine) error {
 	return nil
 }
 
-// reach waits until one address of every engine takes connections, with TLS where it is set, and after patience names all that did not, as a usageError: at a start
-// that is nearly always an address that is wrong. Once started, a role never ends because an engine is away.
+// reach waits until one address of every engine takes connections, with TLS where it is set, and
+// after patience names all that did not, as a usageError: at a start that is nearly always an
+// address that is wrong. Once started, a role never ends because an engine is away.
 func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engines ...engine) error {
 	if err := readable(engines...); err != nil {
 		return err
@@ -97,7 +99,8 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 	return usageError{errors.Join(fatal...)}
 }
 
-// knock connects to one address and says hello where TLS is set: only an answer shows that the engine has taken our certificate.
+// knock connects to one address and says hello where TLS is set: only an answer shows that the
+// engine has taken our certificate.
 func (e *engine) knock(ctx context.Context, log *slog.Logger, address string) error {
 	if !e.tls.Enabled {
 		dial, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -9,7 +9,10 @@ import dev.ringwatch.agent.frame.Template;
 import java.io.IOException;
 import java.util.Locale;
 
-/** A 5.0 node with every metric of the dictionary and as many tables as wanted; of a table's histograms six count. */
+/**
+ * A 5.0 node with every metric of the dictionary and as many tables as wanted; of a table's
+ * histograms six count.
+ */
 final class SyntheticNode {
     static final int COUNTING = 6;
 
