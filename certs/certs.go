@@ -2,10 +2,10 @@
 // change, and what a client says when a server's certificate, or its own, is not accepted.
 //
 // What it promises:
-//   - A connection that begins a second after its files changed uses the new ones. Files that cannot
-//     be used leave the earlier ones in use, and are logged once.
-//   - No connection is made to a server whose certificate is not checked: its authority, its time and
-//     its name.
+//   - A connection that begins a second after its files changed uses the new ones. Files that
+//     cannot be used leave the earlier ones in use, and are logged once.
+//   - No connection is made to a server whose certificate is not checked: its authority, its time
+//     and its name.
 //   - A refusal for a certificate's sake is one sentence, with the key of the configuration to set.
 //
 // What bites: a connection that stands keeps the certificates with which it began, even after those
