@@ -109,7 +109,7 @@ func TestOpenAPI(t *testing.T) {
 					}
 					g.call(path, op, 0.4)
 				}
-				if ok == 0 {
+				if ok == 0 && op.OperationID != "forgetNode" { // the nodes are up: TestForget
 					t.Error("no good request succeeds")
 				}
 				if !slices.Contains(op.Tags, "promql") && !slices.Contains(op.Tags, "rules") { // there unknown ones are ignored

@@ -418,7 +418,7 @@ func exposed(n *frametest.Node, state [][]frametest.Entity, open bool) map[strin
 						total += k
 						if b == len(c.Counts)-1 {
 							put("_bucket", float64(total), "le", "+Inf")
-						} else if b%8 == 7 || b == len(bounds.Upper)-1 {
+						} else if len(bounds.Upper) <= 32 || b%8 == 7 || b == len(bounds.Upper)-1 {
 							put("_bucket", float64(total), "le", strconv.FormatFloat(frame.Scale(bounds.Upper[b], bounds.Exponent), 'g', -1, 64))
 						}
 					}
