@@ -2,7 +2,6 @@ package query_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -112,9 +111,10 @@ func TestRatesOverBorders(t *testing.T) {
 				}
 				key := truth.Labels.DropReserved(func(name string) bool { return name == labels.MetricName })
 				periods := truth.Periods(rollup.Hour.Millis)
+				short := truth.Periods(rollup.FiveMinutes.Millis)
 				for at, got := range numbersOf(of[key.String()]) {
-					least, most, whole, reset := around(periods, at-width, at)
-					if !whole {
+					least, most, reset := around(periods, at-width, at)
+					if !always(short, rollup.Hour.Start(at-width)-hour, at) {
 						continue // it came or went
 					}
 					if compared++; reset {
@@ -147,23 +147,29 @@ func numbersOf(s promql.Series) map[int64]float64 {
 	return list
 }
 
-// around returns the increase of the periods within a window and of those that touch it, whether
-// there are values in each of them, and whether the counter began anew.
-func around(periods []querytest.Period, from, to int64) (least, most float64, whole, reset bool) {
-	level, before := rollup.Hour.Millis, int64(math.MinInt64)
+// always reports whether each of the periods of five minutes from from to to has a value.
+func always(periods []querytest.Period, from, to int64) bool {
 	n := int64(0)
+	for _, p := range periods {
+		if p.Start >= from && p.Start < to {
+			n++
+		}
+	}
+	return n == (to-from+rollup.FiveMinutes.Millis-1)/rollup.FiveMinutes.Millis
+}
+
+// around returns the increase of the periods within a window and of those that touch it, and whether
+// the counter began anew.
+func around(periods []querytest.Period, from, to int64) (least, most float64, reset bool) {
+	level := rollup.Hour.Millis
 	for _, p := range periods {
 		if p.Start+level > from && p.Start < to {
 			most += p.Increase
 			reset = reset || p.Anew
-			if before == p.Start-level {
-				n++
-			}
 		}
 		if p.Start >= from && p.Start+level <= to {
 			least += p.Increase
 		}
-		before = p.Start
 	}
-	return least, most, n >= (to-rollup.Hour.Start(from)+level-1)/level, reset
+	return least, most, reset
 }

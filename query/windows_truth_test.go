@@ -53,7 +53,7 @@ func (w *windowed) mean(periods []querytest.Period, level, from, to int64, got f
 
 // rise wants the increase of the periods that a window covers, or nearly.
 func (w *windowed) rise(periods []querytest.Period, level, from, to int64, got float64) string {
-	var inner, outer float64
+	var inner, outer, first, last float64
 	whole := 0 // periods that have a value, and one in the period before
 	before := int64(math.MinInt64)
 	for _, p := range periods {
@@ -62,7 +62,10 @@ func (w *windowed) rise(periods []querytest.Period, level, from, to int64, got f
 			outer += increase
 		}
 		if p.Start >= from && p.Start+level <= to {
-			inner += increase
+			if inner += increase; p.Start < from+level {
+				first = increase
+			}
+			last = increase
 			if before == p.Start-level {
 				whole++
 			}
@@ -79,7 +82,8 @@ func (w *windowed) rise(periods []querytest.Period, level, from, to int64, got f
 	if int64(whole) < fit || from < w.begin || to > w.end {
 		return "" // it came or went
 	}
-	least, most := 0.99*inner, 1.11*outer
+	// A part of what begins and ends the window may be taken for what is usual.
+	least, most := 0.9*(inner-first-last), 1.11*outer
 	if w.aligned && from%level == 0 {
 		least, most = inner*(1-1e-5), inner*(1+1e-5)
 	}
