@@ -71,6 +71,11 @@ func sameTables(t *testing.T, before, after map[string][]string) {
 
 // testReplay walks Kafka again from before the first frame, and holds all tables against what they were.
 func testReplay(t *testing.T, l *line.Line, self, dir string, accepted int) {
+	t.Cleanup(func() { // why windows stay open, or rows differ, only the roles know
+		if log, err := os.ReadFile(filepath.Join(dir, "ringwatch.log")); t.Failed() && err == nil {
+			t.Logf("the roles' log ends with %s", log[max(0, len(log)-8<<10):])
+		}
+	})
 	eventually(t, "all windows to be closed and rolled up", func(ctx context.Context) error {
 		m, err := metricsOf(ctx, l.API+"/metrics")
 		open, there := m["ringwatch_store_windows_open"]
