@@ -166,7 +166,7 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		{"agent-1000", "idle_pass_cpu_ms", 1, "4.4 ms"},
 		{"agent-1000", "jmx_scrape_cpu_ms", 1, "2179 ms"},
 		{"agent-1000", "wire_mb_h", 1, "0.65 MB"},
-		{"freshness", "p50_ms", 1, "33 ms"},
+		{"freshness", "p50_ms", 1, "24 ms"},
 		{"store-peers", "bytes_per_sample", 1, "0.53 bytes"},
 		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
 		{"store-peers", "prometheus_bytes_per_sample", 1, "3.25"},
