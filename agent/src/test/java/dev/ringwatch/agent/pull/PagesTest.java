@@ -249,6 +249,8 @@ class PagesTest {
         String labels = "keyspace=\"ks\",table=\"a \\\"b\\\" \\\\ ü\"";
         String rest = "# HELP load1 Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE load1 gauge\nload1{" + labels + "} -0.05\n"
                 + "# HELP latency_seconds Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE latency_seconds histogram\n%s"
+                + "latency_seconds_bucket{" + labels + ",le=\"0.000001\"} 3\n"
+                + "latency_seconds_bucket{" + labels + ",le=\"0.000002\"} 3\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"1.5\"} 7\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"+Inf\"} 7\n"
                 + "latency_seconds_sum{" + labels + "} 1.234567\n"
