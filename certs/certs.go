@@ -23,8 +23,8 @@ import (
 // Client is how we speak TLS to an engine, under the names of Prometheus's tls_config. Empty files
 // are this machine's authorities, and no certificate of our own.
 type Client struct {
-	// Enabled is true as soon as a file has the section. False switches TLS off, and the rest of the
-	// section can stay.
+	// Enabled is true as soon as a file has the section. False switches TLS off, and the rest of
+	// the section can stay.
 	Enabled bool `yaml:"enabled"`
 	// CAFile is PEM: who may have signed the server's certificate.
 	CAFile string `yaml:"ca_file"`

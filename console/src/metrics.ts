@@ -80,7 +80,7 @@ export function groupsOf(list: Metric[]): [string, number][] {
   return order.flatMap((name) => (counts.has(name) ? [[name, counts.get(name)!]] : []));
 }
 
-/** The metrics that have every word in their name or description: those with all in the name first. */
+/** The metrics with every word in name or description: those with all in the name come first. */
 export function found(list: Metric[], text: string): Metric[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return list;

@@ -123,7 +123,7 @@ public final class NodeSource {
                 + " " + System.getProperty("os.arch", ""));
     }
 
-    /** The address of the node that this one was started to replace, as Cassandra was told; or "". */
+    /** The address of the node that this one replaces, as Cassandra knows it, or "". */
     private static String replaces() {
         for (String property : new String[] {"cassandra.replace_address_first_boot", "cassandra.replace_address"}) {
             String address = System.getProperty(property, "").trim();
