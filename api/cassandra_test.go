@@ -119,7 +119,7 @@ func TestRealEngines(t *testing.T) {
 	}
 }
 
-// testPartial damages one column in Cassandra and holds the answer to saying so.
+// testPartial damages one row of a window in Cassandra and holds the answer to saying so.
 func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 	host, port, err := net.SplitHostPort(c.Hosts[0])
 	if err != nil {
@@ -134,22 +134,23 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 	}
 	defer session.Close()
 	var key struct {
-		bucket, window int64
-		kind, metric   string
+		hour, at int64
+		part     int
 	}
 	id := gocql.UUID(f.nodes[0].ID)
-	iter := session.Query("SELECT bucket, entity_type, metric, window FROM v3_raw WHERE account = ? AND node = ? ALLOW FILTERING", f.account("acme"), id).IterContext(t.Context())
-	for key.metric == "" && iter.Scan(&key.bucket, &key.kind, &key.metric, &key.window) {
+	iter := session.Query("SELECT hour, part, at FROM v3_windows WHERE account = ? AND node = ? ALLOW FILTERING", f.account("acme"), id).IterContext(t.Context())
+	for key.part == 0 && iter.Scan(&key.hour, &key.part, &key.at) {
 	}
-	if err := iter.Close(); err != nil || key.metric == "" {
-		t.Fatalf("no column: %v", err)
+	if err := iter.Close(); err != nil || key.part == 0 {
+		t.Fatalf("no row of a window: %v", err)
 	}
-	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(key.window, 10)}, "to": {strconv.FormatInt(key.window+299_999, 10)}}
+	window := frame.WindowOf(key.at)
+	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(window, 10)}, "to": {strconv.FormatInt(window+299_999, 10)}}
 	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(api.PartialHeader) != "" || strings.Contains(string(r.body), `"partial"`) {
 		t.Errorf("a whole answer says that it is partial: %v", r.header)
 	}
-	err = session.Query("UPDATE v3_raw USING TIMESTAMP ? SET blob = 0xff WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND window = ?",
-		(now+3600_000)*1000, f.account("acme"), id, key.bucket, key.kind, key.metric, key.window).ExecContext(t.Context())
+	err = session.Query("UPDATE v3_windows USING TIMESTAMP ? SET blob = 0xff WHERE account = ? AND node = ? AND hour = ? AND part = ? AND at = ?",
+		(now+3600_000)*1000, f.account("acme"), id, key.hour, key.part, key.at).ExecContext(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 		t.Fatalf("%d %v %.300s", r.status, err, r.body)
 	}
 	if r.header.Get(api.PartialHeader) != "1" || len(answer[0].Partial) != 1 || len(answer[0].Payload) == 0 {
-		t.Errorf("of a damaged column the answer says %q and the header %q, beside %d series", answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
+		t.Errorf("of a damaged row the answer says %q and the header %q, beside %d series", answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
 	}
 	if n := f.count("ringwatch_api_partial_answers_total"); n != 1 {
 		t.Errorf("%v partial answers are counted", n)

@@ -101,7 +101,7 @@ func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, fr
 		blob := t.Dictionary.Append(nil)
 		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob), Blob: blob})
 	}
-	if err := s.writeDictionaries(ctx, w, list); err != nil {
+	if err := s.writeDictionaries(ctx, w.Node, w.Start, list); err != nil {
 		s.log.Debug("store: the new series of a frame could not be announced; closing its window will do it", "node", node, "error", err)
 		return false
 	}

@@ -62,14 +62,14 @@ func (w *Writer) setAside(o *openWindow, aside bool) {
 
 // closeLeased closes a window for Tick and Drain, which wait for its memory. One that is set aside
 // is no error: they have done what can be done.
-func (w *Writer) closeLeased(ctx context.Context, d due, now time.Time, all bool) error {
+func (w *Writer) closeLeased(ctx context.Context, d due) error {
 	for {
 		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d))
 		if err != nil {
 			return err
 		}
 		leased := memory.With(ctx, lease)
-		err = w.closeOne(leased, d, now, all)
+		err = w.closeOne(leased, d)
 		if memory.Refused(err) {
 			w.mu.Lock()
 			w.short(leased, d, err)

@@ -7,18 +7,19 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-func TestWindowsFor(t *testing.T) {
+func TestHoursFor(t *testing.T) {
 	for bytes := 1; bytes < 64<<20; bytes += 1 + bytes/7 {
-		n := windowsFor(bytes)
+		n := hoursFor(bytes)
 		if bits.OnesCount(uint(n)) != 1 || n > maxBucket {
-			t.Fatalf("%d bytes: %d windows", bytes, n)
+			t.Fatalf("%d bytes: %d hours", bytes, n)
 		}
 		if size := n * bytes; n > 1 && size > targetBytes || n < maxBucket && size < targetBytes/2 {
-			t.Fatalf("%d bytes: %d windows are %d bytes", bytes, n, size)
+			t.Fatalf("%d bytes: %d hours are %d bytes", bytes, n, size)
 		}
 	}
 }
@@ -27,37 +28,37 @@ func TestWindowsFor(t *testing.T) {
 func TestPartitionsStayInBounds(t *testing.T) {
 	s := mustStore(t, newClock(base))
 	g := v3{s}
-	for _, phases := range [][][2]int{ // windows, bytes
-		{{150, 100_000}, {20, 1_000_000}, {60, 150_000}},
-		{{200, 4_500}, {50, 450_000}}, // a hundred times heavier overnight
-		{{8, 5_000_000}},
+	for _, phases := range [][][2]int{ // hours, bytes
+		{{150, 400_000}, {20, 4_000_000}, {60, 600_000}},
+		{{200, 20_000}, {50, 2_000_000}}, // a hundred times heavier overnight
+		{{8, 30_000_000}},
 	} {
 		id := uuid.New()
 		var starts []int64
 		partitions := map[int64]int{}
-		at := base - mod(base, maxBucket*windowMillis)
+		at := base - mod(base, maxBucket*window.HourMillis)
 		for _, phase := range phases {
 			for range phase[0] {
-				w := &window.Window{Node: window.Node{Account: "acme", ID: id}, Start: at}
-				start, err := g.bucketFor(t.Context(), w, phase[1])
+				start, err := g.bucketFor(t.Context(), "acme", id, at, phase[1])
 				if err != nil {
 					t.Fatal(err)
 				}
 				if start > at {
-					t.Fatalf("window %d in bucket %d", at, start)
+					t.Fatalf("hour %d in bucket %d", at, start)
 				}
-				if again, err := g.bucketFor(t.Context(), w, phase[1]); err != nil || again != start {
-					t.Fatalf("a window moves from bucket %d to %d, %v", start, again, err)
+				if again, err := g.bucketFor(t.Context(), "acme", id, at, phase[1]); err != nil || again != start {
+					t.Fatalf("an hour moves from bucket %d to %d, %v", start, again, err)
 				}
-				if err := s.exec(t.Context(), "INSERT INTO "+s.table(rawTable)+" (account, node, bucket, entity_type, metric, window, blob, bytes) VALUES ('acme', ?, ?, '', '', ?, 0x, ?)",
-					gocql.UUID(id), start, at, phase[1]); err != nil {
+				head := layout.Head{Bytes: int64(phase[1])}
+				if err := s.exec(t.Context(), "INSERT INTO "+s.table(hoursTable)+" (account, node, bucket, entity_type, part, at, blob) VALUES ('acme', ?, ?, '', '', ?, ?)",
+					gocql.UUID(id), start, at, head.Append(nil)); err != nil {
 					t.Fatal(err)
 				}
 				if partitions[start] == 0 {
 					starts = append(starts, start)
 				}
 				partitions[start] += phase[1]
-				at += windowMillis
+				at += window.HourMillis
 			}
 		}
 		var sizes []float64
@@ -68,7 +69,7 @@ func TestPartitionsStayInBounds(t *testing.T) {
 			if size > largestBytes {
 				t.Errorf("%v: a partition of %d bytes", phases, size)
 			}
-			if size < 2<<20 && i+1 < len(starts) { // the last one is not full yet
+			if size < 8<<20 && i+1 < len(starts) { // the last one is not full yet
 				small++
 			}
 		}

@@ -22,14 +22,14 @@ func dayOf(window int64) int64 { return window - mod(window, dayMillis) }
 
 func mod(a, b int64) int64 { return ((a % b) + b) % b }
 
-// CloseWindow turns a window's frames into columns. It reads them from Cassandra, because a process that restarted has not seen all of them. Instants that
-// are in raw already and whose frames have expired are kept. It may be repeated at any time and run in two processes at once: the window is then
+// CloseWindow turns a window's frames into the rows of its generation. It reads them from Cassandra, because a process that restarted has not seen all of them. Instants that
+// are stored already and whose frames have expired are kept. It may be repeated at any time and run in two processes at once: the window is then
 // what the later reading of its frames gives. It takes its memory from the context's lease; what that refuses, the error
 // wraps.
 func (s *Store) CloseWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
 	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less, never overwrites one that read later, however slow it is.
-	stamp := s.config.Now().UnixMicro()
+	stamp := s.stamp()
 	result, err := s.closeWindow(ctx, account, node, start, stamp)
 	if err == nil {
 		s.metrics.Closed.WithLabelValues(result).Inc()
@@ -60,50 +60,55 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 	if err != nil {
 		return "", err
 	}
-	query := Query{Account: account, Node: node, From: start, To: start}
-	before, err := readOne(ctx, gen, query, true)
+	query := Query{Account: account, Node: node, From: start, To: start, Bare: true,
+		Late: func() (map[int64]int64, error) { return map[int64]int64{start: 0}, nil }}
+	before, err := readAll(ctx, gen, query)
 	if err != nil {
-		return "", fmt.Errorf("store: read meta of window %d: %w", start, err)
+		return "", fmt.Errorf("store: read head of window %d: %w", start, err)
 	}
-	for _, err := range before.Damage {
-		s.metrics.Damaged.Inc()
-		if errors.Is(err, window.ErrVersion) { // a newer program has closed it, with these frames or more
-			s.log.Warn("store: left a window to the newer program that closed it", "node", node, "error", err)
-			return "unchanged", nil
+	var own *Kept // the window as it is stored, if it is
+	var stored []int64
+	for i := range before {
+		k := &before[i]
+		for _, err := range k.Damage {
+			s.metrics.Damaged.Inc()
+			if k.Start == start && errors.Is(err, window.ErrVersion) { // a newer program has closed it, with these frames or more
+				s.log.Warn("store: left a window to the newer program that closed it", "node", node, "error", err)
+				return "unchanged", nil
+			}
+		}
+		if k.Head == nil {
+			continue
+		}
+		stored = append(stored, k.Head.Times...)
+		if k.Length == windowMillis {
+			own = k
 		}
 	}
-	result, whole := "written", len(before.Damage) == 0
-	if before.Meta != nil {
-		if slices.Equal(before.Meta.Times, w.Times) {
-			return "unchanged", s.repairFiveMinutes(ctx, account, node, w, stamp) // the frames it was made of, read again
+	slices.Sort(stored)
+	if within(w.Times, stored) {
+		return "unchanged", nil // the frames it was made of, or some of them: the others have expired
+	}
+	result := "written"
+	if own != nil && !within(own.Head.Times, w.Times) {
+		query.Bare = false
+		old, err := readAll(ctx, gen, query)
+		if err != nil {
+			return "", fmt.Errorf("store: read window %d: %w", start, err)
 		}
-		if within(w.Times, before.Meta.Times) {
-			return "unchanged", nil // some of the frames it was made of, read again: the others have expired
-		}
-		if !within(before.Meta.Times, w.Times) {
-			old, err := readOne(ctx, gen, query, false)
-			if err != nil {
-				return "", fmt.Errorf("store: read window %d: %w", start, err)
+		for _, k := range old {
+			if k.Length != windowMillis || k.Window == nil {
+				continue
 			}
-			s.metrics.Damaged.Add(float64(len(old.Damage)))
-			whole = whole && old.Window != nil && len(old.Damage) == 0
-			if old.Window != nil {
-				if err := lease.Take(lease.Taken()); err != nil { // the union of both takes no more than both
-					return "", err
-				}
-				w = window.Merge(w, old.Window)
-				result = "merged"
+			s.metrics.Damaged.Add(float64(len(k.Damage)))
+			if err := lease.Take(lease.Taken()); err != nil { // the union of both takes no more than both
+				return "", err
 			}
+			w = window.Union(start, windowMillis, []*window.Window{w, k.Window})
+			result = "merged"
 		}
 	}
 	if err := lease.Take(lease.Taken() / 2); err != nil { // its columns, encoded: they are smaller than what they encode
-		return "", err
-	}
-	writeRollup := s.writeFiveMinutes
-	if !whole { // the rollup that is there may know more
-		writeRollup = s.repairFiveMinutes
-	}
-	if err := writeRollup(ctx, account, node, w, stamp); err != nil {
 		return "", err
 	}
 	s.lost(rep)

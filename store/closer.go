@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 const (
@@ -43,6 +44,7 @@ type due struct {
 func (w *Writer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
+	workers.Go(func() { w.runDuties(ctx) })
 	ticker := time.NewTicker(closeEvery)
 	defer ticker.Stop()
 	for {
@@ -77,7 +79,7 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // attempt tries once to close a window.
 func (w *Writer) attempt(ctx context.Context, d due) {
-	err := w.store.pace.closing(ctx, func(ctx context.Context) error { return w.closeOne(ctx, d, w.store.config.Now(), false) })
+	err := w.store.pace.closing(ctx, func(ctx context.Context) error { return w.closeOne(ctx, d) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -128,12 +130,12 @@ func (w *Writer) Again() error {
 	return nil
 }
 
-// Tick closes the windows that ended more than the grace ago and got no frame for as long, and computes the rollups that are due then. It returns when that is
+// Tick closes the windows that ended more than the grace ago and got no frame for as long, and makes the hours and days that are due then. It returns when that is
 // done; errors that Cassandra may recover from are waited out. The error wraps ErrExpired if frames must come again.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
 
-// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago: for who knows that no more come. It returns
-// how many windows are open still, because they are not over.
+// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago, and makes the hours and days that are over:
+// for who knows that no more come. It returns how many windows are open still, because they are not over.
 func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
 	err = w.close(ctx, now, true)
 	w.mu.Lock()
@@ -149,11 +151,14 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 		}
 		g.Go(func() error {
 			return w.store.pace.closing(ctx, func(ctx context.Context) error {
-				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, d, now, all) })
+				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, d) })
 			})
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return w.makeDuties(ctx, now, all)
 }
 
 // due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due, for without the frame it would only have to be
@@ -181,8 +186,8 @@ func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
 	return at.Add(w.store.config.Grace)
 }
 
-// closingAge is how long the window that is due longest has waited to be closed. One whose columns
-// are written does not count: it waits for its node's next one. Nor does one that is set aside.
+// closingAge is how long the window that is due longest has waited to be closed. One whose rows
+// are written does not count, nor does one that is set aside.
 func (w *Writer) closingAge() (age time.Duration) {
 	now := w.store.config.Now()
 	w.mu.Lock()
@@ -195,15 +200,15 @@ func (w *Writer) closingAge() (age time.Duration) {
 	return age
 }
 
-// closeOne closes one window and sees to its rollups. A window that is open no more, or being closed, is left alone.
-func (w *Writer) closeOne(ctx context.Context, d due, now time.Time, all bool) error {
+// closeOne closes one window and notes that its hour is to be made. A window that is open no more, or being closed, is left alone.
+func (w *Writer) closeOne(ctx context.Context, d due) error {
 	w.mu.Lock()
 	if w.open[d.windowKey] != d.openWindow || d.closing {
 		w.mu.Unlock()
 		return nil
 	}
 	d.closing = true
-	frames, closed, since := d.frames, d.closed, d.since
+	frames, closed, since, first := d.frames, d.closed, d.since, d.first
 	w.mu.Unlock()
 	var err error
 	if closed != frames {
@@ -223,11 +228,15 @@ func (w *Writer) closeOne(ctx context.Context, d due, now time.Time, all bool) e
 		}
 	}
 	if err == nil {
-		err = w.finish(ctx, d.windowKey, d.openWindow, frames, now, all)
+		hour := duty{d.partition, d.account, d.node, hourOf(d.start), window.HourMillis}
+		err = w.owe(ctx, hour, w.offset(first), w.store.config.Now().UnixMicro())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d.closing, d.rolling = false, 0
+	d.closing = false
+	if err == nil && d.frames == frames {
+		w.forget(d.windowKey, d.openWindow)
+	}
 	if err != nil {
 		return fmt.Errorf("store: close window %s of node %s: %w", clockTime(d.start), d.node, err)
 	}

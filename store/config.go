@@ -49,6 +49,9 @@ type Config struct {
 	FreshTTL time.Duration
 	// Grace is how long after its end, and after its last frame, a window waits for late frames. Later ones open it again, which costs a second encoding.
 	Grace time.Duration
+	// HourSpread is over how long the hours of a fleet are made once they are over, each node at its own moment, so that the work is even. It must leave time
+	// before the rows of their windows expire, three hours after they are written.
+	HourSpread time.Duration
 	// Timeout is how long one query may take.
 	Timeout time.Duration
 	// InFlight is how many frames are written at once.
@@ -86,6 +89,7 @@ func DefaultConfig() Config {
 		DayTTL:            5 * 365 * 24 * time.Hour,
 		FreshTTL:          time.Hour,
 		Grace:             20 * time.Second,
+		HourSpread:        50 * time.Minute,
 		Timeout:           5 * time.Second,
 		InFlight:          64,
 		Ring:              ring.DefaultConfig(),
@@ -148,6 +152,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Grace < 0 || c.Grace > window {
 		bad("grace: %s: use 0 to %s", c.Grace, window)
+	}
+	if c.HourSpread < 0 || c.HourSpread > time.Hour {
+		bad("hour_spread: %s: use 0 to 1h", c.HourSpread)
 	}
 	if c.Timeout < 100*time.Millisecond {
 		bad("timeout: %s: use at least 100ms", c.Timeout)

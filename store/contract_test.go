@@ -147,8 +147,11 @@ func (s *stream) kill() {
 		s.t.Fatal(err)
 	}
 	fresh.session = s.store.session // a connection is no state, and making one is slow
+	fresh.stamped.Store(s.store.stamped.Load())
 	s.store = fresh
 	s.writer = NewWriter(fresh)
+	s.writer.Assign(0)
+	s.writer.Assign(1)
 	s.position = s.committed
 }
 

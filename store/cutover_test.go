@@ -206,7 +206,7 @@ func TestDrop(t *testing.T) {
 	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != noGeneration || o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool { return u.Name == rawTable }); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
+	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool { return u.Name == hoursTable }); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
 		t.Errorf("%+v", o.Tables)
 	}
 	if _, err := s.Cutover(t.Context(), "v1", time.UnixMilli(expires).Add(time.Hour), "the test"); err != nil {

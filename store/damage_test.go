@@ -1,7 +1,7 @@
 package store
 
 import (
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,44 +11,59 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is answered.
+// TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is answered. In a window, and in the hour that is made of it.
 func TestDamagedBlobsArePartial(t *testing.T) {
-	s, _, n, sent := closedWindow(t, 300)
-	want := write(t, s, sent...)
-	closeIt(t, s, n)
-	var typ, metric string
-	err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(&typ, &metric) },
-		"SELECT entity_type, metric FROM "+s.table(rawTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING")
-	if err != nil || metric == "" {
-		t.Fatal(metric, err)
-	}
-	for what, statement := range map[string]string{
-		"garbage":       "UPDATE " + s.table(rawTable) + " SET blob = 0x01020304",
-		"newer version": "UPDATE " + s.table(rawTable) + " SET blob = 0xfe0000000000000000",
-		"gone":          "DELETE FROM " + s.table(rawTable),
-	} {
-		if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? AND metric = ? AND window = ?",
-			n.ID.String(), bucketAt(base, newNodeBucket).start, typ, metric, base); err != nil {
-			t.Fatal(err)
+	for _, made := range []bool{false, true} {
+		s, _, n, sent := closedWindow(t, 300)
+		want := write(t, s, sent...)
+		closeIt(t, s, n)
+		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
+		var number int
+		var at int64
+		var typ, part string
+		into, args := []any{&number, &at}, func() []any { return []any{n.ID.String(), hourOf(base), number, at} }
+		if made {
+			if err := s.MakeHour(t.Context(), "acme", n.ID, hourOf(base)); err != nil {
+				t.Fatal(err)
+			}
+			var bucket int64
+			table, find, where = hoursTable, "SELECT bucket, entity_type, part, at FROM "+s.table(hoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING", " AND bucket = ? AND entity_type = ? AND part = ? AND at = ?"
+			into, args = []any{&bucket, &typ, &part, &at}, func() []any { return []any{n.ID.String(), bucket, typ, part, at} }
 		}
-		got, report := read(t, s, n.ID, 0, 1<<50)
-		if !report.Partial() || report.Damaged != 1 && what == "gone" {
-			t.Errorf("%s: report %+v", what, report)
+		err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(into...) }, find)
+		if err != nil || at == 0 {
+			t.Fatal(at, err)
 		}
-		t.Log(what, report.Damage)
-		if len(report.Instants) != len(sent) { // what is damaged was sent all the same
-			t.Errorf("%s: %d instants of %d frames", what, len(report.Instants), len(sent))
-		}
-		for series, values := range want {
-			if len(got[series]) != len(values) && !slices.Contains([]string{metric}, nameOf(series)) {
-				t.Errorf("%s: %s is not whole", what, series)
+		for what, statement := range map[string]string{
+			"garbage":       "UPDATE " + s.table(table) + " SET blob = 0x01020304",
+			"newer version": "UPDATE " + s.table(table) + " SET blob = 0xfe0000000000000000",
+			"gone":          "DELETE FROM " + s.table(table),
+		} {
+			if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ?"+where, args()...); err != nil {
+				t.Fatal(err)
+			}
+			got, report := read(t, s, n.ID, 0, 1<<50)
+			if !report.Partial() || report.Damaged != 1 && what == "gone" {
+				t.Errorf("%s: report %+v", what, report)
+			}
+			t.Log(what, report.Damage)
+			if len(report.Instants) != len(sent) { // what is damaged was sent all the same
+				t.Errorf("%s: %d instants of %d frames", what, len(report.Instants), len(sent))
+			}
+			for series, values := range want {
+				if made && len(got[series]) != len(values) && !strings.HasPrefix(nameOf(series), typ+"_") {
+					t.Errorf("%s: %s is not whole", what, series)
+				}
 			}
 		}
-	}
-	// Other metrics do not touch it.
-	m := labels.MustNewMatcher(labels.MatchNotEqual, "__name__", metric)
-	if _, report := read(t, s, n.ID, 0, 1<<50, m); report.Partial() {
-		t.Errorf("other metrics: %+v", report)
+		if !made {
+			continue
+		}
+		// Other metrics do not touch it.
+		m := labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", typ+"_.*")
+		if _, report := read(t, s, n.ID, 0, 1<<50, m); report.Partial() {
+			t.Errorf("other metrics: %+v", report)
+		}
 	}
 }
 

@@ -31,8 +31,8 @@ func writtenLayout() tableLayout {
 	}
 }
 
-// tellWritten says that dictionaries of a window are there now.
-func (s *Store) tellWritten(ctx context.Context, w *window.Window, list []window.EncodedDictionary) error {
+// tellWritten says that dictionaries of a node's span are there now.
+func (s *Store) tellWritten(ctx context.Context, n window.Node, start int64, list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *Store) tellWritten(ctx context.Context, w *window.Window, list []window
 	}
 	at := s.millis()
 	err := s.exec(ctx, "INSERT INTO "+s.table(writtenTable)+" (account, hour, at, node, window, dictionaries) VALUES (?, ?, ?, ?, ?, ?)",
-		w.Node.Account, at-mod(at, writtenHour), at, gocql.UUID(w.Node.ID), w.Start, hashes)
+		n.Account, at-mod(at, writtenHour), at, gocql.UUID(n.ID), start, hashes)
 	if err != nil {
 		return fmt.Errorf("store: write which dictionaries are new: %w", err)
 	}

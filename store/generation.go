@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
@@ -21,7 +22,7 @@ type Generation interface {
 	// Write stores a whole window; a window that is there already is replaced. stamp, microseconds since the Unix epoch, is when the window's frames were
 	// read: of two writes the later reading wins, in whichever order they come. The row that makes the window visible is written last.
 	Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error
-	// Read calls take for each window of the query that is stored, in any order and from several goroutines. The error is Cassandra's; what cannot be decoded
+	// Read calls take for spans that hold what is stored of the query's windows, in any order and from several goroutines. The error is Cassandra's; what cannot be decoded
 	// is Kept.Damage.
 	Read(ctx context.Context, q Query, take func(Kept)) error
 }
@@ -32,16 +33,59 @@ type Query struct {
 	Node     uuid.UUID
 	From, To int64             // first and last window, by their starts
 	Matchers []*labels.Matcher // Kept.Window has at least what matches
-	Bare     bool              // only Kept.Meta is wanted
+	Facets   []window.Facet    // of histograms; nil: all
+	Bare     bool              // only Kept.Head is wanted
+	// Late returns windows that may have been written again since their hour was made; nil: there are none. It is called once.
+	Late func() (map[int64]int64, error)
 }
 
-// Kept is a stored window.
+func (q *Query) late() (map[int64]int64, error) {
+	if q.Late == nil {
+		return nil, nil
+	}
+	return q.Late()
+}
+
+// Kept is a stored span: a window, or an hour. Spans of one answer may know the same instants; they say the same of them.
 type Kept struct {
-	Start  int64
-	Stamp  int64          // when the frames were read that it was made of, µs; 0: nobody knows
-	Meta   *window.Meta   // nil: it cannot be decoded
-	Window *window.Window // nil: as Meta, or the query was Bare
-	Damage []error        // what could not be decoded or was not there
+	Start, Length int64
+	Stamp         int64          // when it was read what it was made of, µs; 0: nobody knows
+	Stamps        []int64        // of an hour: the same of each window in it
+	Head          *window.Head   // nil: it cannot be decoded
+	Window        *window.Window // nil: as Head, or the query was Bare
+	Damage        []error        // what could not be decoded or was not there
+}
+
+// stampOf returns when the frames were read that the span has of a window; 0: it has none.
+func (k *Kept) stampOf(start int64) int64 {
+	if k.Length == windowMillis {
+		return k.Stamp
+	}
+	if i := int((start - k.Start) / windowMillis); i >= 0 && i < len(k.Stamps) {
+		return k.Stamps[i]
+	}
+	return 0
+}
+
+// windows calls visit for each window that the span has instants of.
+func (k *Kept) windows(visit func(start int64)) {
+	before := int64(-1)
+	for _, at := range k.Head.Times {
+		if start := at - mod(at, windowMillis); start != before {
+			before = start
+			visit(start)
+		}
+	}
+}
+
+// collect returns a take for Read, which may call it from several goroutines.
+func collect(list *[]Kept) func(Kept) {
+	var mu sync.Mutex
+	return func(k Kept) {
+		mu.Lock()
+		defer mu.Unlock()
+		*list = append(*list, k)
+	}
 }
 
 // DefaultGeneration is what a new keyspace begins with.
@@ -68,12 +112,10 @@ func (s *Store) generation(name string) (Generation, error) {
 	return nil, fmt.Errorf("%w: %q; update this program", ErrGeneration, name)
 }
 
-// readOne reads one window. If it is not stored, all but Start is empty.
-func readOne(ctx context.Context, g Generation, q Query, bare bool) (Kept, error) {
-	k := Kept{Start: q.From}
-	q.Bare = bare
-	err := g.Read(ctx, q, func(found Kept) { k = found })
-	return k, err
+// readAll reads what is stored of windows.
+func readAll(ctx context.Context, g Generation, q Query) (list []Kept, err error) {
+	err = g.Read(ctx, q, collect(&list))
+	return list, err
 }
 
 // none is the generation of a time whose data has been dropped.

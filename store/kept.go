@@ -12,30 +12,38 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// A closed window says the same until a late frame comes, and dashboards ask for the same windows
-// again and again. So what a closed window said to some matchers is kept, bounded in bytes. Each
-// reading asks which windows have late frames, and takes those from Cassandra whose columns were not
+// A closed span says the same until a late frame comes, and dashboards ask for the same hours
+// again and again. So what a span said to some matchers is kept, bounded in bytes. Each
+// reading asks which windows have late frames, and takes those spans from Cassandra which were not
 // made after that: a mark is there before the frame that it tells of, and before the window is closed
 // again. Marks live twice as long as frames. So what is kept for as long as frames live never outlives
 // a mark.
 
-// keptID is what a window said to some matchers.
-type keptID struct {
+// spanID names a span of a node.
+type spanID struct {
 	windowID
+	length int64
+}
+
+// keptID is what a span said to some matchers.
+type keptID struct {
+	spanID
 	question string
 }
 
-type keptWindow struct {
-	series []window.Series // of the whole window
-	times  []int64         // its instants
-	lost   int             // frames that could not be read
+type keptSpan struct {
+	Kept                   // without its window
+	series []window.Series // of the whole span
 	read   int64           // when Cassandra was asked, ms
-	stamp  int64           // Kept's
 	bytes  int64
 }
 
+func (r *reader) spanID(start, length int64) spanID {
+	return spanID{windowID{r.account, r.node, start}, length}
+}
+
 // keptCost is what an entry takes beside its series and its instants, in bytes.
-const keptCost = 300
+const keptCost = 600
 
 // questionOf names matchers, so that no two lists of them have one name.
 func questionOf(matchers []*labels.Matcher) string {
@@ -46,58 +54,66 @@ func questionOf(matchers []*labels.Matcher) string {
 	return b.String()
 }
 
-// keptOf returns by window what is kept of windows for the reader's matchers.
-func (r *reader) keptOf(windows []int64) map[int64]*keptWindow {
-	if r.keptWindows == nil {
+// keptOf returns what is kept of spans that hold some of the windows for the reader's matchers.
+func (r *reader) keptOf(windows []int64) map[spanID]*keptSpan {
+	if r.keptSpans == nil {
 		return nil
 	}
 	r.question = questionOf(r.matchers)
-	known := map[int64]*keptWindow{}
+	known := map[spanID]*keptSpan{}
 	now := r.millis()
+	look := func(id spanID) {
+		k, found := r.keptSpans.get(keptID{id, r.question})
+		if !found {
+			return
+		}
+		if age := now - k.read; age >= 0 && age < r.config.FreshTTL.Milliseconds() {
+			known[id] = k
+		}
+	}
+	hour := int64(-1)
 	for _, w := range windows {
-		k, found := r.keptWindows.get(keptID{windowID{r.account, r.node, w}, r.question})
-		if age := now - k.readAt(); found && age >= 0 && age < r.config.FreshTTL.Milliseconds() {
-			known[w] = k
+		if h := hourOf(w); h != hour {
+			hour = h
+			look(r.spanID(h, window.HourMillis))
+		}
+		if known[r.spanID(hour, window.HourMillis)] == nil {
+			look(r.spanID(w, windowMillis))
 		}
 	}
 	return known
 }
 
-func (k *keptWindow) readAt() int64 {
-	if k == nil {
-		return 0
-	}
-	return k.read
-}
-
-// keep keeps what a closed window without late frames says, and returns what of it is asked for.
+// keep keeps what a closed span without late frames says, and returns what of it is asked for.
 func (r *reader) keep(ctx context.Context, k *Kept) ([]window.Series, error) {
-	end := k.Start + windowMillis - 1
+	end := k.Start + k.Length - 1
 	list, err := k.Window.SelectContext(ctx, k.Start, end, r.matchers...)
 	if err != nil {
 		return nil, err
 	}
-	of := &keptWindow{series: list, times: k.Window.Times, lost: k.Meta.Report.Lost(), read: r.began, stamp: k.Stamp,
-		bytes: keptCost + int64(len(r.question)) + 8*int64(len(k.Window.Times))}
+	of := &keptSpan{Kept: *k, series: list, read: r.began, bytes: keptCost + int64(len(r.question)) + 16*int64(len(k.Window.Times))}
+	of.Window = nil
+	of.Head = &window.Head{Times: k.Head.Times, Report: k.Head.Report}
 	for i := range list {
 		of.bytes += list[i].Bytes()
 	}
-	r.keptWindows.put(keptID{windowID{r.account, r.node, k.Start}, r.question}, of, int(of.bytes))
+	r.keptSpans.put(keptID{r.spanID(k.Start, k.Length), r.question}, of, int(of.bytes))
 	return inRange(list, max(r.from, k.Start), min(r.to, end), k.Start, end), nil
 }
 
-// takeKnown answers a window from what is kept of it.
-func (r *reader) takeKnown(start int64, k *keptWindow) error {
+// takeKnown answers from what is kept of a span.
+func (r *reader) takeKnown(k *keptSpan) error {
 	if err := memory.Of(r.ctx).Take(k.bytes); err != nil {
 		return err
 	}
-	end := start + windowMillis - 1
+	end := k.Start + k.Length - 1
+	r.close(&k.Kept)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Kept++
-	r.report.Lost += k.lost
-	r.times[start] = k.times
-	r.parts[start] = inRange(k.series, max(r.from, start), min(r.to, end), start, end)
+	r.report.Kept += r.number(&k.Kept)
+	r.report.Lost += r.lost(&k.Kept)
+	r.times = append(r.times, k.Head.Times)
+	r.parts = append(r.parts, readPart{k.Start, inRange(k.series, max(r.from, k.Start), min(r.to, end), k.Start, end)})
 	return nil
 }
 

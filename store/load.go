@@ -43,6 +43,7 @@ const (
 func (s *Store) Load(ctx context.Context, account string, recording io.Reader, progress func(Loaded)) (Loaded, error) {
 	ctx = Bulk(ctx, account+"/load")
 	l := loader{store: s, writer: NewWriter(s), account: account, in: bufio.NewReaderSize(recording, 1<<20)}
+	l.writer.loads = true
 	if progress == nil {
 		progress = func(Loaded) {}
 	}

@@ -18,7 +18,9 @@ type Metrics struct {
 	OpenWindows   prometheus.Gauge
 	ClosingAge    prometheus.GaugeFunc                 // see Writer.closingAge
 	closingAge    atomic.Pointer[func() time.Duration] // the newest Writer's; nil: there is none
-	Closed        *prometheus.CounterVec               // windows, by result: written, merged, unchanged, empty, expired
+	HourAge       prometheus.GaugeFunc                 // see Writer.hourAge
+	hourAge       atomic.Pointer[func() time.Duration]
+	Closed        *prometheus.CounterVec // windows, by result: written, merged, unchanged, empty, expired
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
 	Aside         prometheus.Gauge // windows that need more memory than their account may have: see aside.go
@@ -32,7 +34,13 @@ type Metrics struct {
 	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess, memory
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
-	Rollups       *prometheus.CounterVec   // hours and days looked at, by level and result: written, unchanged, empty, damaged
+	WindowRows    prometheus.Counter       // rows written of windows
+	Owed          prometheus.Gauge         // hours and days that are to be made: see due.go
+	Hours         *prometheus.CounterVec   // hours that were due, by result: written, unchanged, empty
+	HourSeconds   prometheus.Histogram     // time to make one
+	HourRows      prometheus.Counter       // rows written of hours
+	HourBytes     prometheus.Counter       // theirs, before Cassandra's compression
+	Days          *prometheus.CounterVec   // days that were due, by result: written, unchanged, empty, damaged
 	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
 	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
 	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh, kept
@@ -72,21 +80,32 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		LostFrames:  vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
 		Damaged:     counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
 		Retries:     counter("retries_total", "Calls to Cassandra that were tried again."),
-		Rollups: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollups_total",
-			Help: "Rollups of hours and days that were due, by what that took."}, []string{"level", "result"}),
+		WindowRows:  counter("window_rows_total", "Rows written of closed windows."),
+		Owed:        gauge("spans_owed", "Hours and days of nodes that are to be made of what was closed in them."),
+		Hours:       vec("hours_total", "Hours of nodes that were due, by what making them took.", "result"),
+		HourSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "hour_make_seconds",
+			Help: "Time to make an hour of a node.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
+		HourRows:  counter("hour_rows_total", "Rows written of hours."),
+		HourBytes: counter("hour_bytes_total", "Bytes of hours written, before Cassandra's compression."),
+		Days:      vec("days_total", "Days of nodes that were due, by what making them took.", "result"),
 		RollupSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollup_compute_seconds",
 			Help: "Time to compute a rollup, without Cassandra's.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}, []string{"level"}),
 		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 	}
-	m.ClosingAge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: "closing_age_seconds",
-		Help: "How long the window that is due longest has waited to be closed; 0: none waits. Those set aside do not count."}, func() float64 {
-		if age := m.closingAge.Load(); age != nil {
-			return (*age)().Seconds()
+	seconds := func(age *atomic.Pointer[func() time.Duration]) func() float64 {
+		return func() float64 {
+			if f := age.Load(); f != nil {
+				return (*f)().Seconds()
+			}
+			return 0
 		}
-		return 0
-	})
+	}
+	m.ClosingAge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: "closing_age_seconds",
+		Help: "How long the window that is due longest has waited to be closed; 0: none waits. Those set aside do not count."}, seconds(&m.closingAge))
+	m.HourAge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: "hour_age_seconds",
+		Help: "How long the hour that is due longest has waited to be made of its windows, whose rows live three hours; 0: none waits."}, seconds(&m.hourAge))
 	// What has not happened yet is 0, so that a rule sees the first time, too.
 	for _, of := range []struct {
 		vec    *prometheus.CounterVec
@@ -95,15 +114,17 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		{m.Dropped, []string{"corrupt", "too_large", "expired"}},
 		{m.LostFrames, []string{"corrupt", "missing_key", "excess", "memory"}},
 		{m.Closed, []string{"written", "merged", "unchanged", "empty", "expired"}},
+		{m.Hours, []string{"written", "unchanged", "empty"}},
+		{m.Days, []string{"written", "unchanged", "empty", "damaged"}},
 	} {
 		for _, value := range of.values {
 			of.vec.WithLabelValues(value)
 		}
 	}
 	if reg != nil {
-		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.ClosingAge, m.Closed, m.CloseSeconds,
+		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.ClosingAge, m.HourAge, m.Closed, m.CloseSeconds,
 			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
-			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
+			m.LostFrames, m.Damaged, m.Retries, m.WindowRows, m.Owed, m.Hours, m.HourSeconds, m.HourRows, m.HourBytes, m.Days, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
 	}
 	return m
 }

@@ -68,16 +68,17 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, closed: map[int64]bool{}, held: map[int64]Kept{}, marksKnown: make(chan struct{}), parts: map[int64][]window.Series{}, times: map[int64][]int64{}, report: &report}
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
+		held: map[int64]Kept{}, report: &report}
 	if err := r.columns(ctx); err != nil {
 		return nil, report, err
 	}
-	horizon := now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis
+	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
-		_, held := r.held[w]
+		stamp, closed := r.stamps[w]
 		_, marked := r.marks[w]
-		if answered := r.closed[w] || r.known[w] != nil; held || !answered && (marked || w >= frame.WindowOf(horizon)) {
+		if closed && r.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
 			freshWindows = append(freshWindows, w)
 		}
 	}
@@ -102,13 +103,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if err := r.joinTimes(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err)
 	}
-	var parts [][]window.Series
-	for _, w := range windowsIn(from, to) {
-		if p := r.parts[w]; p != nil {
-			parts = append(parts, p)
-		}
-	}
-	return window.Join(parts...), report, nil
+	return r.join(), report, nil
 }
 
 // reader is one Read.
@@ -119,20 +114,27 @@ type reader struct {
 	node     uuid.UUID
 	from, to int64
 	matchers []*labels.Matcher
-	question string                // the matchers', if closed windows are kept
-	began    int64                 // ms
-	known    map[int64]*keptWindow // windows that need not be read
+	question string               // the matchers', if closed spans are kept
+	began    int64                // ms
+	known    map[spanID]*keptSpan // spans that need not be read
 
 	marksKnown chan struct{}   // closed when marks are there
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
+	marksErr   error
 
 	mu     sync.Mutex
-	closed map[int64]bool            // windows that have a meta row
-	held   map[int64]Kept            // closed ones with late frames, until those have been looked at
-	parts  map[int64][]window.Series // by window
-	times  map[int64][]int64         // by window: those of its frames, also outside of the range
+	stamps map[int64]int64 // of closed windows: when the frames were read that they are made of, µs
+	held   map[int64]Kept  // windows with late frames, until those have been looked at
+	parts  []readPart
+	times  [][]int64 // of spans and of frames, also outside of the range
 	report *ReadReport
 	failed error // why something that matches is not in parts: the context has ended, or its lease gives no more
+}
+
+// readPart is what matches of a span.
+type readPart struct {
+	start  int64
+	series []window.Series
 }
 
 // columns answers the windows that are closed: from what is kept of them, if they have no late
@@ -140,60 +142,82 @@ type reader struct {
 func (r *reader) columns(ctx context.Context) error {
 	windows := windowsIn(r.from, r.to)
 	first, last := windows[0], windows[len(windows)-1]
-	marks := func(ctx context.Context) (err error) {
+	readMarks := func() {
 		defer close(r.marksKnown)
-		r.marks, err = r.lateMarks(ctx, r.account, r.node, first, last)
-		return err
+		r.marks, r.marksErr = r.lateMarks(ctx, r.account, r.node, first, last)
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	var marking sync.WaitGroup
+	defer marking.Wait()
 	if r.known = r.keptOf(windows); len(r.known) == 0 {
-		g.Go(func() error { return marks(gctx) })
+		marking.Go(readMarks)
 	} else {
-		if err := marks(ctx); err != nil {
-			return fmt.Errorf("store: read raw: %w", err)
+		readMarks()
+		if r.marksErr != nil {
+			return fmt.Errorf("store: read raw: %w", r.marksErr)
 		}
-		for w, k := range r.known {
-			if r.mayLack(w, k.stamp) {
-				delete(r.known, w)
+		for id, k := range r.known {
+			if r.lacks(&k.Kept) {
+				delete(r.known, id)
 				continue
 			}
-			if err := r.takeKnown(w, k); err != nil {
+			if err := r.takeKnown(k); err != nil {
 				return fmt.Errorf("store: read: %w", err)
 			}
 		}
 	}
-	missing := slices.DeleteFunc(windows, func(w int64) bool { return r.known[w] != nil })
-	if len(missing) > 0 {
-		spans, err := r.spans(ctx, missing[0], missing[len(missing)-1])
-		if err != nil {
-			_ = g.Wait()
-			return err
-		}
-		for _, span := range spans {
-			g.Go(func() error {
-				return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers}, r.kept)
-			})
-		}
+	missing := slices.DeleteFunc(windows, func(w int64) bool { _, closed := r.stamps[w]; return closed })
+	if len(missing) == 0 {
+		return nil
+	}
+	spans, err := r.spans(ctx, missing[0], missing[len(missing)-1])
+	if err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, span := range spans {
+		g.Go(func() error {
+			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Late: r.late}, r.kept)
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("store: read raw: %w", err)
 	}
+	<-r.marksKnown
+	if r.marksErr != nil {
+		return fmt.Errorf("store: read raw: %w", r.marksErr)
+	}
 	return nil
 }
 
-// mayLack reports whether a window's columns may lack frames that are in fresh.
+// late returns the windows that have late frames, once they are known.
+func (r *reader) late() (map[int64]int64, error) {
+	<-r.marksKnown
+	return r.marks, r.marksErr
+}
+
+// mayLack reports whether what a window is made of may lack frames that are in fresh.
 func (r *reader) mayLack(start, stamp int64) bool {
 	marked, late := r.marks[start]
 	return late && !r.config.settled(marked, stamp)
 }
 
-// matching returns what matches of a window, or too little and says why in failed; and notes the
-// window's instants.
+// lacks reports whether a span may lack frames of any window of it.
+func (r *reader) lacks(k *Kept) bool {
+	for w := range r.marks {
+		if w >= k.Start && w < k.Start+k.Length && r.mayLack(w, k.stampOf(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// matching returns what matches of a span, or too little and says why in failed; and notes its
+// instants.
 func (r *reader) matching(w *window.Window) []window.Series {
 	list, err := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.times[w.Start] = w.Times
+	r.times = append(r.times, w.Times)
 	r.failed = cmp.Or(r.failed, err)
 	return list
 }
@@ -208,28 +232,38 @@ func (r *reader) joinTimes() error {
 		return err
 	}
 	instants := make([]int64, 0, n)
-	for _, w := range slices.Sorted(maps.Keys(r.times)) { // a window's instants are in order, and its own
-		for _, at := range r.times[w] {
-			if at >= r.from && at <= r.to {
-				instants = append(instants, at)
-			}
-		}
+	for _, times := range r.times {
+		i, _ := slices.BinarySearch(times, r.from)
+		j, _ := slices.BinarySearch(times, r.to+1)
+		instants = append(instants, times[i:j]...)
 	}
-	r.report.Instants = instants
+	slices.Sort(instants)
+	r.report.Instants = slices.Compact(instants)
 	return nil
 }
 
-func (r *reader) take(start int64, part []window.Series, fresh bool, lost int, damage []error) {
+// join joins what was found of the spans, each instant once.
+func (r *reader) join() []window.Series {
+	slices.SortStableFunc(r.parts, func(a, b readPart) int { return cmp.Compare(a.start, b.start) })
+	parts := make([][]window.Series, len(r.parts))
+	for i := range r.parts {
+		parts[i] = r.parts[i].series
+	}
+	return window.Join(parts...)
+}
+
+// take takes what matches of a span. number is how many windows it answers for.
+func (r *reader) take(start int64, part []window.Series, fresh bool, number, lost int, damage []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if fresh {
-		r.report.Fresh++
+		r.report.Fresh += number
 	} else {
-		r.report.Raw++
+		r.report.Raw += number
 	}
 	r.report.Lost += lost
 	r.report.damage(damage...)
-	r.parts[start] = part
+	r.parts = append(r.parts, readPart{start, part})
 }
 
 // wanted returns which metrics are asked for; nil: all are.
@@ -251,103 +285,92 @@ func (r *reader) wanted() *frame.Wanted {
 	}, nil)
 }
 
-// kept takes a closed window.
+// kept takes a span that is stored.
 func (r *reader) kept(k Kept) {
-	if k.Window == nil { // its meta cannot be decoded; it may still be in fresh
+	if k.Window == nil { // its head cannot be decoded; it may still be in fresh
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.report.damage(k.Damage...)
 		return
 	}
 	<-r.marksKnown
-	if r.known[k.Start] != nil { // it lies between windows that were not known
+	if r.known[r.spanID(k.Start, k.Length)] != nil { // it lies between spans that were not known
 		return
 	}
-	late := r.mayLack(k.Start, k.Stamp)
-	r.mu.Lock()
-	r.closed[k.Start] = true
-	if late {
-		r.held[k.Start] = k
-	}
-	r.mu.Unlock()
+	lacks := r.lacks(&k)
+	held := lacks && k.Length == windowMillis
+	r.close(&k)
 	switch {
-	case late:
-	case r.keptWindows == nil || len(k.Damage) > 0:
+	case held: // what its frames say may be more
+		r.mu.Lock()
+		r.held[k.Start] = k
+		r.mu.Unlock()
+	case lacks || r.keptSpans == nil || len(k.Damage) > 0:
 		r.takeKept(&k)
 	default:
 		part, err := r.keep(r.ctx, &k)
-		r.take(k.Start, part, false, k.Meta.Report.Lost(), nil)
+		r.take(k.Start, part, false, r.number(&k), r.lost(&k), nil)
 		r.mu.Lock()
-		r.times[k.Start] = k.Window.Times
+		r.times = append(r.times, k.Window.Times)
 		r.failed = cmp.Or(r.failed, err)
 		r.mu.Unlock()
 	}
 }
 
-func (r *reader) takeKept(k *Kept) {
-	r.take(k.Start, r.matching(k.Window), false, k.Meta.Report.Lost(), k.Damage)
+// close notes which windows a span answers for.
+func (r *reader) close(k *Kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k.windows(func(w int64) { r.stamps[w] = max(r.stamps[w], k.stampOf(w)) })
 }
 
-// fresh answers a window from its frames, and from its columns if it is closed.
+// number returns for how many windows of the range a span answers.
+func (r *reader) number(k *Kept) (n int) {
+	k.windows(func(w int64) {
+		if w+windowMillis > r.from && w <= r.to {
+			n++
+		}
+	})
+	return n
+}
+
+// lost returns how many frames of a span could not be read.
+func (r *reader) lost(k *Kept) int { return k.Head.Report.Lost() }
+
+func (r *reader) takeKept(k *Kept) {
+	r.take(k.Start, r.matching(k.Window), false, r.number(k), r.lost(k), k.Damage)
+}
+
+// fresh answers a window from its frames, beside what is stored of it.
 func (r *reader) fresh(ctx context.Context, start int64) error {
 	frames, err := r.freshFrames(ctx, r.account, r.node, start)
 	if err != nil {
 		return err
 	}
-	k, closed := r.held[start] // nobody writes it any more
+	k, held := r.held[start] // nobody writes it any more
 	if len(frames) == 0 {
-		if closed {
+		if held {
 			r.takeKept(&k)
 		}
 		return nil
 	}
-	want := r.wanted()
-	if closed { // what it has beside its columns is told by all that there is
-		want = nil
-	}
-	w, rep, err := window.BuildWanted(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames, want)
+	w, rep, err := window.BuildWanted(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames, r.wanted())
 	switch {
 	case errors.Is(err, frame.ErrMemory):
 		return err
-	case err != nil && closed:
+	case err != nil && held:
 		k.Damage = append(k.Damage, err)
 		r.takeKept(&k)
+		return nil
 	case err != nil:
-		r.take(start, nil, true, rep.Corrupt, []error{err})
-	case !closed:
-		r.take(start, r.matching(w), true, rep.Lost(), nil)
-	default:
-		w, from := k.with(w)
-		switch from {
-		case fromColumns:
-			r.takeKept(&k)
-		case fromFrames:
-			r.take(start, r.matching(w), true, rep.Lost(), nil)
-		default:
-			r.take(start, r.matching(w), true, rep.Lost(), k.Damage)
-		}
+		r.take(start, nil, true, 1, rep.Corrupt, []error{err})
+		return nil
 	}
+	if held && !within(k.Head.Times, w.Times) {
+		r.take(start, r.matching(k.Window), false, 0, 0, k.Damage)
+	}
+	r.take(start, r.matching(w), true, 1, rep.Lost(), nil)
 	return nil
-}
-
-// Which of a closed window's layers an answer is made of.
-type layers int
-
-const (
-	fromColumns layers = iota // the frames say nothing more
-	fromFrames                // the columns say nothing more
-	fromBoth
-)
-
-// with returns what a closed window and a window made of its frames in fresh say together.
-func (k *Kept) with(w *window.Window) (*window.Window, layers) {
-	switch {
-	case within(w.Times, k.Meta.Times):
-		return k.Window, fromColumns
-	case within(k.Meta.Times, w.Times):
-		return w, fromFrames
-	}
-	return window.Merge(w, k.Window), fromBoth
 }
 
 // finder finds the dictionaries of a node's day, each always as the same pointer. It is for one goroutine. What it is told by Cassandra, other than that there is
@@ -387,15 +410,14 @@ func (s *Store) dictionary(ctx context.Context, account string, node uuid.UUID, 
 		f.err = errors.Join(f.err, err)
 		return nil, err
 	}
-	if b == nil {
-		return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
-	}
-	if window.HashOf(b) != hash {
-		return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
-	}
-	d, err := window.DecodeDictionary(b)
+	d, err := decodeDictionary(key, hash, b)
 	if err == nil {
-		s.dictionaries.put(k, d, 10+len(d.Metrics)+len(d.Rows)*(1+len(d.Labels)))
+		s.dictionaries.put(k, d, dictionaryWeight(d))
 	}
 	return d, err
+}
+
+// dictionaryWeight is what a decoded dictionary weighs among dictionaryValues.
+func dictionaryWeight(d *window.Dictionary) int {
+	return 10 + len(d.Metrics) + len(d.Rows)*(1+len(d.Labels))
 }

@@ -60,8 +60,8 @@ func service(d *window.Dictionary, prefix string, row int) string {
 
 // Write writes dictionaries, then a row per sample, then meta.
 func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
-	enc := w.Columns(rep)
-	if err := g.writeDictionaries(ctx, w, enc.Dictionaries); err != nil {
+	enc := w.Encode(rep)
+	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	session, err := g.cql()
@@ -117,7 +117,7 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 	}
 	g.metrics.Samples.Add(float64(samples))
 	err = g.exec(ctx, "INSERT INTO "+g.table(g.windows)+" (account, host, bucket_time, meta) VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?",
-		w.Node.Account, node, w.Start, enc.Meta, stamp, ttl)
+		w.Node.Account, node, w.Start, enc.Head, stamp, ttl)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}
@@ -133,7 +133,7 @@ func (g *rows) Read(ctx context.Context, q Query, take func(Kept)) error {
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
 	for _, k := range metas {
-		if q.Bare || k.Meta == nil {
+		if q.Bare || k.Head == nil {
 			take(k)
 			continue
 		}
@@ -163,14 +163,14 @@ func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) b
 func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
 	err := g.each(ctx, func(scan func(...any) bool) bool {
-		var k Kept
+		k := Kept{Length: windowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {
 			return false
 		}
 		var err error
-		if k.Meta, err = window.DecodeMeta(k.Start, b); err != nil {
-			k.Damage = []error{fmt.Errorf("meta of window %d: %w", k.Start, err)}
+		if k.Head, err = window.DecodeHead(k.Start, b); err != nil {
+			k.Damage = []error{fmt.Errorf("head of window %d: %w", k.Start, err)}
 		}
 		list = append(list, k)
 		return true

@@ -28,8 +28,8 @@ func TestApplyAlters(t *testing.T) {
 	s := mustStore(t, newClock(base))
 	ctx := t.Context()
 	for _, statement := range []string{
-		"ALTER TABLE " + s.table(rawTable) + " DROP bytes",
-		"ALTER TABLE " + s.table(rawTable) + " WITH compression = {'class': 'LZ4Compressor'}",
+		"ALTER TABLE " + s.table(freshTable) + " DROP received",
+		"ALTER TABLE " + s.table(hoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
 	} {
 		if err := s.change(ctx, statement); err != nil {
 			t.Fatal(err)
@@ -39,18 +39,18 @@ func TestApplyAlters(t *testing.T) {
 	longer.RawTTL = 30 * 24 * time.Hour
 	o := mustOpen(t, longer)
 	// A role creates what is missing, columns too, and changes no setting.
-	if done, err := o.ApplyChanges(ctx, Changes{}); err != nil || len(done) != 1 || !strings.Contains(done[0], "bytes") {
+	if done, err := o.ApplyChanges(ctx, Changes{}); err != nil || len(done) != 1 || !strings.Contains(done[0], "received") {
 		t.Fatalf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, rawTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("a role changed the TTL to %d, %s", ttl, size)
 	}
 	done, err := o.ApplyChanges(ctx, Changes{Alter: true})
-	if err != nil || !strings.Contains(strings.Join(done, "; "), "default_time_to_live, compression, compaction of "+rawTable) {
+	if err != nil || !strings.Contains(strings.Join(done, "; "), "default_time_to_live, compression, compaction of "+hoursTable) {
 		t.Fatalf("%q, %v", done, err)
 	}
 	t.Logf("%q", done)
-	if ttl, size := settings(t, o, rawTable); ttl != 30*86400 || size != "30 HOURS" {
+	if ttl, size := settings(t, o, hoursTable); ttl != 30*86400 || size != "30 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	if done, err = o.ApplyChanges(ctx, Changes{Alter: true}); err != nil || len(done) > 0 {
@@ -61,12 +61,12 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{rawTable, seriesTable, nodesTable, bucketTable, "--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
+	for _, say := range []string{hoursTable, seriesTable, nodesTable, bucketTable, "--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
 		}
 	}
-	if ttl, _ := settings(t, o, rawTable); ttl != 30*86400 {
+	if ttl, _ := settings(t, o, hoursTable); ttl != 30*86400 {
 		t.Errorf("TTL %d", ttl)
 	}
 	if err := s.Apply(ctx); err != nil { // a role goes on with what there is
@@ -75,7 +75,7 @@ func TestApplyAlters(t *testing.T) {
 	if done, err = s.ApplyChanges(ctx, Changes{Alter: true, AllowShorterTTL: true}); err != nil || len(done) != 4 {
 		t.Errorf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, rawTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	// More copies are added, fewer are refused. With two copies on its one node Cassandra answers no quorum, so that what comes after the altering waits.
@@ -232,10 +232,14 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := s.CloseWindow(ctx, "acme", n.ID, base); err != nil {
 			return err
 		}
-		for _, level := range rollup.Levels[1:] {
-			if err := s.RollUp(ctx, "acme", n.ID, level, level.Start(base)); err != nil {
-				return err
-			}
+		if err := NewWriter(s).owe(ctx, duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
+			return err
+		}
+		if err := s.MakeHour(ctx, "acme", n.ID, hourOf(base)); err != nil {
+			return err
+		}
+		if err := s.MakeDay(ctx, "acme", n.ID, dayOf(base)); err != nil {
+			return err
 		}
 		if _, err := s.Nodes(ctx, "acme"); err != nil {
 			return err
@@ -272,8 +276,8 @@ func TestRolesInCassandra(t *testing.T) {
 			return service.exec(ctx, "INSERT INTO "+service.table(cutoverTable)+" (scope, at, generation) VALUES ('windows', 0, 'v1')")
 		},
 		"create":         func() error { return service.change(ctx, "CREATE TABLE "+service.table("x")+" (a int PRIMARY KEY)") },
-		"alter":          func() error { return service.change(ctx, "ALTER TABLE "+service.table(rawTable)+" ADD x int") },
-		"drop":           func() error { return service.change(ctx, "DROP TABLE "+service.table(rawTable)) },
+		"alter":          func() error { return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int") },
+		"drop":           func() error { return service.change(ctx, "DROP TABLE "+service.table(hoursTable)) },
 		"others":         func() error { return service.exec(ctx, "SELECT role FROM system_auth.roles") },
 		"reader's write": func() error { return reader.WriteFrame(ctx, "acme", n.Step(base+200_000, true).Bytes) },
 	} {

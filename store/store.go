@@ -42,6 +42,7 @@ type Store struct {
 	settleFor  time.Duration         // the constant; tests wait less
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
+	stamped    atomic.Int64          // the last of stamp
 
 	cutovers      cutoverCache
 	progress      progressCache
@@ -54,7 +55,7 @@ type Store struct {
 	pace         *pace                                       // of closing windows
 	written      *bounded[writtenKey, []window.Hash]         // which dictionaries are in a partition, see written.go
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
-	keptWindows  *bounded[keptID, *keptWindow]               // nil: none are kept
+	keptSpans    *bounded[keptID, *keptSpan]                 // nil: none are kept
 }
 
 type dictionaryKey struct {
@@ -80,13 +81,13 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	var kept *bounded[keptID, *keptWindow]
+	var kept *bounded[keptID, *keptSpan]
 	if c.KeptBytes > 0 {
-		kept = newBounded[keptID, *keptWindow](c.KeptBytes)
+		kept = newBounded[keptID, *keptSpan](c.KeptBytes)
 	}
 	return &Store{
-		keptWindows: kept,
-		config:      c, metrics: m, log: c.Log, settleFor: settleFor,
+		keptSpans: kept,
+		config:    c, metrics: m, log: c.Log, settleFor: settleFor,
 		pace:          newPace(m.ClosingAtOnce.Set),
 		written:       newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries:  newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
@@ -197,6 +198,17 @@ func (b *backoff) sleep(ctx context.Context) error {
 		return ctx.Err()
 	case <-t.C:
 		return nil
+	}
+}
+
+// stamp returns the write time of what is made of a reading that begins now, in µs since the Unix epoch: the clock, but never the same twice.
+func (s *Store) stamp() int64 {
+	for {
+		last := s.stamped.Load()
+		now := max(s.config.Now().UnixMicro(), last+1)
+		if s.stamped.CompareAndSwap(last, now) {
+			return now
+		}
 	}
 }
 

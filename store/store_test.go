@@ -102,7 +102,7 @@ func TestSchema(t *testing.T) {
 		class string
 	}{
 		freshTable:  {3600, "MINUTES", "3", "ZstdCompressor"},
-		rawTable:    {14 * 86400, "HOURS", "14", "ZstdCompressor"},
+		hoursTable:  {14 * 86400, "HOURS", "14", "ZstdCompressor"},
 		seriesTable: {15 * 86400, "HOURS", "15", "ZstdCompressor"},
 	} {
 		var ttl int
@@ -144,7 +144,7 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	if err := s.change(ctx, "DROP TABLE "+s.table(seriesTable)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.change(ctx, "ALTER TABLE "+s.table(rawTable)+" ADD more text"); err != nil {
+	if err := s.change(ctx, "ALTER TABLE "+s.table(hoursTable)+" ADD more text"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Apply(ctx); err != nil {

@@ -18,8 +18,6 @@ const (
 	writtenTable  = "series_written"
 	nodesTable    = "nodes"
 	cutoverTable  = "schema_cutovers"
-	rawTable      = "v3_raw"
-	bucketTable   = "v3_buckets"
 )
 
 // tableLayout is what a table must be like.
@@ -79,7 +77,7 @@ func (c *Config) tables() []tableLayout {
 		cluster:   []columnLayout{{name: "day", kind: "timestamp"}, {name: "entity_type", kind: "text"}, {name: "hash", kind: "blob"}},
 		rest:      []columnLayout{{name: "blob", kind: "blob"}},
 		ttl:       c.RawTTL + 24*time.Hour, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 16),
-	}, writtenLayout(), {
+	}, writtenLayout(), dueLayout(), {
 		name:      nodesTable,
 		comment:   "Ringwatch: the newest key frame of each node",
 		partition: []columnLayout{account},
@@ -88,27 +86,6 @@ func (c *Config) tables() []tableLayout {
 			{name: "interval_ms", kind: "bigint"}, {name: "last_key", kind: "timestamp"}},
 		ttl: c.RawTTL, gcGrace: 3 * time.Hour, compression: lz4,
 	}, c.progressLayout(), keysLayout(), keyNodesLayout()}, c.rollupLayouts()...)
-}
-
-// Tables returns v3's tables.
-func (v3) Tables(c *Config) []tableLayout {
-	account, node := columnLayout{name: "account", kind: "text"}, columnLayout{name: "node", kind: "uuid"}
-	return []tableLayout{{
-		name:      rawTable,
-		comment:   "Ringwatch v3: columns; entity_type = metric = empty is the meta row of its window, written last",
-		partition: []columnLayout{account, node, {name: "bucket", kind: "timestamp"}},
-		// A metric's windows are neighbours: a read of one metric is one slice, and compression sees what repeats from window to window.
-		cluster: []columnLayout{{name: "entity_type", kind: "text"}, {name: "metric", kind: "text"}, {name: "window", kind: "timestamp"}},
-		rest:    []columnLayout{{name: "blob", kind: "blob"}, {name: "bytes", kind: "int"}}, // bytes: what the window weighs; only in meta rows
-		ttl:     c.RawTTL, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
-	}, {
-		name:      bucketTable,
-		comment:   "Ringwatch v3: which partitions of v3_raw a node has; length in ms",
-		partition: []columnLayout{account, node},
-		cluster:   []columnLayout{{name: "start", kind: "timestamp"}, {name: "length", kind: "bigint"}},
-		// It must outlive what is written to the bucket's last window.
-		ttl: c.RawTTL + time.Duration(maxBucket*windowMillis)*time.Millisecond + bucketSlack, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
-	}}
 }
 
 // compactionWindows is how many time windows of compaction a TTL is cut into: 20 to 30 keep both the number of SSTables that a read may meet and what expires

@@ -46,6 +46,9 @@ func (w *Writer) Ready(ctx context.Context) error {
 	if n, err := w.unclosed(); err != nil {
 		return fmt.Errorf("store: %d windows wait to be closed: %w", n, explained(err))
 	}
+	if n, err := w.unmade(); err != nil {
+		return fmt.Errorf("store: %d hours or days wait to be made: %w", n, explained(err))
+	}
 	return w.store.Ready(ctx)
 }
 

@@ -16,6 +16,12 @@ const (
 	v2Windows = "v2_windows"
 )
 
+// Rows of samples are written in batches of so many bytes, so many at once: all go to one partition's replicas, and more would only queue there.
+const (
+	batchBytes      = 40 << 10
+	batchesInFlight = 4
+)
+
 // servicesInQuery is up to how many series, and metrics, of a window are asked for one by one; beyond it the partition is read whole.
 const (
 	servicesInQuery = 64

@@ -1,283 +1,434 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// v3 keeps a window as columns: a row per metric that has something to say, and a meta row. See window/COLUMNS.md for the blobs and bucket.go for which
-// partition a window is in.
+// v3 keeps a closed window in a few rows (v3_windows), which live for as long as hours need them, and an hour in a row for each metric (v3_hours). Both are
+// spans: window/COLUMNS.md has the blobs, package layout the rows, bucket.go which partition an hour is in, make_hour.go how it is made.
 type v3 struct{ *Store }
 
-// batchBytes bounds the batches that columns are written in; a longer column goes alone.
-const batchBytes = 40 << 10
+const (
+	windowsTable = "v3_windows"
+	hoursTable   = "v3_hours"
+	bucketTable  = "v3_buckets"
+)
 
-// batchesInFlight is how many batches of one window are written at once. All go to one partition's replicas, so more would only queue there.
-const batchesInFlight = 4
+// windowTTL is how long the rows of windows live: an hour is made within the one after it, and a third is for what is late.
+const windowTTL = 3 * time.Hour
 
-// Write writes dictionaries, then columns, then meta: who sees meta finds the rest.
+// windowBatchBytes is up to how many bytes the rows of a window are one mutation.
+const windowBatchBytes = 512 << 10
+
+func hourOf(at int64) int64 { return at - mod(at, window.HourMillis) }
+
+// Tables returns v3's tables.
+func (v3) Tables(c *Config) []tableLayout {
+	account, node := columnLayout{name: "account", kind: "text"}, columnLayout{name: "node", kind: "uuid"}
+	hours := tableLayout{
+		name:    hoursTable,
+		comment: "Ringwatch v3: hours by metric; entity_type = part = empty is the head row, written last",
+		ttl:     c.RawTTL, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
+	}
+	spanColumns(&hours)
+	return []tableLayout{{
+		name:      windowsTable,
+		comment:   "Ringwatch v3: closed windows until their hour is made; part 0 is the head row, written last",
+		partition: []columnLayout{account, node, {name: "hour", kind: "timestamp"}},
+		// All heads of an hour are neighbours: they say which of the other rows are to be read.
+		cluster: []columnLayout{{name: "part", kind: "int"}, {name: "at", kind: "timestamp"}},
+		rest:    []columnLayout{{name: "blob", kind: "blob"}},
+		ttl:     min(windowTTL, c.RawTTL), unit: time.Minute, gcGrace: 10 * time.Minute, compression: zstd(1, 16),
+	}, hours, {
+		name:      bucketTable,
+		comment:   "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
+		partition: []columnLayout{account, node},
+		cluster:   []columnLayout{{name: "start", kind: "timestamp"}, {name: "length", kind: "bigint"}},
+		// It must outlive what is written to the bucket's last hour.
+		ttl: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond + bucketSlack, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
+	}}
+}
+
+// Write writes dictionaries, then the rows of the parts, then the head row: who sees that finds the rest. A window of usual size is one mutation.
 func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
-	enc := w.Columns(rep)
-	if err := g.writeDictionaries(ctx, w, enc.Dictionaries); err != nil {
+	enc := w.Encode(rep)
+	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	session, err := g.cql()
 	if err != nil {
 		return err
 	}
-	size := sizeOf(&enc)
-	bucket, err := g.bucketFor(ctx, w, size)
-	if err != nil {
-		return fmt.Errorf("store: find the bucket of window %d: %w", w.Start, err)
+	rows, first := layout.WindowRows(enc.Parts)
+	head := layout.Head{Edition: drawEdition(windowMillis), First: first, Blob: enc.Head, Bytes: int64(len(enc.Head))}
+	for _, row := range rows {
+		head.Bytes += int64(len(row))
 	}
-	account, node := w.Node.Account, gocql.UUID(w.Node.ID)
-	insert := "INSERT INTO " + g.table(rawTable) + " (account, node, bucket, entity_type, metric, window, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
 	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
-	eg, gctx := errgroup.WithContext(ctx)
-	eg.SetLimit(batchesInFlight)
-	write := func(columns []window.EncodedColumn) {
-		eg.Go(func() error {
-			batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
-			for _, c := range columns {
-				batch.Query(insert, account, node, bucket, c.Key, c.Metric, w.Start, c.Blob, ttl)
+	if left, is := ttl.(int); is {
+		ttl = min(left, int(seconds(windowTTL)))
+	}
+	insert := "INSERT INTO " + g.table(windowsTable) + " (account, node, hour, part, at, blob) VALUES (?, ?, ?, ?, ?, ?) USING TTL ?"
+	batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
+	waiting := 0
+	add := func(part int, at int64, b []byte) error {
+		if waiting > 0 && waiting+len(b) > windowBatchBytes || part == 0 && head.Bytes > windowBatchBytes {
+			if err := g.run(ctx, windowsTable, batch.ExecContext); err != nil {
+				return err
 			}
-			return g.run(gctx, rawTable, batch.ExecContext)
-		})
-	}
-	slices.SortFunc(enc.Columns, func(a, b window.EncodedColumn) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Metric, b.Metric))
-	})
-	bytes, from := 0, 0
-	for i, c := range enc.Columns {
-		if i > from && bytes+len(c.Blob) > batchBytes {
-			write(enc.Columns[from:i])
-			bytes, from = 0, i
+			batch, waiting = session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp), 0
 		}
-		bytes += len(c.Blob)
-		g.metrics.ColumnBytes.Add(float64(len(c.Blob)))
+		batch.Query(insert, w.Node.Account, gocql.UUID(w.Node.ID), hourOf(w.Start), part, at, b, ttl)
+		waiting += len(b)
+		return nil
 	}
-	if from < len(enc.Columns) {
-		write(enc.Columns[from:])
+	for i, row := range rows {
+		if err == nil {
+			err = add(i+1, w.Start+head.Edition, row)
+		}
 	}
-	if err := eg.Wait(); err != nil {
-		return fmt.Errorf("store: write columns of window %d: %w", w.Start, err)
+	if err == nil {
+		err = add(0, w.Start, head.Append(nil))
 	}
-	g.metrics.Columns.Add(float64(len(enc.Columns)))
-	err = g.exec(ctx, "INSERT INTO "+g.table(rawTable)+" (account, node, bucket, entity_type, metric, window, blob, bytes) VALUES (?, ?, ?, '', '', ?, ?, ?) USING TIMESTAMP ? AND TTL ?",
-		account, node, bucket, w.Start, enc.Meta, size, stamp, ttl)
+	if err == nil {
+		err = g.run(ctx, windowsTable, batch.ExecContext)
+	}
 	if err != nil {
-		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
+		return fmt.Errorf("store: write window %d: %w", w.Start, err)
 	}
+	g.metrics.ColumnBytes.Add(float64(head.Bytes))
+	g.metrics.Columns.Add(float64(len(enc.Parts)))
+	g.metrics.WindowRows.Add(float64(len(rows) + 1))
 	return nil
 }
 
-// v3Meta is a meta row and where it was found.
-type v3Meta struct {
-	bucket int64
-	meta   *window.Meta // nil: it cannot be decoded
-	stamp  int64
-	damage []error
+// windowHead is the head row of a window.
+type windowHead struct {
+	storedHead
+	window *window.Head // nil: it cannot be read
 }
 
-// Read reads the meta rows, finds in the dictionaries which columns can match, and reads those.
-func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
-	buckets, err := g.buckets(ctx, q.Account, q.Node, q.From, q.To)
-	if err != nil || len(buckets) == 0 {
-		return err
+// windowHeads returns the head rows of windows of one hour from … to.
+func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hour, from, to int64) (map[int64]*windowHead, error) {
+	found := map[int64]*windowHead{}
+	err := g.each(ctx, func(scan func(...any) bool) bool {
+		h := &windowHead{}
+		h.account, h.node, h.bucket = account, node, hour
+		var b []byte
+		if !scan(&h.start, &b, &h.stamp) {
+			return false
+		}
+		if h.row, h.damage = layout.ReadHead(b); h.damage == nil {
+			h.window, h.damage = window.DecodeHead(h.start, h.row.Blob)
+		}
+		if h.damage != nil {
+			h.damage = fmt.Errorf("head of window %d: %w", h.start, h.damage)
+		}
+		found[h.start] = h
+		return true
+	}, "SELECT at, blob, WRITETIME(blob) FROM "+g.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part = 0 AND at >= ? AND at <= ?",
+		account, gocql.UUID(node), hour, from, to)
+	return found, err
+}
+
+// windowParts reads parts of windows of one hour and calls take with each window's start. want has what is asked for, by window.
+func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hour int64, heads map[int64]*windowHead, want map[int64]map[window.PartID]bool, take func(start int64, part window.StoredPart), bad func(start int64, err error)) error {
+	byAt := map[int64]*windowHead{}
+	var numbers []int
+	left := map[[2]int64]bool{} // rows by window and number
+	for start, ids := range want {
+		h := heads[start]
+		byAt[h.at()] = h
+		for id := range ids {
+			row := h.row.RowOf(id)
+			if row < 0 {
+				bad(start, fmt.Errorf("%w: no row of window %d has a part that its head names", layout.ErrMalformed, start))
+				continue
+			}
+			if !slices.Contains(numbers, row+1) {
+				numbers = append(numbers, row+1)
+			}
+			left[[2]int64{start, int64(row + 1)}] = true
+		}
 	}
-	metas, err := g.metas(ctx, q, buckets)
+	if len(numbers) == 0 {
+		return nil
+	}
+	slices.Sort(numbers)
+	lease := memory.Of(ctx)
+	var full error
+	err := g.each(ctx, func(scan func(...any) bool) bool {
+		var number int
+		var at int64
+		var b []byte
+		if !scan(&number, &at, &b) {
+			return false
+		}
+		h := byAt[at]
+		row := [2]int64{0, int64(number)}
+		if h != nil {
+			row[0] = h.start
+		}
+		if h == nil || !left[row] {
+			return true
+		}
+		delete(left, row)
+		ids := want[h.start]
+		err := layout.ReadParts(b, func(id window.PartID) bool { return ids[id] }, func(part window.StoredPart) {
+			if full == nil {
+				full = lease.Take(columnCost * int64(len(part.Blob)))
+			}
+			if full == nil {
+				take(h.start, part)
+			}
+		})
+		if err != nil {
+			bad(h.start, fmt.Errorf("row %d of window %d: %w", number, h.start, err))
+		}
+		return full == nil
+	}, "SELECT part, at, blob FROM "+g.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part IN ? AND at >= ? AND at < ?",
+		account, gocql.UUID(node), hour, numbers, hour, hour+window.HourMillis)
+	if err == nil {
+		err = full
+	}
+	for row := range left {
+		bad(row[0], fmt.Errorf("row %d of window %d is not there", row[1], row[0]))
+	}
+	return err
+}
+
+// hourHead is the head row of an hour.
+type hourHead struct {
+	*storedHead
+	hour *window.Head // nil: it cannot be read
+}
+
+// hourHeads returns the heads of a node's hours from … to.
+func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]*hourHead, error) {
+	buckets, err := g.buckets(ctx, account, node, from, to)
+	if err != nil || len(buckets) == 0 {
+		return nil, err
+	}
+	var places []spanPlace
+	for _, start := range partitionsOf(buckets) {
+		places = append(places, spanPlace{hoursTable, account, node, start})
+	}
+	rows, err := g.heads(ctx, places, from, to)
+	found := make(map[int64]*hourHead, len(rows))
+	for start, row := range rows {
+		h := &hourHead{storedHead: row}
+		if row.damage == nil {
+			h.hour, row.damage = window.DecodeHead(start, row.row.Blob)
+		}
+		if row.damage != nil {
+			row.damage = fmt.Errorf("head of hour %s: %w", clockTime(start), row.damage)
+		}
+		found[start] = h
+	}
+	return found, err
+}
+
+// has reports whether the hour has something of a window.
+func (h *hourHead) has(start int64) bool {
+	if h == nil || h.hour == nil {
+		return false
+	}
+	i, _ := slices.BinarySearch(h.hour.Times, start)
+	return i < len(h.hour.Times) && h.hour.Times[i] < start+windowMillis
+}
+
+// columnCost is what a byte of a part comes to when it is decoded: 6 to 12 in recorded windows.
+const columnCost = 16
+
+// Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in the dictionaries which parts can match, and reads those.
+func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
+	hours, err := g.hourHeads(ctx, q.Account, q.Node, hourOf(q.From), hourOf(q.To))
 	if err != nil {
 		return err
 	}
-	byBucket := map[int64]map[int64]*window.Meta{}
-	stamps := map[int64]int64{} // by window
-	for start, m := range metas {
-		if m.meta == nil || q.Bare {
-			take(Kept{Start: start, Stamp: m.stamp, Meta: m.meta, Damage: m.damage})
+	late, err := q.late()
+	if err != nil {
+		return err
+	}
+	soonest := g.millis() - windowTTL.Milliseconds() - windowMillis
+	alone := map[int64][2]int64{} // by hour: first and last of the windows whose own rows are to be read
+	for w := q.From; w <= q.To; w += windowMillis {
+		hour := hourOf(w)
+		if _, marked := late[w]; !marked && (w < soonest || hours[hour].has(w)) {
 			continue
 		}
-		if byBucket[m.bucket] == nil {
-			byBucket[m.bucket] = map[int64]*window.Meta{}
+		if span, some := alone[hour]; some {
+			alone[hour] = [2]int64{span[0], w}
+		} else {
+			alone[hour] = [2]int64{w, w}
 		}
-		byBucket[m.bucket][start] = m.meta
-		stamps[start] = m.stamp
+	}
+	byBucket := map[int64][]*hourHead{}
+	for start, h := range hours {
+		if h.hour == nil || q.Bare {
+			take(Kept{Start: start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Damage: damageOf(h.damage)})
+			continue
+		}
+		byBucket[h.bucket] = append(byBucket[h.bucket], h)
 	}
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
-	for bucket, metas := range byBucket {
-		eg.Go(func() error {
-			kept, err := g.readBucket(gctx, q, bucket, metas)
-			for _, k := range kept {
-				k.Stamp = stamps[k.Start]
-				take(k)
-			}
-			return err
-		})
+	for _, heads := range byBucket {
+		eg.Go(func() error { return g.readHours(gctx, q, heads, take) })
+	}
+	for hour, span := range alone {
+		eg.Go(func() error { return g.readWindows(gctx, q, hour, span[0], span[1], take) })
 	}
 	return eg.Wait()
 }
 
-// metas returns the newest meta row of each window.
-func (g v3) metas(ctx context.Context, q Query, buckets []bucket) (map[int64]v3Meta, error) {
-	var mu sync.Mutex
-	metas := map[int64]v3Meta{}
-	eg, gctx := errgroup.WithContext(ctx)
-	eg.SetLimit(readsInFlight)
-	for _, start := range partitionsOf(buckets) {
-		eg.Go(func() error {
-			return g.each(gctx, func(scan func(...any) bool) bool {
-				var at, stamp int64
-				var b []byte
-				if !scan(&at, &b, &stamp) {
-					return false
-				}
-				m := v3Meta{bucket: start, stamp: stamp}
-				var err error
-				if m.meta, err = window.DecodeMeta(at, b); err != nil {
-					m.damage = []error{fmt.Errorf("meta of window %d: %w", at, err)}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if known, found := metas[at]; !found || known.stamp < stamp {
-					metas[at] = m
-				}
-				return true
-			}, "SELECT window, blob, WRITETIME(blob) FROM "+g.table(rawTable)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND metric = '' AND window >= ? AND window <= ?",
-				q.Account, gocql.UUID(q.Node), start, q.From, q.To)
-		})
+func damageOf(err error) []error {
+	if err == nil {
+		return nil
 	}
-	return metas, eg.Wait()
+	return []error{err}
 }
 
-// readBucket reads windows of one partition.
-func (g v3) readBucket(ctx context.Context, q Query, bucket int64, metas map[int64]*window.Meta) ([]Kept, error) {
-	finders := map[int64]*finder{}
-	queries := map[string]*columnQuery{}
-	wanted := map[columnKey]bool{}
-	types := map[int64][]window.MetaType{} // by window: only those that can match are opened
-	for w, meta := range metas {
-		day := dayOf(w)
-		if finders[day] == nil {
-			finders[day] = g.finder(ctx, q.Account, q.Node, day)
+// chosen is what of a span is to be read.
+type chosen struct {
+	types  []int
+	parts  []window.StoredPart
+	damage []error
+}
+
+// choose calls want for the parts of a span that can match, and returns which types those are of.
+func choose(head *window.Head, find window.Dictionaries, m *matches, facets []window.Facet, want func(t *window.HeadType, metric string, small bool, ids []window.PartID)) (types []int) {
+	for i := range head.Types {
+		t := &head.Types[i]
+		d, err := find(t.Key, t.Hash)
+		if err != nil {
+			types = append(types, i) // FromParts will say so
+			continue
 		}
-		for i := range meta.Types {
-			t := &meta.Types[i]
-			d, err := finders[day].find(t.Key, t.Hash)
-			if finders[day].err != nil {
-				return nil, finders[day].err
+		match := m.of(d)
+		if len(match.metrics) == 0 {
+			continue
+		}
+		types = append(types, i)
+		for j, metric := range match.metrics {
+			if t.Stored(metric) {
+				want(t, match.keys[j], t.Small(metric), head.PartsOf(i, d, metric, match.rows, facets...))
 			}
-			if err != nil {
-				types[w] = append(types[w], *t) // FromColumns will say so
-				continue
-			}
-			matching := d.MatchMetrics(ctx, q.Matchers...)
-			if len(matching) > 0 {
-				types[w] = append(types[w], *t)
-			}
-			for _, m := range matching {
-				if !t.Stored(m) {
-					continue
-				}
-				cq := queries[t.Key]
-				if cq == nil {
-					cq = &columnQuery{key: t.Key, metrics: map[string]bool{}, from: w, to: w}
-					queries[t.Key] = cq
-				}
-				key := d.MetricKey(m)
-				cq.metrics[key] = true
-				cq.from, cq.to = min(cq.from, w), max(cq.to, w)
-				wanted[columnKey{w, t.Key, key}] = true
-			}
+		}
+	}
+	return types
+}
+
+// readHours reads hours of one partition.
+func (g v3) readHours(ctx context.Context, q Query, heads []*hourHead, take func(Kept)) error {
+	finders := g.finders(ctx, q.Account, q.Node)
+	m := newMatches(ctx, q.Matchers)
+	var want layout.Wanted
+	spans := map[int64]*chosen{} // by where their rows are
+	from, to := heads[0].start, heads[0].start
+	for _, h := range heads {
+		from, to = min(from, h.start), max(to, h.start)
+		c := &chosen{}
+		spans[h.at()] = c
+		f := finders.of(dayOf(h.start))
+		c.types = choose(h.hour, f.find, m, q.Facets, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
+			want.Add(h.at(), t.Key, metric, small, ids...)
+		})
+		if f.err != nil {
+			return f.err
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // not all were matched
+		return err // not all were matched
 	}
-	columns := map[int64][]window.StoredColumn{}
-	lease := memory.Of(ctx)
-	var full error
-	for _, cq := range queries {
-		err := g.columns(ctx, q.Account, q.Node, bucket, *cq, func(metric string, w int64, b []byte) {
-			if cq.metrics[metric] && metas[w] != nil && full == nil {
-				full = lease.Take(columnCost * int64(len(b)))
-				columns[w] = append(columns[w], window.StoredColumn{Key: cq.key, Blob: b})
-				delete(wanted, columnKey{w, cq.key, metric})
+	err := g.spanParts(ctx, heads[0].spanPlace, from, to, &want, columnCost, func(at int64, part window.StoredPart) {
+		spans[at].parts = append(spans[at].parts, part)
+	}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		c, f := spans[h.at()], finders.of(dayOf(h.start))
+		w, damage := window.FromParts(q.Account, h.hour, c.types, f.find, c.parts)
+		if f.err != nil {
+			return f.err
+		}
+		w.Node.ID = q.Node
+		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: append(damage, c.damage...)})
+	}
+	return nil
+}
+
+// readWindows reads the rows of windows of one hour.
+func (g v3) readWindows(ctx context.Context, q Query, hour, from, to int64, take func(Kept)) error {
+	heads, err := g.windowHeads(ctx, q.Account, q.Node, hour, from, to)
+	if err != nil {
+		return err
+	}
+	f := g.finder(ctx, q.Account, q.Node, dayOf(hour))
+	m := newMatches(ctx, q.Matchers)
+	want := map[int64]map[window.PartID]bool{}
+	spans := map[int64]*chosen{}
+	for start, h := range heads {
+		if h.window == nil || q.Bare {
+			take(Kept{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window, Damage: damageOf(h.damage)})
+			continue
+		}
+		c, ids := &chosen{}, map[window.PartID]bool{}
+		spans[start], want[start] = c, ids
+		c.types = choose(h.window, f.find, m, q.Facets, func(_ *window.HeadType, _ string, _ bool, list []window.PartID) {
+			for _, id := range list {
+				ids[id] = true
 			}
 		})
-		if err := errors.Join(err, full); err != nil {
-			return nil, err
-		}
-	}
-	missing := map[int64][]error{}
-	for k := range wanted {
-		missing[k.window] = append(missing[k.window], fmt.Errorf("column %s of type %s in window %d is not there", k.metric, k.key, k.window))
-	}
-	var kept []Kept
-	for w, meta := range metas {
-		f := finders[dayOf(w)]
-		narrow := *meta
-		narrow.Types = types[w]
-		win, damage := window.FromColumns(q.Account, &narrow, f.find, columns[w])
 		if f.err != nil {
-			return nil, f.err
+			return f.err
 		}
-		win.Node.ID = q.Node
-		kept = append(kept, Kept{Start: w, Meta: meta, Window: win, Damage: append(damage, missing[w]...)})
 	}
-	return kept, nil
-}
-
-// columnCost is what a byte of a column comes to when it is decoded: 6 to 12 in recorded windows.
-const columnCost = 16
-
-type columnKey struct {
-	window      int64
-	key, metric string
-}
-
-// columnQuery is which columns of a type are read.
-type columnQuery struct {
-	key      string
-	metrics  map[string]bool
-	from, to int64 // windows
-}
-
-// metricsInQuery is up to how many metrics of a type are named in a query; beyond it all of the type are read.
-const metricsInQuery = 64
-
-// columns reads columns of one partition.
-func (g v3) columns(ctx context.Context, account string, node uuid.UUID, bucket int64, q columnQuery, take func(metric string, window int64, blob []byte)) error {
-	statement := "SELECT metric, window, blob FROM " + g.table(rawTable) + " WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ?"
-	args := []any{account, gocql.UUID(node), bucket, q.key}
-	if len(q.metrics) <= metricsInQuery {
-		names := make([]string, 0, len(q.metrics))
-		for m := range q.metrics {
-			names = append(names, m)
-		}
-		statement += " AND metric IN ? AND window >= ? AND window <= ?"
-		args = append(args, names, q.from, q.to)
+	if err := ctx.Err(); err != nil {
+		return err // not all were matched
 	}
-	return g.each(ctx, func(scan func(...any) bool) bool {
-		var metric string
-		var start int64
-		var b []byte
-		if !scan(&metric, &start, &b) {
-			return false
+	err = g.windowParts(ctx, q.Account, q.Node, hour, heads, want, func(start int64, part window.StoredPart) {
+		spans[start].parts = append(spans[start].parts, part)
+	}, func(start int64, err error) { spans[start].damage = append(spans[start].damage, err) })
+	if err != nil {
+		return err
+	}
+	for start, c := range spans {
+		w, damage := window.FromParts(q.Account, heads[start].window, c.types, f.find, c.parts)
+		if f.err != nil {
+			return f.err
 		}
-		if start >= q.from && start <= q.to {
-			take(metric, start, b)
-		}
-		return true
-	}, statement, args...)
+		w.Node.ID = q.Node
+		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp, Head: heads[start].window, Window: w, Damage: append(damage, c.damage...)})
+	}
+	return nil
+}
+
+// finders are a node's finders by day, for one goroutine.
+type finders struct {
+	make  func(day int64) *finder
+	found map[int64]*finder
+}
+
+func (s *Store) finders(ctx context.Context, account string, node uuid.UUID) *finders {
+	return &finders{found: map[int64]*finder{}, make: func(day int64) *finder { return s.finder(ctx, account, node, day) }}
+}
+
+func (f *finders) of(day int64) *finder {
+	if f.found[day] == nil {
+		f.found[day] = f.make(day)
+	}
+	return f.found[day]
 }

@@ -124,7 +124,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			for {
 				var err error
 				if i%2 == 0 {
-					err = s.RollUp(Bulk(ctx, fmt.Sprint("job", i)), "acme", n.ID, rollup.Hour, rollup.Hour.Start(base))
+					err = s.MakeHour(Bulk(ctx, fmt.Sprint("job", i)), "acme", n.ID, hourOf(base))
 				} else {
 					_, _, err = s.Read(Bulk(ctx, fmt.Sprint("job", i)), "acme", n.ID, base, base+300_000)
 				}
@@ -186,7 +186,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 		config.Admit = func(_ context.Context, w ring.Work, _, table string, _ int) (func(time.Duration, error), error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 && slices.Contains([]string{freshTable, rawTable, seriesTable}, table) {
+			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 && slices.Contains([]string{freshTable, hoursTable, seriesTable}, table) {
 				return nil, fmt.Errorf("held: %w", &throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
 			}
 			return func(time.Duration, error) {}, nil
@@ -207,7 +207,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"bulk " + freshTable, "bulk " + rawTable, "bulk " + seriesTable} {
+	for _, want := range []string{"bulk " + freshTable, "bulk " + hoursTable, "bulk " + seriesTable} {
 		if seen[want] < 2 {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)
 		}

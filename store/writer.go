@@ -34,6 +34,13 @@ type Writer struct {
 	done map[place]bool
 	// coming are the records that Handle has been given and that are not in Cassandra yet, with their windows, which are not closed before they are.
 	coming map[place]*openWindow
+	// duties are the hours and days that are to be made, see due.go; assigned the partitions of this Writer, unread those of which it has yet to look what is owed
+	// there; replayed the hours whose frames were read from the stream again once.
+	duties   map[duty]*owed
+	assigned map[int32]bool
+	unread   map[int32]bool
+	replayed map[duty]bool
+	loads    bool // what comes is in no stream
 
 	stuck   hold         // why Handle does not get on
 	overdue atomic.Int64 // when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
@@ -60,7 +67,6 @@ type openWindow struct {
 	coming  int       // how many frames are known that are not written yet
 	frames  int       // how many came, so that one that comes while it is being closed is noticed
 	closed  int       // of how many its columns are made
-	rolling int       // the coarsest level whose rollup it computes; see rollup_duty.go
 	closing bool
 
 	raw   int64 // bytes of its frames' payloads
@@ -74,9 +80,12 @@ type openWindow struct {
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{}}
+	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{},
+		duties: map[duty]*owed{}, assigned: map[int32]bool{}, unread: map[int32]bool{}, replayed: map[duty]bool{}}
 	age := w.closingAge
 	s.metrics.closingAge.Store(&age)
+	hours := w.hourAge
+	s.metrics.hourAge.Store(&hours)
 	return w
 }
 
@@ -223,7 +232,7 @@ func (w *Writer) window(h *frame.Header, r Record) *openWindow {
 }
 
 // LowWater returns the offset of a partition's oldest record whose window is open: who restarts must read from there. None: everything handled is in
-// columns.
+// columns. Hours that are to be made do not count, for that is written down (due.go), unless their frames must be read again.
 func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,7 +241,21 @@ func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 			offset, ok = o.first, true
 		}
 	}
+	for d, o := range w.duties {
+		if d.partition == partition && o.again && (!ok || o.first < offset) {
+			offset, ok = o.first, true
+		}
+	}
 	return offset, ok
+}
+
+// forget ends a window, unless a frame of it is coming. The caller holds the lock.
+func (w *Writer) forget(k windowKey, o *openWindow) {
+	if w.open[k] == o && o.coming == 0 {
+		delete(w.open, k)
+		w.setAside(o, false)
+		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
+	}
 }
 
 // Revoke forgets a partition's open windows: another process has them now, and reads from LowWater.
@@ -245,6 +268,14 @@ func (w *Writer) Revoke(partition int32) {
 			delete(w.open, k)
 		}
 	}
+	for d := range w.duties {
+		if d.partition == partition {
+			delete(w.duties, d)
+		}
+	}
+	delete(w.unread, partition)
+	delete(w.assigned, partition)
+	w.store.metrics.Owed.Set(float64(len(w.duties)))
 	w.stuck.gone() // what waited is another's; if more waits here, the next try says so
 	w.expired.Store(false)
 	for p := range w.done { // by the time they come again they may have expired

@@ -71,14 +71,14 @@ func (s *Store) dayShelf(account string, node uuid.UUID, day int64) shelf {
 func (s *Store) rollupShelf(t *rollupTable, account string, node uuid.UUID, bucket int64) shelf {
 	at := []any{account, gocql.UUID(node), bucket}
 	ttl := seconds(t.ttl) + t.bucket/1000
-	row := func(metric string, b []byte) []any { return append(slices.Clone(at), "", metric, bucket, b, ttl) }
+	row := func(part string, b []byte) []any { return append(slices.Clone(at), "", part, bucket, b, ttl) }
 	return shelf{
 		writtenKey: writtenKey{t.name, account, node, bucket},
 		ttl:        ttl,
-		insert:     "INSERT INTO " + s.table(t.name) + " (account, node, bucket, entity_type, metric, start, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?",
+		insert:     "INSERT INTO " + s.table(t.name) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?",
 		row:        func(_ string, hash window.Hash, b []byte) []any { return row(hash.String(), b) },
 		receipt:    func(b []byte) []any { return row(string(receiptName), b) },
-		find:       "SELECT blob FROM " + s.table(t.name) + " WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND metric = ? AND start = ?",
+		find:       "SELECT blob FROM " + s.table(t.name) + " WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
 		at:         append(slices.Clone(at), string(receiptName), bucket),
 	}
 }
@@ -107,7 +107,7 @@ func (s *Store) fill(ctx context.Context, h shelf, list []window.EncodedDictiona
 	for rest := missing; len(rest) > 0; {
 		batch := session.Batch(gocql.UnloggedBatch)
 		n, size := 0, 0
-		for n < len(rest) && (n == 0 || size+len(rest[n].Blob) <= rollupBatchBytes) {
+		for n < len(rest) && (n == 0 || size+len(rest[n].Blob) <= spanBatchBytes) {
 			batch.Query(h.insert, h.row(rest[n].Key, rest[n].Hash, rest[n].Blob)...)
 			size += len(rest[n].Blob)
 			n++
@@ -194,9 +194,9 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 	return known
 }
 
-// writeDictionaries writes those of a window's dictionaries that are not there, and then that it did: see dictionaries.go.
-func (s *Store) writeDictionaries(ctx context.Context, w *window.Window, list []window.EncodedDictionary) error {
-	return s.fill(ctx, s.dayShelf(w.Node.Account, w.Node.ID, dayOf(w.Start)), list, func(written []window.EncodedDictionary) error {
-		return s.tellWritten(ctx, w, written)
+// writeDictionaries writes those of the dictionaries of a node's span that are not there, and then that it did: see dictionaries.go.
+func (s *Store) writeDictionaries(ctx context.Context, n window.Node, start int64, list []window.EncodedDictionary) error {
+	return s.fill(ctx, s.dayShelf(n.Account, n.ID, dayOf(start)), list, func(written []window.EncodedDictionary) error {
+		return s.tellWritten(ctx, n, start, written)
 	})
 }

@@ -60,8 +60,8 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 	session := mustCQL(t, engines.SharedCassandra(t).Addr())
 	before, after := (cut-first+frame.WindowMillis)/frame.WindowMillis*int64(len(f.nodes)), 3*int64(len(f.nodes))
 	for query, want := range map[string]int64{
-		"SELECT count(*) FROM cutover_os.v2_windows":                                                    before,
-		"SELECT count(*) FROM cutover_os.v3_raw WHERE entity_type = '' AND metric = '' ALLOW FILTERING": after,
+		"SELECT count(*) FROM cutover_os.v2_windows":                                 before,
+		"SELECT count(*) FROM cutover_os.v3_windows WHERE part = 0 ALLOW FILTERING": after,
 	} {
 		n := int64(0)
 		if err := session.Query(query).ScanContext(t.Context(), &n); err != nil || n != want {

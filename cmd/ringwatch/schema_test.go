@@ -108,9 +108,9 @@ func TestSchemaCommands(t *testing.T) {
 		{config, "cutover --to v9 --at " + at.Format(time.RFC3339), exitFailed, []string{"v1 v2 v3"}},
 		{config, "cutover --to v3 --at tomorrow", exitUsage, []string{"--at"}},
 		{config, "cutover --to v3 --at " + at.Format(time.RFC3339), 0, []string{"v3 serves from " + exact + " on"}},
-		{config, "show", 0, []string{"the beginning         " + exact + "  v1", "v3_raw", "336h0m0s", "1 Cassandra node(s)"}},
+		{config, "show", 0, []string{"the beginning         " + exact + "  v1", "v3_hours", "336h0m0s", "1 Cassandra node(s)"}},
 		{config, "drop v1", exitFailed, []string{"v1 has data until"}},
-		{config, "grants --role ringwatch", 0, []string{"GRANT SELECT ON KEYSPACE schema_commands TO \"ringwatch\";", "GRANT MODIFY ON TABLE schema_commands.v3_raw TO", "schema_commands.v1_samples"}},
+		{config, "grants --role ringwatch", 0, []string{"GRANT SELECT ON KEYSPACE schema_commands TO \"ringwatch\";", "GRANT MODIFY ON TABLE schema_commands.v3_hours TO", "schema_commands.v1_samples"}},
 		{config, "grants --role r --for reader", 0, []string{"GRANT SELECT ON KEYSPACE schema_commands TO \"r\";"}},
 	} {
 		code, out, errs := say(t, append([]string{"schema"}, append(strings.Fields(step.args), "--config", step.config)...)...)

@@ -1,0 +1,447 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Who makes an hour and a day? The process that has the node's partition of the stream. Whoever closes a window owes its hour, and writes that down before the
+// window is forgotten, in the table due: so offsets need not wait for an hour to be made, and the process that has the partition next finds what is owed.
+// Who made an hour owes its day, and writes that down before the hour's entry. An entry says when its span was changed last, and when it was made last: what
+// is made from a reading after the last change is done.
+//
+// Rows of windows live three hours. If an hour could not be made for so long, its frames are read from the stream again: the entry has the offset where
+// they begin.
+
+const dueTable = "due"
+
+// duty is a span of a node that is to be made. length is an hour or a day.
+type duty struct {
+	partition int32
+	account   string
+	node      uuid.UUID
+	start     int64
+	length    int64
+}
+
+// owed is what is known of a duty.
+type owed struct {
+	first   int64 // offset of the earliest record of its frames; −1: they are in no stream
+	since   int64 // when a window of it was closed first that is not in what was made, µs
+	changed int64 // when one was closed last that an entry tells of, µs
+	made    int64 // when it was read to be made, as the entry says, µs; 0: never
+	changes int   // how often it has changed, so that a change while it is made is noticed
+	noted   bool  // the entry says that it is to be made, whatever is being made now
+
+	at     time.Time // when it is to be made
+	making bool
+	again  bool // its frames are wanted again
+
+	failed int       // attempts in a row
+	err    error     // the last one's
+	after  time.Time // the next one is not before
+	needs  int64     // more memory than this was needed
+}
+
+const (
+	// dueFor is how long an entry lives: the stream keeps a day.
+	dueFor = 3 * 24 * time.Hour
+	// lateDuty is how long a change of a span that is long over waits for others.
+	lateDuty = time.Minute
+	// daySpread is over how many times HourSpread the days of a fleet are made.
+	daySpread = 6
+	// dutiesEvery is how often Run looks for spans that are to be made, and dutiesAtOnce how many are made at once.
+	dutiesEvery  = 5 * time.Second
+	dutiesAtOnce = 2
+	// mostLate is how long a span waits for a window in it that cannot be closed.
+	mostLate = time.Hour
+	// readEvery is how often a process looks for what others owe in its partitions: one that died, or that lost them and did not know it.
+	readEvery = 15 * time.Minute
+	// streamKeeps is for how long the stream has frames.
+	streamKeeps = 24 * time.Hour
+)
+
+func dueLayout() tableLayout {
+	return tableLayout{
+		name:      dueTable,
+		comment:   "Ringwatch: hours and days that are to be made of what was closed in them, by partition of the stream",
+		partition: []columnLayout{{name: "stream_partition", kind: "int"}, {name: "length", kind: "bigint"}, {name: "start", kind: "timestamp"}},
+		cluster:   []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}},
+		rest:      []columnLayout{{name: "first", kind: "bigint"}, {name: "since", kind: "bigint"}, {name: "changed", kind: "bigint"}, {name: "made", kind: "bigint"}},
+		ttl:       dueFor, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
+	}
+}
+
+// share returns a number from 0 to 1 that is a node's own, so that a fleet's work is spread evenly.
+func share(node uuid.UUID) float64 {
+	h := fnv.New32a()
+	h.Write(node[:])
+	return float64(h.Sum32()) / (1 << 32)
+}
+
+// dirty reports whether an entry says that its span is to be made, as far as clocks agree: what is made once more for nothing costs a look at its heads.
+func (o *owed) dirty() bool { return o.changed+clocksDiffer.Microseconds() > o.made }
+
+// owe notes that a span has changed, and writes it down unless that is written already. first is −1 for frames that are in no stream.
+func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
+	w.mu.Lock()
+	now := owed{first: first, since: changed}
+	noted := false
+	if o := w.duties[d]; o != nil {
+		now.first, now.since = min(o.first, first), o.since
+		if changed-o.since > (windowTTL - expirySlack).Microseconds() { // the rows of what was closed first have expired: it came again
+			now.since = changed
+		}
+		noted = o.noted && now.first == o.first && now.since == o.since
+	}
+	w.mu.Unlock()
+	if !noted {
+		err := w.store.exec(ctx, "INSERT INTO "+w.store.table(dueTable)+" (stream_partition, length, start, account, node, first, since, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			d.partition, d.length, d.start, d.account, gocql.UUID(d.node), now.first, now.since, changed)
+		if err != nil {
+			return fmt.Errorf("store: note that a span is to be made: %w", err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.duties[d]
+	if o == nil {
+		o = &owed{}
+		w.duties[d] = o
+	}
+	o.first, o.since, o.again, o.noted, o.at = now.first, now.since, false, true, w.store.dutyAt(d)
+	o.changes++
+	w.store.metrics.Owed.Set(float64(len(w.duties)))
+	return nil
+}
+
+// dutyAt is when a span is to be made.
+func (s *Store) dutyAt(d duty) time.Time {
+	end, spread := time.UnixMilli(d.start+d.length), s.config.HourSpread
+	if d.length == rollup.Day.Millis {
+		end, spread = end.Add(s.config.HourSpread), daySpread*s.config.HourSpread
+	}
+	at := end.Add(2*s.config.Grace + time.Duration(share(d.node)*float64(spread)))
+	if soon := s.config.Now().Add(min(lateDuty, s.config.HourSpread)); at.Before(soon) {
+		return soon
+	}
+	return at
+}
+
+// Assign says that a partition's windows are this Writer's now: it looks for what is owed there.
+func (w *Writer) Assign(partition int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unread[partition], w.assigned[partition] = true, true
+}
+
+// look makes readDuties look again into all partitions.
+func (w *Writer) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p := range w.assigned {
+		w.unread[p] = true
+	}
+}
+
+// readDuties finds what is owed in the partitions that have come.
+func (w *Writer) readDuties(ctx context.Context) error {
+	w.mu.Lock()
+	var partitions []int32
+	for p := range w.unread {
+		partitions = append(partitions, p)
+	}
+	w.mu.Unlock()
+	now := w.store.millis()
+	for _, p := range partitions {
+		for length, back := range map[int64]int64{window.HourMillis: int64(25 * time.Hour / time.Millisecond), rollup.Day.Millis: int64(dueFor / time.Millisecond)} {
+			for start := now - back - mod(now-back, length); start <= now; start += length {
+				if err := w.readDutiesOf(ctx, p, length, start); err != nil {
+					return fmt.Errorf("store: read what is to be made: %w", err)
+				}
+			}
+		}
+		w.mu.Lock()
+		delete(w.unread, p)
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, start int64) error {
+	return w.store.each(ctx, func(scan func(...any) bool) bool {
+		d := duty{partition: partition, length: length, start: start}
+		var node gocql.UUID
+		o := &owed{}
+		if !scan(&d.account, &node, &o.first, &o.since, &o.changed, &o.made) {
+			return false
+		}
+		d.node = uuid.UUID(node)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.duties[d] == nil && o.dirty() && w.unread[partition] {
+			o.at, o.noted = w.store.dutyAt(d), true
+			w.duties[d] = o
+		}
+		return true
+	}, "SELECT account, node, first, since, changed, made FROM "+w.store.table(dueTable)+" WHERE stream_partition = ? AND length = ? AND start = ?", partition, length, start)
+}
+
+// hourAge is how long the hour that is due longest has waited to be made.
+func (w *Writer) hourAge() (age time.Duration) {
+	now := w.store.config.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for d, o := range w.duties {
+		if d.length == window.HourMillis {
+			age = max(age, now.Sub(o.at))
+		}
+	}
+	return age
+}
+
+// owing returns how many spans are to be made.
+func (w *Writer) owing() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.duties) + len(w.unread)
+}
+
+// dueDuty is a duty whose time has come.
+type dueDuty struct {
+	duty
+	*owed
+}
+
+// dutiesDue lists the spans that are to be made now: nothing of them is open, nor, of a day, is an hour of it owed. With all, only those that are not over wait, and
+// of a load not even these: what comes later makes them again.
+func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.duties) == 0 {
+		return nil
+	}
+	type spanOf struct {
+		account string
+		node    uuid.UUID
+		start   int64
+	}
+	busy := map[spanOf]bool{} // hours and days that something is open in
+	for k, o := range w.open {
+		if !o.aside {
+			busy[spanOf{k.account, k.node, hourOf(k.start)}] = true
+			busy[spanOf{k.account, k.node, -dayOf(k.start)}] = true
+		}
+	}
+	for d := range w.duties {
+		if d.length == window.HourMillis {
+			busy[spanOf{d.account, d.node, -dayOf(d.start)}] = true
+		}
+	}
+	var list []dueDuty
+	for d, o := range w.duties {
+		key := spanOf{d.account, d.node, d.start}
+		if d.length == rollup.Day.Millis {
+			key.start = -d.start
+		}
+		late := all && (w.loads || now.UnixMilli() >= d.start+d.length)
+		waits := busy[key] && now.Sub(o.at) < mostLate
+		if o.making || waits || o.after.After(time.Now()) || !late && o.at.After(now) {
+			continue
+		}
+		list = append(list, dueDuty{d, o})
+	}
+	slices.SortFunc(list, func(a, b dueDuty) int { return a.at.Compare(b.at) })
+	return list
+}
+
+// makeDuty makes a span and notes that.
+func (w *Writer) makeDuty(ctx context.Context, d dueDuty) error {
+	w.mu.Lock()
+	if w.duties[d.duty] != d.owed || d.making {
+		w.mu.Unlock()
+		return nil
+	}
+	d.making, d.noted = true, false
+	first, changes := d.first, d.changes
+	w.mu.Unlock()
+	read := w.store.config.Now().UnixMicro()
+	err := w.makeSpan(ctx, d, first, read)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.making = false
+	if err != nil {
+		return err
+	}
+	d.failed, d.err, d.needs = 0, nil, 0
+	if d.changes == changes && w.duties[d.duty] == d.owed {
+		delete(w.duties, d.duty)
+		w.store.metrics.Owed.Set(float64(len(w.duties)))
+	}
+	return nil
+}
+
+func (w *Writer) makeSpan(ctx context.Context, d dueDuty, first, read int64) error {
+	ctx = rolling(ctx)
+	if d.length == rollup.Day.Millis {
+		if err := w.store.MakeDay(ctx, d.account, d.node, d.start); err != nil {
+			return err
+		}
+	} else {
+		if w.expires(d) {
+			return ErrExpired
+		}
+		if err := w.store.MakeHour(ctx, d.account, d.node, d.start); err != nil {
+			return err
+		}
+		day := duty{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
+		if err := w.owe(ctx, day, first, read); err != nil {
+			return err
+		}
+	}
+	err := w.store.exec(ctx, "UPDATE "+w.store.table(dueTable)+" SET made = ? WHERE stream_partition = ? AND length = ? AND start = ? AND account = ? AND node = ?",
+		read, d.partition, d.length, d.start, d.account, gocql.UUID(d.node))
+	if err != nil {
+		return fmt.Errorf("store: note that a span is made: %w", err)
+	}
+	return nil
+}
+
+// expires reports whether rows of an hour's windows may have expired before it was made, so that its frames are to be read from the stream again. That is
+// tried once; what comes is in the hour when it is made after that.
+func (w *Writer) expires(d dueDuty) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
+	if d.first < 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
+		return false
+	}
+	w.replayed[d.duty] = true
+	d.again = true // LowWater holds until the partition is given back
+	w.expired.Store(true)
+	return true
+}
+
+// tryDuty tries once to make a span.
+func (w *Writer) tryDuty(ctx context.Context, d dueDuty) {
+	err := w.makeDuty(ctx, d)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.err = err
+	if memory.Refused(err) {
+		d.needs = 2 * memory.Of(ctx).Taken()
+		d.after = time.Now().Add(asideAgain / 10)
+		return
+	}
+	w.store.metrics.Retries.Inc()
+	d.failed++
+	d.after = time.Now().Add(min(firstWait<<min(d.failed, 20), longestWait))
+	if d.failed == 1 || d.failed%100 == 0 {
+		w.store.log.Warn("store: an hour or a day cannot be made; trying again", "attempts", d.failed, "error", err)
+	}
+}
+
+// estimateOf returns with how much memory making a span begins.
+func (w *Writer) estimateOf(d dueDuty) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(max(4*leastEstimate, d.needs), w.store.config.Memory.Share())
+}
+
+// unmade returns how many spans could not be made when that was tried last, and why one of them could not.
+func (w *Writer) unmade() (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.duties {
+		if o.err != nil && !memory.Refused(o.err) {
+			n, err = n+1, o.err
+		}
+	}
+	return n, err
+}
+
+// duties makes what is due for Tick and Drain, one after the other, waiting for memory.
+func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error {
+	if err := w.readDuties(ctx); err != nil {
+		return err
+	}
+	for { // a day is due when its hours are made
+		list := w.dutiesDue(now, all)
+		if len(list) == 0 {
+			return nil
+		}
+		for _, d := range list {
+			err := w.store.retry(ctx, "make hour", func() error {
+				lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimateOf(d))
+				if err != nil {
+					return err
+				}
+				defer lease.Release()
+				return w.makeDuty(memory.With(ctx, lease), d)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// runDuties makes hours and days as they are due, beside what closes windows, until ctx ends.
+func (w *Writer) runDuties(ctx context.Context) {
+	var workers errgroup.Group
+	workers.SetLimit(dutiesAtOnce)
+	defer workers.Wait()
+	ticker := time.NewTicker(dutiesEvery)
+	defer ticker.Stop()
+	looked := time.Now()
+	for {
+		if time.Since(looked) > readEvery {
+			looked = time.Now()
+			w.look()
+		}
+		if err := w.readDuties(ctx); err != nil && ctx.Err() == nil {
+			w.store.log.Warn("store: what hours are to be made cannot be read; trying again", "error", err)
+		}
+		for _, d := range w.dutiesDue(w.store.config.Now(), false) {
+			if ctx.Err() != nil {
+				return
+			}
+			lease, err := w.store.config.Memory.Try(d.account, w.estimateOf(d))
+			if err != nil { // its account holds what it may
+				continue
+			}
+			workers.Go(func() error {
+				defer lease.Release()
+				w.tryDuty(memory.With(ctx, lease), d)
+				return nil
+			})
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// offset is what an entry says of where a span's frames begin.
+func (w *Writer) offset(first int64) int64 {
+	if w.loads {
+		return -1
+	}
+	return first
+}

@@ -1,0 +1,322 @@
+// Package layout says how spans lie in rows: which rows a window, an hour or a run of rollups becomes, and which
+// of them answer for a metric. It is pure: from and to bytes, no engine, no clock.
+//
+// A span's rows carry an edition, a number that its writer drew. The head row, which is written last, names it; so a
+// reader never puts parts of one writing to the head of another. Rows of an edition that no head names are nobody's
+// and expire.
+//
+//	windows   few rows, of parts in the order of Order: a reader finds in the head which row a part is in
+//	hours and runs   a row for each part, but the small metrics of a type share one, its pack
+package layout
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+var (
+	// ErrVersion is wrapped by the error about a row that a newer program wrote.
+	ErrVersion = errors.New("layout: unknown version of a row")
+	// ErrMalformed is wrapped by the error about a row that breaks a rule of its format.
+	ErrMalformed = errors.New("layout: malformed row")
+)
+
+var errs = blob.Errors{Version: ErrVersion, Malformed: ErrMalformed}
+
+const (
+	headVersion  = 1
+	partsVersion = 1
+	// maxParts bounds the parts that a row may list.
+	maxParts = 1 << 20
+	// maxStamps bounds the stamps of a head: the windows of an hour.
+	maxStamps = 12
+)
+
+// Order compares parts as the rows of a window hold them: all values, then all buckets, so that who asks for rates
+// and averages does not read buckets.
+func Order(a, b window.PartID) int {
+	return cmp.Or(cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Piece, b.Piece))
+}
+
+// Head is what a head row says beside the span's own head.
+type Head struct {
+	Edition int64           // of the span's other rows
+	Bytes   int64           // what the span's rows weigh together, its head among them, before compression
+	Stamps  []int64         // hours: by window, when the frames were read that it is made of, µs since the Unix epoch; 0: there are none
+	First   []window.PartID // windows: the first part of each row after the head
+	Blob    []byte          // the span's own head
+}
+
+// Append appends the head row.
+func (h *Head) Append(dst []byte) []byte {
+	dst = blob.AppendUvarint(append(dst, headVersion), uint64(h.Edition))
+	dst = blob.AppendUvarint(dst, uint64(h.Bytes))
+	dst = blob.AppendUvarint(dst, uint64(len(h.Stamps)))
+	before := int64(0)
+	for _, s := range h.Stamps {
+		dst = blob.AppendSvarint(dst, s-before)
+		before = s
+	}
+	dst = blob.AppendUvarint(dst, uint64(len(h.First)))
+	for _, id := range h.First {
+		dst = appendID(dst, id)
+	}
+	return append(dst, h.Blob...)
+}
+
+// ReadHead reads a head row. Its error wraps ErrVersion or ErrMalformed. Blob is a part of b.
+func ReadHead(b []byte) (h Head, err error) {
+	r := blob.New(b, &errs)
+	r.Version(headVersion)
+	h.Edition = int64(r.Number("an edition", 1<<31))
+	h.Bytes = int64(r.Number("a size", 1<<48))
+	before := int64(0)
+	for range r.Count("stamps", maxStamps) {
+		before += r.Svarint()
+		h.Stamps = append(h.Stamps, before)
+	}
+	for range r.Count("rows", MaxRows) {
+		h.First = append(h.First, readID(&r))
+	}
+	h.Blob = r.Rest
+	return h, r.Err
+}
+
+func appendID(dst []byte, id window.PartID) []byte {
+	dst = blob.AppendUvarint(dst, uint64(id.Type))
+	dst = blob.AppendUvarint(dst, uint64(id.Metric))
+	return blob.AppendUvarint(dst, uint64(id.Piece)<<1|uint64(id.Facet))
+}
+
+func readID(r *blob.Reader) (id window.PartID) {
+	const most = 1 << 24
+	id.Type, id.Metric = r.Number("a type", most), r.Number("a metric", most)
+	n := r.Number("a piece", 2*most)
+	id.Piece, id.Facet = n>>1, window.Facet(n&1)
+	return id
+}
+
+// AppendParts appends a row of several parts.
+func AppendParts(dst []byte, parts []window.Part) []byte {
+	dst = blob.AppendUvarint(append(dst, partsVersion), uint64(len(parts)))
+	for i := range parts {
+		dst = appendID(dst, parts[i].PartID)
+		dst = blob.AppendUvarint(dst, uint64(len(parts[i].Blob)))
+	}
+	for i := range parts {
+		dst = append(dst, parts[i].Blob...)
+	}
+	return dst
+}
+
+// ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a part of b. The
+// error wraps ErrVersion or ErrMalformed; what was found before is right.
+func ReadParts(b []byte, want func(window.PartID) bool, take func(window.StoredPart)) error {
+	r := blob.New(b, &errs)
+	r.Version(partsVersion)
+	n := r.Count("parts", maxParts)
+	directory := r
+	for range n { // to where the parts begin
+		readID(&r)
+		r.Uvarint()
+	}
+	for range n {
+		id := readID(&directory)
+		size := directory.Uvarint()
+		if directory.Err != nil || r.Err != nil {
+			break
+		}
+		if size > uint64(len(r.Rest)) {
+			r.Fail("a part of %d bytes, %d are left", size, len(r.Rest))
+			break
+		}
+		part := window.StoredPart{PartID: id, Blob: r.Take(int(size))}
+		if want == nil || want(id) {
+			take(part)
+		}
+	}
+	if directory.Err != nil {
+		return directory.Err
+	}
+	return r.Done()
+}
+
+// MaxRows is how many rows a window takes at most beside its head.
+const MaxRows = 15
+
+// leastRow is what a row of a window should weigh at least.
+const leastRow = 4 << 10
+
+// WindowRows distributes a window's parts over rows, which First of the head names. It puts the parts in Order.
+func WindowRows(parts []window.Part) (rows [][]byte, first []window.PartID) {
+	slices.SortFunc(parts, func(a, b window.Part) int { return Order(a.PartID, b.PartID) })
+	total := 0
+	for i := range parts {
+		total += len(parts[i].Blob)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	n := min(MaxRows, max(1, total/leastRow))
+	from, begins := 0, 0
+	cut := func(end int) {
+		if end > from {
+			rows = append(rows, AppendParts(nil, parts[from:end]))
+			first = append(first, parts[from].PartID)
+			from = end
+		}
+	}
+	for i, row := 0, 0; i < len(parts); i++ {
+		if now := begins * n / max(1, total); now > row {
+			cut(i)
+			row = now
+		}
+		begins += len(parts[i].Blob)
+	}
+	cut(len(parts))
+	return rows, first
+}
+
+// RowOf returns which of a window's rows after the head a part is in, from 0; −1: it cannot be in any.
+func (h *Head) RowOf(id window.PartID) int {
+	row := -1
+	for i, first := range h.First {
+		if Order(first, id) > 0 {
+			break
+		}
+		row = i
+	}
+	return row
+}
+
+// Row is a row of an hour or a run of rollups, without whose it is and when.
+type Row struct {
+	Type string // of entities, by the dictionary's key; empty in what belongs to the span as a whole
+	Part string
+	Blob []byte
+}
+
+// Pack is the Part of the row that holds the small metrics of a type.
+const Pack = ""
+
+// RowName returns the Part of the row that has a part. metric is the dictionary's key of it.
+func RowName(metric string, id window.PartID, small bool) string {
+	switch {
+	case small:
+		return Pack
+	case id.Facet == window.Buckets && id.Piece > 0:
+		return metric + "{buckets}{" + strconv.Itoa(id.Piece) + "}"
+	case id.Facet == window.Buckets:
+		return metric + "{buckets}"
+	case id.Piece > 0:
+		return metric + "{" + strconv.Itoa(id.Piece) + "}"
+	}
+	return metric
+}
+
+// Packer makes rows of parts. Parts of a type come together; those that are small are kept until the type's end.
+type Packer struct {
+	key   string
+	small []window.Part
+}
+
+// Add returns the rows that are complete with these parts.
+func (p *Packer) Add(parts []window.Part) []Row {
+	var rows []Row
+	for _, part := range parts {
+		if part.Key != p.key {
+			rows = append(rows, p.Flush()...)
+			p.key = part.Key
+		}
+		if part.Small {
+			p.small = append(p.small, part)
+			continue
+		}
+		rows = append(rows, Row{part.Key, RowName(part.Metric, part.PartID, false), part.Blob})
+	}
+	return rows
+}
+
+// Flush returns the pack of the last type, if it has one.
+func (p *Packer) Flush() []Row {
+	if len(p.small) == 0 {
+		return nil
+	}
+	row := Row{p.key, Pack, AppendParts(nil, p.small)}
+	p.small = nil
+	return []Row{row}
+}
+
+// Wanted is which parts of spans are asked for, by the rows that have them.
+type Wanted struct {
+	rows map[rowKey]map[window.PartID]bool
+}
+
+type rowKey struct {
+	typ, part string
+	at        int64
+}
+
+// Add asks for a part of the span whose rows are at at, its start and its edition.
+func (w *Wanted) Add(at int64, typ, metric string, small bool, ids ...window.PartID) {
+	if w.rows == nil {
+		w.rows = map[rowKey]map[window.PartID]bool{}
+	}
+	for _, id := range ids {
+		k := rowKey{typ, RowName(metric, id, small), at}
+		if w.rows[k] == nil {
+			w.rows[k] = map[window.PartID]bool{}
+		}
+		w.rows[k][id] = true
+	}
+}
+
+// Rows returns the Parts of each type that are asked for, in no order.
+func (w *Wanted) Rows() map[string][]string {
+	byType := map[string][]string{}
+	seen := map[[2]string]bool{}
+	for k := range w.rows {
+		if name := [2]string{k.typ, k.part}; !seen[name] {
+			seen[name] = true
+			byType[k.typ] = append(byType[k.typ], k.part)
+		}
+	}
+	return byType
+}
+
+// Take takes what is asked for from a row that was found, which is done then. A row that nobody asks for is left.
+func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(window.StoredPart)) error {
+	k := rowKey{typ, part, at}
+	ids := w.rows[k]
+	if ids == nil {
+		return nil
+	}
+	delete(w.rows, k)
+	if part != Pack {
+		for id := range ids { // one
+			take(window.StoredPart{PartID: id, Blob: b})
+		}
+		return nil
+	}
+	err := ReadParts(b, func(id window.PartID) bool { return ids[id] }, func(p window.StoredPart) {
+		delete(ids, p.PartID)
+		take(p)
+	})
+	if err == nil && len(ids) > 0 {
+		err = fmt.Errorf("%w: a pack lacks %d parts that its head names", ErrMalformed, len(ids))
+	}
+	return err
+}
+
+// Missing calls tell for each row that was not found.
+func (w *Wanted) Missing(tell func(typ, part string, at int64)) {
+	for k := range w.rows {
+		tell(k.typ, k.part, k.at)
+	}
+}

@@ -1,0 +1,620 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// An hour is made of what is stored of it: its closed windows, and the hour as it was made before, if there is one. So it
+// may be made at any time, by anybody, again and again: what is written is what the later reading found. It is made a few
+// metrics at a time, because the hour of a large node decoded is hundreds of MB.
+
+// chunkBytes is how many bytes of stored parts are decoded at once.
+const chunkBytes = 1 << 20
+
+// windowsInHour is how many windows an hour has.
+const windowsInHour = int(window.HourMillis / windowMillis)
+
+// hourSource is something that is stored of an hour.
+type hourSource struct {
+	start, length int64
+	stamps        []int64 // by window of the hour: when its frames were read, µs; 0: it is not here
+	times         []int64
+	node          window.Node
+	report        window.Report
+	bytes         int64
+
+	whole *window.Window // of generations that keep samples; else head, find and parts
+	head  *window.Head
+	find  window.Dictionaries
+	parts map[window.PartID][]byte
+}
+
+// hourMaker makes one hour.
+type hourMaker struct {
+	*Store
+	account string
+	node    uuid.UUID
+	start   int64
+	stamp   int64
+	lease   *memory.Lease
+
+	raw    []*hourSource // v3's: windows that the stored hour lacks, and that hour
+	others []*hourSource // windows of other generations
+	whole  bool          // all that is stored could be read
+	hour   *hourHead     // nil: there is none
+	keep   map[int64]*rollup.Rollup
+}
+
+// MakeHour makes a node's hour that begins at start (milliseconds since the Unix epoch) from its closed windows: the rows of v3, which replace those of the
+// windows, and its 5-minute rollups. It may be repeated at any time and run in two processes at once. It takes its memory from the context's lease; what that
+// refuses, the error wraps.
+func (s *Store) MakeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
+	began := time.Now()
+	m := hourMaker{Store: s, account: account, node: node, start: start, stamp: s.stamp(), lease: memory.Of(ctx), whole: true}
+	result, err := m.make(ctx)
+	if err != nil {
+		return fmt.Errorf("store: make hour %s of node %s: %w", clockTime(start), node, err)
+	}
+	s.metrics.Hours.WithLabelValues(result).Inc()
+	s.metrics.HourSeconds.Observe(time.Since(began).Seconds())
+	return nil
+}
+
+func (m *hourMaker) make(ctx context.Context) (string, error) {
+	if err := m.find(ctx); err != nil {
+		if errors.Is(err, window.ErrVersion) || errors.Is(err, layout.ErrVersion) || errors.Is(err, rollup.ErrVersion) {
+			m.log.Warn("store: left an hour to the newer program that wrote it", "node", m.node, "hour", clockTime(m.start), "error", err)
+			return "unchanged", nil
+		}
+		return "", err
+	}
+	if len(m.raw)+len(m.others) == 0 {
+		return "empty", nil
+	}
+	needRaw := slices.ContainsFunc(m.raw, func(s *hourSource) bool { return s.length == windowMillis }) && !expired(m.start+window.HourMillis, m.stamp, m.config.RawTTL)
+	needRun, err := m.compareRun(ctx)
+	if err != nil || !needRaw && !needRun {
+		return "unchanged", err
+	}
+	if err := m.load(ctx); err != nil {
+		return "", err
+	}
+	return "written", m.write(ctx, needRaw, needRun)
+}
+
+// find reads the heads of what is stored.
+func (m *hourMaker) find(ctx context.Context) error {
+	spans, err := m.spans(ctx, m.start, m.start+window.HourMillis-windowMillis)
+	if err != nil {
+		return err
+	}
+	for _, span := range spans {
+		g, is := span.Generation.(v3)
+		if !is {
+			if err := m.findWindows(ctx, span); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.findSpans(ctx, g, span.from, span.to); err != nil {
+			return err
+		}
+	}
+	if m.hour != nil && m.hour.hour != nil { // windows win over it where both know an instant
+		h := m.hour
+		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis, stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
+			bytes: h.row.Bytes, head: h.hour, find: m.finder(ctx, m.account, m.node, dayOf(m.start)).find})
+	}
+	return nil
+}
+
+// findWindows reads windows of a generation that keeps samples.
+func (m *hourMaker) findWindows(ctx context.Context, span span) error {
+	var list []Kept
+	err := span.Read(ctx, Query{Account: m.account, Node: m.node, From: span.from, To: span.to}, m.collect(&list))
+	for _, k := range list {
+		for _, err := range k.Damage {
+			m.damaged(err)
+		}
+		if k.Window != nil {
+			m.others = append(m.others, &hourSource{start: k.Start, length: windowMillis, times: k.Window.Times, node: k.Window.Node, whole: k.Window})
+		}
+	}
+	return err
+}
+
+func (m *hourMaker) damaged(err error) {
+	m.metrics.Damaged.Inc()
+	m.whole = false
+	m.log.Warn("store: something of an hour cannot be read", "node", m.node, "hour", clockTime(m.start), "error", err)
+}
+
+// findSpans reads the heads of windows from … to and of the hour.
+func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
+	if m.hour == nil {
+		hours, err := g.hourHeads(ctx, m.account, m.node, m.start, m.start)
+		if err != nil {
+			return err
+		}
+		if m.hour = hours[m.start]; m.hour != nil && m.hour.damage != nil {
+			if errors.Is(m.hour.damage, window.ErrVersion) || errors.Is(m.hour.damage, layout.ErrVersion) {
+				return m.hour.damage
+			}
+			m.damaged(m.hour.damage)
+		}
+	}
+	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, from, to)
+	if err != nil {
+		return err
+	}
+	for _, start := range slices.Sorted(maps.Keys(heads)) {
+		h := heads[start]
+		if errors.Is(h.damage, window.ErrVersion) || errors.Is(h.damage, layout.ErrVersion) {
+			return h.damage
+		}
+		if h.damage != nil {
+			m.damaged(h.damage)
+			continue
+		}
+		stamps := make([]int64, windowsInHour)
+		i := int((start - m.start) / windowMillis)
+		stamps[i] = h.stamp
+		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.row.Stamps) && m.hour.row.Stamps[i] >= h.stamp {
+			continue // it is in the hour as it is
+		}
+		m.raw = append(m.raw, &hourSource{start: start, length: windowMillis, stamps: stamps, times: h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
+			head: h.window, find: m.finder(ctx, m.account, m.node, dayOf(start)).find, parts: map[window.PartID][]byte{}})
+	}
+	return nil
+}
+
+// instants returns how many instants each window of the hour has.
+func (m *hourMaker) instants() map[int64]int {
+	seen := map[int64]bool{}
+	number := map[int64]int{}
+	for _, s := range slices.Concat(m.raw, m.others) {
+		for _, at := range s.times {
+			if !seen[at] {
+				seen[at] = true
+				number[at-mod(at, windowMillis)]++
+			}
+		}
+	}
+	return number
+}
+
+// compareRun reports whether the hour's 5-minute rollups are to be written. Periods that the stored ones know more of stay: their samples have expired, or
+// cannot be read.
+func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
+	t := m.config.rollupTable(rollup.FiveMinutes)
+	if expired(m.start+window.HourMillis, m.stamp, t.ttl) {
+		return false, nil
+	}
+	heads, err := m.runHeads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start)
+	if err != nil {
+		return false, err
+	}
+	stored := map[int64]int{}
+	head := heads[m.start]
+	if head != nil && head.damage != nil {
+		if errors.Is(head.damage, rollup.ErrVersion) || errors.Is(head.damage, layout.ErrVersion) {
+			return false, head.damage
+		}
+		m.damaged(head.damage)
+		head = nil
+	}
+	if head != nil {
+		for _, p := range head.run.Periods {
+			stored[p.Start] = p.Instants
+		}
+	}
+	need, kept := false, false
+	instants := m.instants()
+	for start, n := range instants {
+		need = need || n > stored[start]
+	}
+	for start, n := range stored {
+		kept = kept || n > instants[start] || n == instants[start] && !m.whole
+	}
+	if need && kept {
+		found, damage, err := m.runs(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start+window.HourMillis-1, nil)
+		if err != nil {
+			return false, err
+		}
+		if len(damage) > 0 { // what is there was made when all could be read
+			m.log.Warn("store: left the rollups of an hour as they are, because they cannot be read whole", "node", m.node, "hour", clockTime(m.start), "error", errors.Join(damage...))
+			return false, nil
+		}
+		m.keep = map[int64]*rollup.Rollup{}
+		for start, r := range found {
+			if r.Instants > instants[start] || r.Instants == instants[start] && !m.whole {
+				m.keep[start] = r
+			}
+		}
+	}
+	return need, nil
+}
+
+// load reads the parts.
+func (m *hourMaker) load(ctx context.Context) error {
+	byAt := map[int64]*hourSource{}
+	for _, s := range m.raw {
+		if s.length == window.HourMillis {
+			if err := m.loadHour(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	g := v3{m.Store}
+	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, m.start, m.start+window.HourMillis-1)
+	if err != nil {
+		return err
+	}
+	for _, s := range m.raw {
+		if h := heads[s.start]; s.length == windowMillis && h != nil {
+			if h.stamp != s.stamps[(s.start-m.start)/windowMillis] {
+				return fmt.Errorf("%w: window %d was written again", errAgain, s.start)
+			}
+			byAt[h.at()] = s
+		}
+	}
+	if len(byAt) == 0 {
+		return nil
+	}
+	var full error
+	err = m.each(ctx, func(scan func(...any) bool) bool {
+		var number int
+		var at int64
+		var b []byte
+		if !scan(&number, &at, &b) {
+			return false
+		}
+		s := byAt[at]
+		if s == nil {
+			return true
+		}
+		if full = m.lease.Take(int64(len(b))); full != nil {
+			return false
+		}
+		if err := layout.ReadParts(b, nil, func(p window.StoredPart) { s.parts[p.PartID] = p.Blob }); err != nil {
+			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
+		}
+		return true
+	}, "SELECT part, at, blob FROM "+m.Store.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part > 0", m.account, gocql.UUID(m.node), m.start)
+	return cmp.Or(err, full)
+}
+
+// errAgain says that something was written while it was read; the next try will find it.
+var errAgain = fmt.Errorf("%w: it was being written", gocql.ErrTimeoutNoResponse)
+
+// loadHour reads the parts of the stored hour.
+func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
+	s.parts = map[window.PartID][]byte{}
+	var want layout.Wanted
+	choose(s.head, s.find, newMatches(ctx, nil), nil, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
+		want.Add(m.hour.at(), t.Key, metric, small, ids...)
+	})
+	return m.spanParts(ctx, m.hour.spanPlace, m.start, m.start, &want, 1, func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
+		func(_ int64, err error) { m.damaged(err) })
+}
+
+// baseType is the type of entities that a dictionary's key is about.
+func baseType(key string) string {
+	base, _, _ := strings.Cut(key, "#")
+	return base
+}
+
+// group is what all sources have of one type of entities.
+type group struct {
+	base    string
+	members []member
+	bytes   map[string]int // of the parts of a metric, by its name
+	names   []string       // of all metrics, those without parts first
+}
+
+type member struct {
+	source     *hourSource
+	number     int // in the head's types
+	dictionary *window.Dictionary
+}
+
+// groups lists the types of all sources in ascending order.
+func (m *hourMaker) groups() []*group {
+	byBase := map[string]*group{}
+	of := func(key string) *group {
+		base := baseType(key)
+		if byBase[base] == nil {
+			byBase[base] = &group{base: base, bytes: map[string]int{}}
+		}
+		return byBase[base]
+	}
+	for _, s := range slices.Concat(m.raw, m.others) {
+		if s.whole != nil {
+			for i, t := range s.whole.Types {
+				g := of(t.Key)
+				g.members = append(g.members, member{s, i, t.Dictionary})
+			}
+			continue
+		}
+		dictionaries := make([]*window.Dictionary, len(s.head.Types))
+		for i := range s.head.Types {
+			t := &s.head.Types[i]
+			d, err := s.find(t.Key, t.Hash)
+			if err != nil {
+				m.damaged(fmt.Errorf("type %s: %w", t.Key, err))
+				continue
+			}
+			dictionaries[i] = d
+			g := of(t.Key)
+			g.members = append(g.members, member{s, i, d})
+		}
+		for id, b := range s.parts {
+			if id.Type < len(dictionaries) && dictionaries[id.Type] != nil && id.Metric < len(dictionaries[id.Type].Metrics) {
+				d := dictionaries[id.Type]
+				of(d.Key).bytes[d.Metrics[id.Metric].Name] += len(b)
+			}
+		}
+	}
+	var list []*group
+	for _, base := range slices.Sorted(maps.Keys(byBase)) {
+		g := byBase[base]
+		known := map[string]bool{}
+		for _, mb := range g.members {
+			for i := range mb.dictionary.Metrics {
+				if name := mb.dictionary.Metrics[i].Name; !known[name] {
+					known[name] = true
+					g.names = append(g.names, name)
+				}
+			}
+		}
+		slices.SortStableFunc(g.names, func(a, b string) int { return cmp.Compare(min(1, g.bytes[a]), min(1, g.bytes[b])) })
+		list = append(list, g)
+	}
+	return list
+}
+
+// chunks divides a group's metrics, so that each has up to so many bytes of parts.
+func (g *group) chunks(limit int) []map[string]bool {
+	var list []map[string]bool
+	size := limit
+	for _, name := range g.names {
+		if size += g.bytes[name]; size > limit || list == nil {
+			list, size = append(list, map[string]bool{}), g.bytes[name]
+		}
+		list[len(list)-1][name] = true
+	}
+	return list
+}
+
+// windows returns what the members of a list of sources say of some metrics.
+func (m *hourMaker) windows(g *group, sources []*hourSource, names map[string]bool) []*window.Window {
+	only := func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] }
+	var list []*window.Window
+	for _, s := range sources {
+		var numbers []int
+		var parts []window.StoredPart
+		var w *window.Window
+		for _, mb := range g.members {
+			if mb.source != s {
+				continue
+			}
+			numbers = append(numbers, mb.number)
+			if s.whole != nil {
+				continue
+			}
+			t := &s.head.Types[mb.number]
+			for i := range mb.dictionary.Metrics {
+				if !only(mb.dictionary, i) || !t.Stored(i) {
+					continue
+				}
+				for _, id := range s.head.PartsOf(mb.number, mb.dictionary, i, nil) {
+					if b, found := s.parts[id]; found {
+						parts = append(parts, window.StoredPart{PartID: id, Blob: b})
+					} else {
+						m.damaged(fmt.Errorf("a part of %s of type %s is not there", mb.dictionary.Metrics[i].Name, t.Key))
+					}
+				}
+			}
+		}
+		if s.whole != nil {
+			w = s.whole.Only(numbers, only)
+		} else {
+			var damage []error
+			w, damage = window.FromParts(m.account, s.head, numbers, s.find, parts)
+			for _, err := range damage {
+				m.damaged(err)
+			}
+			w = w.Only(nil, only)
+		}
+		w.Node.ID = m.node
+		list = append(list, w)
+	}
+	return list
+}
+
+// write writes the hour and its 5-minute rollups.
+func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
+	hour, run, err := m.writers(ctx, needRaw, needRun)
+	if err != nil {
+		return err
+	}
+	limit := chunkBytes
+	periods := map[int64]*rollup.Rollup{} // all of them, where some are kept
+	if m.keep != nil {
+		limit = math.MaxInt / 2
+	}
+	for _, g := range m.groups() {
+		for _, names := range g.chunks(limit) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			mark := m.lease.Taken()
+			raw := m.windows(g, m.raw, names)
+			size := 0
+			for name := range names {
+				size += g.bytes[name]
+			}
+			if err := m.lease.Take(3 * columnCost * int64(size)); err != nil { // decoded, united and encoded
+				return err
+			}
+			var united *window.Window
+			if len(raw) > 0 {
+				united = window.Union(m.start, window.HourMillis, raw)
+			}
+			if hour != nil {
+				if err := hour.add(ctx, hour.encoder.Add(united)); err != nil {
+					return err
+				}
+			}
+			if run != nil {
+				list, err := m.rollups(united, m.windows(g, m.others, names))
+				if err != nil {
+					return err
+				}
+				if m.keep == nil {
+					if err := run.add(ctx, run.encoder.Add(list)); err != nil {
+						return err
+					}
+				}
+				for _, r := range list {
+					if p := periods[r.Start]; m.keep != nil && p != nil {
+						p.Types = append(p.Types, r.Types...)
+					} else if m.keep != nil {
+						periods[r.Start] = r
+					}
+				}
+			}
+			m.lease.Return(m.lease.Taken() - mark)
+		}
+	}
+	if hour != nil {
+		if err := m.finishHour(ctx, hour); err != nil {
+			return err
+		}
+	}
+	if run == nil {
+		return nil
+	}
+	if m.keep != nil {
+		maps.Copy(periods, m.keep)
+		return m.writeRun(ctx, rollup.FiveMinutes, m.start, slices.Collect(maps.Values(periods)), m.stamp)
+	}
+	return run.finishRun(ctx)
+}
+
+// rollups returns the 5-minute rollups of what was united and of other windows.
+func (m *hourMaker) rollups(united *window.Window, others []*window.Window) ([]*rollup.Rollup, error) {
+	windows := others
+	if united != nil {
+		for i := range windowsInHour {
+			if w := united.Slice(m.start+int64(i)*windowMillis, windowMillis); len(w.Times) > 0 {
+				windows = append(windows, w)
+			}
+		}
+	}
+	slices.SortFunc(windows, func(a, b *window.Window) int { return cmp.Compare(a.Start, b.Start) })
+	var list []*rollup.Rollup
+	for _, w := range windows {
+		r, err := rollup.FromWindowWithin(m.lease, w)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// hourWriter writes an hour as it is encoded.
+type hourWriter struct {
+	spanWriter
+	encoder *window.Encoder
+	report  window.Report
+	stamps  []int64
+}
+
+// writers begins what is to be written.
+func (m *hourMaker) writers(ctx context.Context, needRaw, needRun bool) (*hourWriter, *runWriter, error) {
+	var hour *hourWriter
+	var run *runWriter
+	var err error
+	if needRaw {
+		hour, err = m.hourWriter(ctx)
+	}
+	if err == nil && needRun {
+		run = m.runWriter(rollup.FiveMinutes, m.account, m.node, m.start, m.stamp)
+	}
+	return hour, run, err
+}
+
+func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
+	h := &hourWriter{stamps: make([]int64, windowsInHour)}
+	var times []int64
+	var node window.Node
+	bytes, newest := int64(0), int64(math.MinInt64)
+	if m.hour != nil && m.hour.hour != nil {
+		copy(h.stamps, m.hour.row.Stamps)
+	}
+	for _, s := range m.raw {
+		times = append(times, s.times...)
+		if n := len(s.times); n > 0 && s.times[n-1] > newest {
+			newest, node = s.times[n-1], s.node
+		}
+		bytes += s.bytes * s.length / window.HourMillis * int64(windowsInHour) / 2 // windows say once more where values stand
+		again := s.length == windowMillis && h.stamps[(s.start-m.start)/windowMillis] > 0
+		for i, stamp := range s.stamps {
+			if s.length == windowMillis && stamp > 0 {
+				h.stamps[i] = stamp
+			}
+		}
+		if !again { // of a window that is there already, too, nobody knows which frames were lost twice
+			h.report.Frames += s.report.Frames
+			h.report.Duplicates += s.report.Duplicates
+			h.report.Corrupt += s.report.Corrupt
+			h.report.MissingKey += s.report.MissingKey
+			h.report.Excess += s.report.Excess
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	node.Account, node.ID = m.account, m.node
+	bucket, err := v3{m.Store}.bucketFor(ctx, m.account, m.node, m.start, int(bytes))
+	if err != nil {
+		return nil, fmt.Errorf("find its bucket: %w", err)
+	}
+	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
+	h.spanWriter = spanWriter{Store: m.Store, spanPlace: spanPlace{hoursTable, m.account, m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
+		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
+	return h, nil
+}
+
+func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
+	enc := h.encoder.Finish()
+	if err := m.writeDictionaries(ctx, window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
+		return err
+	}
+	if err := h.finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {
+		return fmt.Errorf("write the hour: %w", err)
+	}
+	m.metrics.HourBytes.Add(float64(h.bytes))
+	m.metrics.HourRows.Add(float64(h.number))
+	return nil
+}
+
+// collect returns a take for Generation.Read, which may call it from several goroutines.
+func (m *hourMaker) collect(list *[]Kept) func(Kept) { return collect(list) }

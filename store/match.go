@@ -1,0 +1,48 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// matches remembers what matches of dictionaries: a node's spans nearly all have the same. It is for one goroutine.
+type matches struct {
+	ctx      context.Context
+	matchers []*labels.Matcher
+	known    map[*window.Dictionary]*match
+}
+
+// match is what of a dictionary's series can match.
+type match struct {
+	metrics []int
+	rows    []int32 // nil: all
+	keys    []string
+}
+
+func newMatches(ctx context.Context, matchers []*labels.Matcher) *matches {
+	return &matches{ctx: ctx, matchers: matchers, known: map[*window.Dictionary]*match{}}
+}
+
+// of returns what matches of a dictionary. When the context ends that may be too little: who calls it asks the context.
+func (m *matches) of(d *window.Dictionary) *match {
+	if found := m.known[d]; found != nil {
+		return found
+	}
+	found := &match{metrics: d.MatchMetrics(m.ctx, m.matchers...)}
+	if len(found.metrics) > 0 {
+		if slices.ContainsFunc(m.matchers, func(l *labels.Matcher) bool { return slices.Contains(d.Labels, l.Name) }) {
+			if found.rows = d.MatchRows(m.ctx, m.matchers...); len(found.rows) == 0 {
+				found.metrics = nil
+			}
+		}
+		for _, i := range found.metrics {
+			found.keys = append(found.keys, d.MetricKey(i))
+		}
+	}
+	m.known[d] = found
+	return found
+}

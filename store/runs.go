@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"golang.org/x/sync/errgroup"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// rollupTable is where a level's rollups are: runs of periods, which are spans (spans.go), and in the same partition the dictionaries of these (entity_type
+// empty, part the hash, at the partition's start). Dictionaries are not those of raw, which expire with it.
+type rollupTable struct {
+	rollup.Level
+	name   string
+	run    int64 // ms that a run has: its periods are written together
+	bucket int64 // ms that a partition holds
+	ttl    time.Duration
+}
+
+// rollupPeriods is how many periods a partition holds: half a day, six days, 144 days. That makes 1 to 10 MiB before compression of a busy node of 2,000 to
+// 10,000 series, and of an idle one of ten times as many: docs/STORE.md has the figures.
+const rollupPeriods = 144
+
+func (c *Config) rollupTables() []rollupTable {
+	table := func(level rollup.Level, name string, run int64, ttl time.Duration) rollupTable {
+		return rollupTable{level, name, run, rollupPeriods * level.Millis, ttl}
+	}
+	return []rollupTable{
+		table(rollup.FiveMinutes, "rollup_5m", rollup.Hour.Millis, c.FiveMinutesTTL),
+		table(rollup.Hour, "rollup_1h", rollup.Day.Millis, c.HourTTL),
+		table(rollup.Day, "rollup_1d", rollup.Day.Millis, c.DayTTL),
+	}
+}
+
+// rollupTable returns where a level is kept.
+func (c *Config) rollupTable(level rollup.Level) rollupTable {
+	for _, t := range c.rollupTables() {
+		if t.Level == level {
+			return t
+		}
+	}
+	panic("store: no table for level " + level.Name) // levels are rollup.Levels
+}
+
+func (t *rollupTable) bucketOf(start int64) int64 { return start - mod(start, t.bucket) }
+
+func (t *rollupTable) runOf(start int64) int64 { return start - mod(start, t.run) }
+
+func (c *Config) rollupLayouts() []tableLayout {
+	var list []tableLayout
+	for _, t := range c.rollupTables() {
+		l := tableLayout{
+			name:    t.name,
+			comment: "Ringwatch: rollups of " + t.Name + "; entity_type = part = empty is the head row of its run, entity_type = empty else a dictionary",
+			ttl:     t.ttl, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
+		}
+		spanColumns(&l)
+		list = append(list, l)
+	}
+	return list
+}
+
+// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the finer one when a late frame comes, so that must still be there.
+func (c *Config) validateRollups() error {
+	var errs []error
+	below, name := c.RawTTL+24*time.Hour, "raw_ttl and a day"
+	for _, l := range []struct {
+		name string
+		ttl  time.Duration
+	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
+		if l.ttl < below {
+			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl, name, below))
+		}
+		below, name = l.ttl, l.name
+		if l.ttl > maxTTL {
+			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes", l.name, l.ttl, maxTTL))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their partition.
+const maxTTL = 19 * 365 * 24 * time.Hour
+
+// runHead is the head row of a run.
+type runHead struct {
+	*storedHead
+	run *rollup.RunHead // nil: it cannot be read
+}
+
+// runHeads returns the heads of runs that begin at from ≤ start ≤ to.
+func (s *Store) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64) (map[int64]*runHead, error) {
+	t := s.config.rollupTable(level)
+	var places []spanPlace
+	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
+		places = append(places, spanPlace{t.name, account, node, bucket})
+	}
+	rows, err := s.heads(ctx, places, from, to)
+	found := make(map[int64]*runHead, len(rows))
+	for start, row := range rows {
+		h := &runHead{storedHead: row}
+		if row.damage == nil {
+			h.run, row.damage = rollup.DecodeRunHead(level, start, row.row.Blob)
+		}
+		if row.damage != nil {
+			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, clockTime(start), row.damage)
+		}
+		found[start] = h
+	}
+	return found, err
+}
+
+// rollupCost is what a byte of a rollup's part comes to when it is decoded.
+const rollupCost = 32
+
+// runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the metrics that can match. What is not there or cannot be decoded is in damage.
+func (s *Store) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
+	t := s.config.rollupTable(level)
+	heads, err := s.runHeads(ctx, account, node, level, t.runOf(from), t.runOf(to))
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[int64]*rollup.Rollup{}
+	var damage []error
+	byBucket := map[int64][]*runHead{}
+	for _, h := range heads {
+		if h.run == nil {
+			damage = append(damage, h.damage)
+			continue
+		}
+		byBucket[h.bucket] = append(byBucket[h.bucket], h)
+	}
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsInFlight)
+	for _, list := range byBucket {
+		g.Go(func() error {
+			read, bad, err := s.readRuns(gctx, &t, list, matchers)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range read {
+				if r.Start >= from && r.Start <= to {
+					found[r.Start] = r
+				}
+			}
+			damage = append(damage, bad...)
+			return err
+		})
+	}
+	return found, damage, g.Wait()
+}
+
+// readRuns reads runs of one partition.
+func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, matchers []*labels.Matcher) (list []*rollup.Rollup, damage []error, err error) {
+	place := heads[0].spanPlace
+	f := s.rollupFinder(ctx, place)
+	m := newMatches(ctx, matchers)
+	var want layout.Wanted
+	spans := map[int64]*chosen{}
+	from, to := heads[0].start, heads[0].start
+	for _, h := range heads {
+		from, to = min(from, h.start), max(to, h.start)
+		c := &chosen{}
+		spans[h.at()] = c
+		for i := range h.run.Types {
+			rt := &h.run.Types[i]
+			d, err := f.find(rt.Key, rt.Hash)
+			if f.err != nil {
+				return nil, nil, f.err
+			}
+			if err != nil {
+				c.types = append(c.types, i) // FromRun will say so
+				continue
+			}
+			match := m.of(d)
+			if len(match.metrics) == 0 {
+				continue
+			}
+			c.types = append(c.types, i)
+			for j, metric := range match.metrics {
+				if rt.Stored(metric) {
+					want.Add(h.at(), rt.Key, match.keys[j], rt.Small(metric), h.run.PartsOf(i, d, metric, match.rows)...)
+				}
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // not all were matched
+	}
+	err = s.spanParts(ctx, place, from, to, &want, rollupCost, func(at int64, part window.StoredPart) {
+		spans[at].parts = append(spans[at].parts, part)
+	}, func(_ int64, err error) { damage = append(damage, err) })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range heads {
+		c := spans[h.at()]
+		read, bad := rollup.FromRun(h.run, c.types, f.find, c.parts)
+		if f.err != nil {
+			return nil, nil, f.err
+		}
+		list, damage = append(list, read...), append(damage, bad...)
+	}
+	return list, damage, nil
+}
+
+// rollupFinder finds a partition's dictionaries, as Store.finder does those of raw.
+func (s *Store) rollupFinder(ctx context.Context, p spanPlace) *finder {
+	f := &finder{found: map[window.Hash]*window.Dictionary{}}
+	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
+		if d := f.found[hash]; d != nil {
+			return d, nil
+		}
+		k := dictionaryKey{p.account, p.node, hash}
+		if d, found := s.dictionaries.get(k); found {
+			f.found[hash] = d
+			return d, nil
+		}
+		var blob []byte
+		err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&blob) },
+			"SELECT blob FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
+			p.account, gocql.UUID(p.node), p.bucket, hash.String(), p.bucket)
+		if err != nil {
+			f.err = errors.Join(f.err, err)
+			return nil, err
+		}
+		d, err := decodeDictionary(key, hash, blob)
+		if err == nil {
+			s.dictionaries.put(k, d, dictionaryWeight(d))
+			f.found[hash] = d
+		}
+		return d, err
+	}
+	return f
+}
+
+// decodeDictionary reads a dictionary's blob, nil if there is none.
+func decodeDictionary(key string, hash window.Hash, blob []byte) (*window.Dictionary, error) {
+	if blob == nil {
+		return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
+	}
+	if window.HashOf(blob) != hash {
+		return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
+	}
+	return window.DecodeDictionary(blob)
+}
+
+// runWriter writes a run as it is encoded.
+type runWriter struct {
+	spanWriter
+	encoder *rollup.RunEncoder
+	table   rollupTable
+	written prometheus.Counter
+}
+
+func (s *Store) runWriter(level rollup.Level, account string, node uuid.UUID, start, stamp int64) *runWriter {
+	t := s.config.rollupTable(level)
+	return &runWriter{table: t, encoder: rollup.NewRunEncoder(level, start, t.run), written: s.metrics.RollupBytes.WithLabelValues(level.Name),
+		spanWriter: spanWriter{Store: s, spanPlace: spanPlace{t.name, account, node, t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
+			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
+}
+
+// finishRun writes the dictionaries, what is left of the rows, and the head.
+func (w *runWriter) finishRun(ctx context.Context) error {
+	enc := w.encoder.Finish()
+	if err := w.fill(ctx, w.rollupShelf(&w.table, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
+		return err
+	}
+	if err := w.finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
+		return fmt.Errorf("write rollups of %s: %w", w.table.Name, err)
+	}
+	w.written.Add(float64(w.bytes))
+	return nil
+}
+
+// writeRun writes the periods of a run, in any order.
+func (s *Store) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID, start int64, list []*rollup.Rollup, stamp int64) error {
+	list = slices.SortedFunc(slices.Values(list), func(a, b *rollup.Rollup) int { return int((a.Start - b.Start) / rollup.FiveMinutes.Millis) })
+	w := s.runWriter(level, account, node, start, stamp)
+	if err := w.add(ctx, w.encoder.Add(list)); err != nil {
+		return err
+	}
+	return w.finishRun(ctx)
+}
+
+// sortedPeriods returns rollups in order of time.
+func sortedPeriods(found map[int64]*rollup.Rollup) []*rollup.Rollup {
+	list := make([]*rollup.Rollup, 0, len(found))
+	for _, start := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, found[start])
+	}
+	return list
+}

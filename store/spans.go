@@ -1,0 +1,196 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Hours and runs of rollups lie in tables of one form: in a node's partition a row for each part of each span, by
+// type, part and time, and a head row. See package layout for what a row holds. A metric's spans are neighbours: a
+// read of one metric is one slice, and compression sees what repeats from hour to hour.
+
+// spanBatchBytes bounds the batches that rows of a span are written in. All go to one partition, so that a batch is one mutation.
+const spanBatchBytes = 128 << 10
+
+// spanColumns are the columns of such a table.
+func spanColumns(layout *tableLayout) {
+	layout.partition = []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}, {name: "bucket", kind: "timestamp"}}
+	layout.cluster = []columnLayout{{name: "entity_type", kind: "text"}, {name: "part", kind: "text"}, {name: "at", kind: "timestamp"}}
+	layout.rest = []columnLayout{{name: "blob", kind: "blob"}}
+}
+
+// drawEdition returns a number for the rows of a span that lasts so long, milliseconds.
+func drawEdition(length int64) int64 { return 1 + rand.Int64N(min(length, window.HourMillis)-1) }
+
+// spanPlace is one partition of a table of spans.
+type spanPlace struct {
+	table   string
+	account string
+	node    uuid.UUID
+	bucket  int64
+}
+
+// spanWriter writes one span.
+type spanWriter struct {
+	*Store
+	spanPlace
+	start, edition int64
+	stamp          int64
+	ttl            any // as timeLeft has it
+	packer         layout.Packer
+	rows           []layout.Row // that are not written yet
+	waiting        int          // their bytes
+	bytes          int64        // of all rows
+	number         int
+}
+
+// add writes the rows of some parts, some of them later.
+func (w *spanWriter) add(ctx context.Context, parts []window.Part) error {
+	return w.queue(ctx, w.packer.Add(parts))
+}
+
+func (w *spanWriter) queue(ctx context.Context, rows []layout.Row) error {
+	for _, row := range rows {
+		size := len(row.Blob) + len(row.Type) + len(row.Part) + rowBytes
+		if w.waiting > 0 && w.waiting+size > spanBatchBytes {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
+		}
+		w.rows = append(w.rows, row)
+		w.waiting += size
+		w.bytes += int64(size)
+		w.number++
+	}
+	return nil
+}
+
+func (w *spanWriter) flush(ctx context.Context) error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	session, err := w.cql()
+	if err != nil {
+		return err
+	}
+	batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(w.stamp)
+	insert := "INSERT INTO " + w.Store.table(w.table) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+	for _, row := range w.rows {
+		at := w.start + w.edition
+		if row.Type == "" { // the head
+			at = w.start
+		}
+		batch.Query(insert, w.account, gocql.UUID(w.node), w.bucket, row.Type, row.Part, at, row.Blob, w.ttl)
+	}
+	w.rows, w.waiting = nil, 0
+	return w.run(ctx, w.table, batch.ExecContext)
+}
+
+// finish writes what is left and the head row last: who sees it finds the rest. In a span of few rows all is one mutation.
+func (w *spanWriter) finish(ctx context.Context, head layout.Head) error {
+	if err := w.queue(ctx, w.packer.Flush()); err != nil {
+		return err
+	}
+	if w.bytes > int64(w.waiting) { // others were written before
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	head.Edition, head.Bytes = w.edition, w.bytes+int64(len(head.Blob))
+	if err := w.queue(ctx, []layout.Row{{Blob: head.Append(nil)}}); err != nil {
+		return err
+	}
+	return w.flush(ctx)
+}
+
+// storedHead is a head row and where it was found.
+type storedHead struct {
+	spanPlace
+	start  int64
+	stamp  int64 // its write time, µs
+	row    layout.Head
+	damage error // why row cannot be read
+}
+
+// at is where the span's rows are.
+func (h *storedHead) at() int64 { return h.start + h.row.Edition }
+
+// heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two the newest counts.
+func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (map[int64]*storedHead, error) {
+	var mu sync.Mutex
+	found := map[int64]*storedHead{}
+	eg, gctx := errgroup.WithContext(ctx)
+	eg.SetLimit(readsInFlight)
+	for _, p := range places {
+		eg.Go(func() error {
+			return s.each(gctx, func(scan func(...any) bool) bool {
+				h := &storedHead{spanPlace: p}
+				var b []byte
+				if !scan(&h.start, &b, &h.stamp) {
+					return false
+				}
+				h.row, h.damage = layout.ReadHead(b)
+				mu.Lock()
+				defer mu.Unlock()
+				if known := found[h.start]; known == nil || known.stamp < h.stamp {
+					found[h.start] = h
+				}
+				return true
+			}, "SELECT at, blob, WRITETIME(blob) FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = '' AND at >= ? AND at <= ?",
+				p.account, gocql.UUID(p.node), p.bucket, from, to)
+		})
+	}
+	return found, eg.Wait()
+}
+
+// partsInQuery is up to how many parts of a type are named in a query.
+const partsInQuery = 64
+
+// spanParts reads what is wanted of spans in one partition that begin at from ≤ start ≤ to, and calls take with the place of its rows (see storedHead.at).
+// cost is what a byte of them comes to when it is decoded, which the context's lease gives. What cannot be read, or is not there, is told to bad.
+func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted, cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
+	lease := memory.Of(ctx)
+	var full error
+	for typ, names := range want.Rows() {
+		slices.Sort(names)
+		for some := range slices.Chunk(names, partsInQuery) { // by name: a partition holds many spans of each metric
+			err := s.each(ctx, func(scan func(...any) bool) bool {
+				var part string
+				var at int64
+				var b []byte
+				if !scan(&part, &at, &b) {
+					return false
+				}
+				err := want.Take(typ, part, at, b, func(sp window.StoredPart) {
+					if full = cmp.Or(full, lease.Take(cost*int64(len(sp.Blob)))); full == nil {
+						take(at, sp)
+					}
+				})
+				if err != nil {
+					bad(at, fmt.Errorf("part %q of type %s: %w", part, typ, err))
+				}
+				return full == nil
+			}, "SELECT part, at, blob FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND part IN ? AND at >= ? AND at < ?",
+				p.account, gocql.UUID(p.node), p.bucket, typ, some, from, to+window.HourMillis) // editions are behind the start
+			if err = cmp.Or(err, full); err != nil {
+				return err
+			}
+		}
+	}
+	want.Missing(func(typ, part string, at int64) {
+		bad(at, fmt.Errorf("part %q of type %s in %s is not there", part, typ, p.table))
+	})
+	return nil
+}
