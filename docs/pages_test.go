@@ -163,9 +163,9 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		factor    float64
 		text      string
 	}{
-		{"agent-1000", "idle_pass_cpu_ms", 1, "4.4 ms"},
-		{"agent-1000", "jmx_scrape_cpu_ms", 1, "2179 ms"},
-		{"agent-1000", "wire_mb_h", 1, "0.65 MB"},
+		{"agent-1000", "idle_pass_cpu_ms", 1, "5.0 ms"},
+		{"agent-1000", "jmx_scrape_cpu_ms", 1, "1960 ms"},
+		{"agent-1000", "wire_mb_h", 1, "0.58 MB"},
 		{"freshness", "p50_ms", 1, "24 ms"},
 		{"store-peers", "bytes_per_sample", 1, "0.53 bytes"},
 		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
