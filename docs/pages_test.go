@@ -163,14 +163,14 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		factor    float64
 		text      string
 	}{
-		{"agent-1000", "idle_pass_cpu_ms", 1, "4.4 ms"},
-		{"agent-1000", "jmx_scrape_cpu_ms", 1, "2179 ms"},
-		{"agent-1000", "wire_mb_h", 1, "0.65 MB"},
+		{"agent-1000", "idle_pass_cpu_ms", 1, "5.0 ms"},
+		{"agent-1000", "jmx_scrape_cpu_ms", 1, "1960 ms"},
+		{"agent-1000", "wire_mb_h", 1, "0.58 MB"},
 		{"freshness", "p50_ms", 1, "24 ms"},
 		{"store-peers", "bytes_per_sample", 1, "0.53 bytes"},
 		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
 		{"store-peers", "prometheus_bytes_per_sample", 1, "3.25"},
-		{"api", "json_redis_32_rps", 1, "2129"},
+		{"api", "json_redis_32_rps", 1, "2300"},
 		{"series", "series", 1e-6, "99.6 million"},
 		{"series", "heap_mb", 1, "9.3 MB"},
 		{"rules", "cycle_s", 1, "0.95 s"},
