@@ -22,7 +22,7 @@ func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error)
 		dictionaries = append(dictionaries, t.Dictionary)
 	}
 	for _, g := range unite(dictionaries) {
-		b := windowBuilder{allow: allow, group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+		b := windowBuilder{owes: owes{allow: allow}, group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
 		for _, t := range w.Types {
 			m := g.maps[t.Dictionary]
 			if m == nil {
@@ -49,23 +49,28 @@ func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error)
 
 // windowBuilder makes one type's columns from a window's types.
 type windowBuilder struct {
-	allow window.Allowance
-	owed  int64 // bytes that are taken and not asked for yet
-	err   error
+	owes
 	*group
 	out   *Type
 	types []*window.Type
 	maps  []*mapping
+	kept  cells
 }
 
-// askEvery is how many bytes are taken before the allowance is asked.
+// askEvery is how many bytes are taken before an allowance is asked.
 const askEvery = 256 << 10
 
-// take counts memory that is being taken.
-func (b *windowBuilder) take(bytes int) {
-	if b.owed += int64(bytes); b.allow != nil && b.err == nil && b.owed > askEvery {
-		b.err = b.allow.Take(b.owed)
-		b.owed = 0
+// owes counts memory that is being taken.
+type owes struct {
+	allow window.Allowance // nil: gives any
+	owed  int64            // bytes that are taken and not asked for yet
+	err   error            // the allowance's
+}
+
+func (o *owes) take(bytes int) {
+	if o.owed += int64(bytes); o.allow != nil && o.err == nil && o.owed > askEvery {
+		o.err = o.allow.Take(o.owed)
+		o.owed = 0
 	}
 }
 
@@ -132,7 +137,7 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 		cell, n := f.row(of)
 		out.counts[row] = n
 		if !cell.zero() {
-			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, cell)
+			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, b.kept.keep(cell))
 			if b.take(2 * cell.bytes()); b.err != nil { // twice, for lists grow by as much as they have
 				return nil
 			}

@@ -188,7 +188,7 @@ func (r *reader) counts(rows int) []uint32 {
 func (r *reader) column(d *window.Dictionary, m *window.Metric) *column {
 	c := &column{counts: r.counts(len(d.Rows))}
 	n := r.Count("cells", len(d.Rows))
-	c.rows, c.cells = make([]int32, 0, n), make([]cell, 0, n)
+	c.rows, c.cells = make([]int32, 0, n), make([]*cell, 0, n)
 	for row := 0; n > 0 && r.Err == nil; n-- {
 		v := r.Uvarint()
 		class := byte(v & (1<<cellBits - 1))
@@ -201,7 +201,7 @@ func (r *reader) column(d *window.Dictionary, m *window.Metric) *column {
 		if c.counts[row] == 0 || s.zero() {
 			r.Fail("a cell without a value")
 		}
-		c.rows, c.cells = append(c.rows, int32(row)), append(c.cells, s)
+		c.rows, c.cells = append(c.rows, int32(row)), append(c.cells, &s)
 		row++
 	}
 	return c

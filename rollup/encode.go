@@ -13,8 +13,8 @@ const (
 	columnVersion = 1
 )
 
-// Encoded is a rollup as it is stored: FORMAT.md.
-type Encoded struct {
+// EncodedV1 is a rollup as version 1 stored it.
+type EncodedV1 struct {
 	Meta         []byte
 	Dictionaries []window.EncodedDictionary
 	Columns      []window.EncodedColumn // only metrics that meta does not answer for
@@ -46,8 +46,8 @@ func (t *Type) state(c *column) byte {
 }
 
 // Encode encodes the rollup. Equal rollups give equal bytes.
-func (r *Rollup) Encode() Encoded {
-	var out Encoded
+func (r *Rollup) Encode() EncodedV1 {
+	var out EncodedV1
 	meta := blob.AppendUvarint([]byte{metaVersion}, uint64(r.Instants))
 	meta = blob.AppendUvarint(meta, uint64(len(r.Parts)))
 	if finer, ok := r.Finer(); ok {
@@ -70,7 +70,8 @@ func (r *Rollup) Encode() Encoded {
 		meta = append(meta, live...)
 		meta = blob.AppendUvarint(meta, uint64(len(t.Metrics)))
 		var packed, n byte
-		for m, c := range t.columns {
+		for m := range t.Metrics {
+			c := t.column(m)
 			s := t.state(c)
 			packed |= s << n
 			if n += stateBits; n == 8 {
@@ -133,7 +134,7 @@ func (t *Type) appendCells(dst []byte, c *column, m *window.Metric) []byte {
 	counts := t.counts(c)
 	next := int32(0)
 	for i, row := range c.rows {
-		s := &c.cells[i]
+		s := c.cells[i]
 		class := s.class(m.Kind, counts[row])
 		dst = blob.AppendUvarint(dst, uint64(row-next)<<cellBits|uint64(class))
 		next = row + 1
@@ -233,19 +234,6 @@ func (c *cell) append(dst []byte, m *window.Metric, class byte, n uint32) []byte
 			dst = appendBuckets(dst, m, c.last, c.lasts())
 			dst = appendBuckets(dst, m, int64(c.total.Lo), c.totals())
 		}
-	}
-	return dst
-}
-
-func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
-	if m.HasSum {
-		dst = blob.AppendSvarint(dst, sum)
-	}
-	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
-	next := uint16(0)
-	for i, bucket := range s.index {
-		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
-		next = bucket + 1
 	}
 	return dst
 }

@@ -9,22 +9,19 @@ import (
 
 // Merge returns the rollup of a coarser period from those of its finer ones that are there, in any order. A metric that was not read in one of them is not in the result.
 func Merge(level Level, start int64, parts []*Rollup) *Rollup {
-	parts = slices.SortedFunc(slices.Values(parts), func(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) })
+	parts = slices.SortedFunc(slices.Values(parts), byStart)
 	r := &Rollup{Level: level, Start: start}
-	var dictionaries []*window.Dictionary
 	for _, p := range parts {
 		r.Instants += p.Instants
 		r.Parts = append(r.Parts, Part{p.Start, p.Instants})
-		for _, t := range p.Types {
-			dictionaries = append(dictionaries, t.Dictionary)
-		}
 	}
-	for _, g := range unite(dictionaries) {
-		m := merger{group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+	var kept keeper
+	for _, g := range unite(dictionariesOf(parts)) {
+		m := merger{group: g, keeper: &kept, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
 		for i, p := range parts {
 			for _, t := range p.Types {
 				if to := g.maps[t.Dictionary]; to != nil {
-					m.types, m.maps, m.parts = append(m.types, t), append(m.maps, to), append(m.parts, i)
+					m.sources = append(m.sources, runSource{i, t, to})
 					for row, n := range t.live {
 						if to.rows != nil {
 							row = int(to.rows[row])
@@ -42,63 +39,78 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 	return r
 }
 
+func byStart(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) }
+
+// dictionariesOf returns the dictionaries of rollups; those of neighbours that are the same come once.
+func dictionariesOf(rollups []*Rollup) (list []*window.Dictionary) {
+	for _, r := range rollups {
+		for i, t := range r.Types {
+			if n := len(list) - len(r.Types) + i; n < 0 || list[n] != t.Dictionary {
+				list = append(list, t.Dictionary)
+			}
+		}
+	}
+	return list
+}
+
 // merger merges one type of several rollups in order of time.
 type merger struct {
 	*group
-	out   *Type
-	types []*Type
-	maps  []*mapping
-	parts []int // of each type: which rollup it is in
+	*keeper
+	out     *Type
+	sources []runSource
+	now     []lookup // the sources of the metric at hand
+	total   []int64  // scratch by bucket
 }
 
-// known returns by type the metric's number in it, and −1 where it says nothing: there is no such metric, or another type of the same rollup has the column,
-// as it may be while a rollup is being written again. It is nil if a rollup's column was not read.
-func (m *merger) known(metric int) []int {
-	own := make([]int, len(m.types))
-	missing, found := map[int]bool{}, map[int]bool{}
-	for i, t := range m.types {
-		own[i] = m.maps[i].metricOf(metric)
-		switch {
-		case own[i] < 0:
-		case t.columns[own[i]] == unknown:
-			missing[m.parts[i]] = true
-			own[i] = -1
-		default:
-			found[m.parts[i]] = true
+// find collects the sources of a metric. known is false if a rollup's column was not read, and no
+// other type of that rollup has it, as it may be while a rollup is being written again. zero: all say
+// zero wherever the entity is live.
+func (m *merger) find(metric int) (known, zero bool) {
+	m.now = m.now[:0]
+	missing := -1 // a rollup without the column, if no type of it has been found with it
+	found := -1
+	zero = true
+	for i := range m.sources {
+		s := &m.sources[i]
+		if missing >= 0 && s.slot != missing {
+			return false, false
 		}
-	}
-	for part := range missing {
-		if !found[part] {
-			return nil
+		own := s.metricOf(metric)
+		if own < 0 {
+			zero = false
+			continue
 		}
+		c := s.column(own)
+		if c == unknown {
+			zero = false
+			if found != s.slot {
+				missing = s.slot
+			}
+			continue
+		}
+		found = s.slot
+		if missing == s.slot {
+			missing = -1
+		}
+		zero = zero && c == nil
+		m.now = append(m.now, lookup{s.slot, s.mapping, s.Type.counts(c), rowWalk{column: c}})
 	}
-	return own
+	return missing < 0, zero
 }
 
 func (m *merger) merge(metric int) *column {
-	own := m.known(metric)
-	if own == nil {
+	known, zero := m.find(metric)
+	switch {
+	case !known:
 		return unknown
-	}
-	zero := true
-	columns := make([]*column, len(m.types))
-	for i, t := range m.types {
-		if own[i] >= 0 {
-			columns[i] = t.columns[own[i]]
-		}
-		zero = zero && own[i] >= 0 && columns[i] == nil
-	}
-	if zero {
+	case zero:
 		return nil
 	}
-	kind := m.Metrics[metric].Kind
+	of := &m.Metrics[metric]
 	out := &column{counts: make([]uint32, len(m.Rows))}
-	walks := make([]rowWalk, len(m.types))
-	for i, c := range columns {
-		walks[i] = rowWalk{column: c}
-	}
 	for row := range out.counts {
-		sum, n := m.row(kind, columns, own, walks, int32(row))
+		sum, n := m.row(of, int32(row))
 		out.counts[row] = n
 		if n > 0 && !sum.zero() {
 			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, sum)
@@ -107,33 +119,78 @@ func (m *merger) merge(metric int) *column {
 	return out.settle(m.out.live)
 }
 
-func (m *merger) row(kind frame.Kind, columns []*column, own []int, walks []rowWalk, row int32) (sum cell, n uint32) {
-	for i, t := range m.types {
-		if own[i] < 0 {
+// row merges the cells of a row.
+func (m *merger) row(of *window.Metric, row int32) (sum *cell, n uint32) {
+	own := false // sum is not one of the cells that are merged
+	for i := range m.now {
+		l := &m.now[i]
+		r := l.rowOf(row)
+		if r < 0 || l.counts[r] == 0 {
 			continue
 		}
-		r := m.maps[i].rowOf(row)
-		if r < 0 {
-			continue
-		}
-		count := t.counts(columns[i])[r]
-		if count == 0 {
-			continue
-		}
-		c := walks[i].cell(r)
+		c := l.cell(r)
 		if c == nil {
 			c = &zeroCell
 		}
 		switch {
 		case n == 0:
-			sum = *c
-		case c == &zeroCell && sum.zero():
+			sum = c
+		case sum.zero() && c.zero():
 		default:
-			sum = sum.then(kind, c)
+			if !own {
+				sum, own = m.begin(of, sum), true
+			}
+			m.add(of, sum, c)
 		}
-		n += count
+		n += l.counts[r]
+	}
+	if own && of.Kind.IsHistogram() {
+		sum.hist = bucketsOf(sum.firsts(), sum.lasts(), m.of(m.total))
 	}
 	return sum, n
+}
+
+// begin returns a cell to which others can be added.
+func (m *merger) begin(of *window.Metric, c *cell) *cell {
+	sum := m.keep(*c)
+	if of.Kind.IsHistogram() {
+		m.total = slices.Grow(m.total[:0], of.Buckets())[:of.Buckets()]
+		clear(m.total)
+		addTo(m.total, c.totals(), 1)
+		sum.hist = &buckets{first: c.firsts(), last: c.lasts()}
+	}
+	return sum
+}
+
+// add adds the cell of later values to sum; a histogram's counts to m.total.
+func (m *merger) add(of *window.Metric, sum, c *cell) {
+	if !of.Kind.IsHistogram() {
+		*sum = sum.then(of.Kind, c)
+		return
+	}
+	if of.Kind == frame.Histogram {
+		sum.total.Lo += uint64(c.between(sum, m.total))
+	}
+	addTo(m.total, c.totals(), 1)
+	sum.total.Lo += c.total.Lo
+	sum.last, sum.hist.last = c.last, c.lasts()
+}
+
+// between adds a histogram's increase from the last value of the cell before to c's first to counts by
+// bucket, and returns the increase of the sum.
+func (c *cell) between(before *cell, counts []int64) int64 {
+	addTo(counts, c.firsts(), 1)
+	if before.lasts().above(c.firsts()) { // it started again
+		return c.first
+	}
+	addTo(counts, before.lasts(), -1)
+	return c.first - before.last
+}
+
+func addTo(dense []int64, s sparse, sign int64) {
+	for i, bucket := range s.index {
+		dense[bucket] += sign * s.count[i]
+	}
 }
 
 // rowWalk finds cells by rows that mostly ascend.
@@ -151,7 +208,7 @@ func (w *rowWalk) cell(row int32) *cell {
 	}
 	switch {
 	case w.next < len(w.rows) && w.rows[w.next] == row:
-		return &w.cells[w.next]
+		return w.cells[w.next]
 	case w.next > 0 && w.rows[w.next-1] >= row: // it went back
 		return w.column.cell(row)
 	}

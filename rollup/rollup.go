@@ -81,17 +81,27 @@ type Type struct {
 	*window.Dictionary
 	live    []uint32  // by row: at how many instants the entity was there
 	columns []*column // by metric; nil: every live entity has a value wherever it is there, and that is zero
+	run     *openType // has the columns of types that were read from a run; columns is nil then
+	period  int       // of the run's
 }
 
 // column holds one metric of all entities of a type.
 type column struct {
 	counts []uint32 // by row: how many values; 0: none. nil: as live
 	rows   []int32  // rows with a cell, ascending; others with values have zeros only
-	cells  []cell
+	cells  []*cell  // of these rows; where the row has no value it says nothing
 }
 
 // unknown stands for a column that was not read.
 var unknown = &column{}
+
+// column returns metric number m.
+func (t *Type) column(m int) *column {
+	if t.run != nil {
+		return t.run.column(m, t.period)
+	}
+	return t.columns[m]
+}
 
 func (t *Type) counts(c *column) []uint32 {
 	if c == nil || c.counts == nil {
@@ -106,7 +116,7 @@ func (c *column) cell(row int32) *cell {
 		return nil
 	}
 	if i, found := slices.BinarySearch(c.rows, row); found {
-		return &c.cells[i]
+		return c.cells[i]
 	}
 	return nil
 }

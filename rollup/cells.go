@@ -1,0 +1,135 @@
+package rollup
+
+import "github.com/ringwatch/ringwatch/frame"
+
+// cells keeps cells side by side, so that they need no allocation each.
+type cells struct{ list []cell }
+
+const mostCells = 256 // that are allocated at once
+
+func (s *cells) keep(c cell) *cell {
+	if len(s.list) == cap(s.list) {
+		s.list = make([]cell, 0, min(max(2*cap(s.list), 8), mostCells))
+	}
+	s.list = append(s.list, c)
+	return &s.list[len(s.list)-1]
+}
+
+// sparses keeps lists of buckets side by side.
+type sparses struct {
+	index []uint16
+	count []int64
+}
+
+const mostBuckets = 4096 // that are allocated at once
+
+// begin makes room for a list of so many buckets, which is then appended to, and returns where it begins.
+func (s *sparses) begin(size int) int {
+	if len(s.index)+size > cap(s.index) || len(s.count)+size > cap(s.count) {
+		n := max(min(max(2*cap(s.index), 32), mostBuckets), size)
+		s.index, s.count = make([]uint16, 0, n), make([]int64, 0, n)
+	}
+	return len(s.index)
+}
+
+func (s *sparses) add(bucket uint16, n int64) {
+	if n != 0 {
+		s.index, s.count = append(s.index, bucket), append(s.count, n)
+	}
+}
+
+// end returns the list that was appended to.
+func (s *sparses) end(from int) sparse {
+	if to := len(s.index); to > from {
+		return sparse{s.index[from:to:to], s.count[from:to:to]}
+	}
+	return sparse{}
+}
+
+// sum returns a + sign × b.
+func (s *sparses) sum(a, b sparse, sign int64) sparse {
+	if len(b.index) == 0 {
+		return a
+	}
+	if len(a.index) == 0 && sign == 1 {
+		return b
+	}
+	from := s.begin(len(a.index) + len(b.index))
+	eachSum(a, b, sign, s.add)
+	return s.end(from)
+}
+
+// times returns a × n.
+func (s *sparses) times(a sparse, n int64) sparse {
+	from := s.begin(len(a.index))
+	for i, bucket := range a.index {
+		s.add(bucket, n*a.count[i])
+	}
+	return s.end(from)
+}
+
+// of returns counts by bucket as a list.
+func (s *sparses) of(counts []int64) sparse {
+	size := 0
+	for _, n := range counts {
+		if n != 0 {
+			size++
+		}
+	}
+	from := s.begin(size)
+	for bucket, n := range counts {
+		s.add(uint16(bucket), n)
+	}
+	return s.end(from)
+}
+
+// eachSum calls f with a + sign × b for each bucket that either has; it may be 0.
+func eachSum(a, b sparse, sign int64, f func(bucket uint16, n int64)) {
+	i, j := 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		switch {
+		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
+			f(a.index[i], a.count[i])
+			i++
+		case i == len(a.index) || b.index[j] < a.index[i]:
+			f(b.index[j], sign*b.count[j])
+			j++
+		default:
+			f(a.index[i], a.count[i]+sign*b.count[j])
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// isSum reports whether s is a + b.
+func (s sparse) isSum(a, b sparse) bool {
+	k, same := 0, true
+	eachSum(a, b, 1, func(bucket uint16, n int64) {
+		if n == 0 {
+			return
+		}
+		if k >= len(s.index) || s.index[k] != bucket || s.count[k] != n {
+			same = false
+		}
+		k++
+	})
+	return same && k == len(s.index)
+}
+
+// isTimes reports whether s is a × n.
+func (s sparse) isTimes(a sparse, n int64) bool {
+	if len(s.index) != len(a.index) {
+		return false
+	}
+	for i, bucket := range a.index {
+		if s.index[i] != bucket || s.count[i] != n*a.count[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// kindSums reports whether what a cell of one value all the time says follows from how many values it has.
+func kindSums(kind frame.Kind) bool {
+	return kind == frame.Gauge || kind == frame.GaugeDouble || kind == frame.GaugeHistogram
+}

@@ -1,0 +1,284 @@
+package rollup
+
+import (
+	"math"
+
+	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// How a cell of a run is written, against the last value of the row's cell before.
+const (
+	runSame      = 0 // that value all the time
+	runStill     = 1 // another value all the time
+	runRising    = 2 // a gauge that moves; what counts and did not start again
+	runOther     = 3
+	runClassBits = 2
+)
+
+// runClass returns the shortest way to write a cell of n values.
+func (c *cell) runClass(kind frame.Kind, n uint32, before *cell) byte {
+	switch {
+	case c.isStill(kind, n):
+		if c.first == before.last && c.firsts().equal(before.lasts()) {
+			return runSame
+		}
+		return runStill
+	case kind == frame.Gauge:
+		return runRising
+	case kind == frame.Counter:
+		if c.last > c.first && c.total.Lo == uint64(c.last-c.first) {
+			return runRising
+		}
+	case kind == frame.Histogram:
+		if c.total.Lo == uint64(c.last-c.first) && c.lasts().isSum(c.firsts(), c.totals()) {
+			return runRising
+		}
+	}
+	return runOther
+}
+
+// isStill reports whether n values that are all as the first give the cell.
+func (c *cell) isStill(kind frame.Kind, n uint32) bool {
+	if c.last != c.first {
+		return false
+	}
+	switch kind {
+	case frame.Gauge:
+		return c.min == c.first && c.max == c.first && c.total == times(c.first, n)
+	case frame.GaugeDouble:
+		return c.min == c.first && c.max == c.first && c.total.Lo == sumOf(c.first, n)
+	case frame.Counter:
+		return c.total == Int128{}
+	case frame.Histogram:
+		return c.total == Int128{} && len(c.totals().index) == 0 && c.lasts().equal(c.firsts())
+	}
+	return c.total.Lo == uint64(c.first)*uint64(n) && c.lasts().equal(c.firsts()) && c.totals().isTimes(c.firsts(), int64(n))
+}
+
+// sumOf returns the bits of n times a double.
+func sumOf(word int64, n uint32) uint64 {
+	return math.Float64bits(canonical(double(word) * float64(n)))
+}
+
+// appendRun appends a cell of n values.
+func (c *cell) appendRun(dst []byte, m *window.Metric, class byte, n uint32, before *cell) []byte {
+	if class == runSame {
+		return dst
+	}
+	switch m.Kind {
+	case frame.Gauge:
+		dst = blob.AppendSvarint(dst, c.first-before.last)
+		if class == runRising {
+			dst = blob.AppendSvarint(dst, c.last-c.first)
+			dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
+			dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
+			dst = appendWide(dst, c.total.Sub(times(c.first, n)))
+		}
+	case frame.GaugeDouble:
+		dst = blob.AppendDouble(dst, c.first^before.last)
+		if class == runOther {
+			for _, w := range [...]int64{c.last, c.min, c.max} {
+				dst = blob.AppendDouble(dst, w^c.first)
+			}
+			dst = blob.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
+		}
+	case frame.Counter:
+		dst = blob.AppendSvarint(dst, c.first-before.last)
+		switch class {
+		case runRising:
+			dst = blob.AppendUvarint(dst, c.total.Lo)
+		case runOther:
+			dst = blob.AppendUvarint(blob.AppendSvarint(dst, c.last), c.total.Lo)
+		}
+	default:
+		dst = appendSum(dst, m, c.first-before.last, c.firsts(), before.lasts())
+		if class == runOther {
+			dst = appendBuckets(dst, m, c.last, c.lasts())
+		}
+		if class != runStill {
+			dst = appendBuckets(dst, m, int64(c.total.Lo), c.totals())
+		}
+	}
+	return dst
+}
+
+// appendSum appends a − b.
+func appendSum(dst []byte, m *window.Metric, sum int64, a, b sparse) []byte {
+	if m.HasSum {
+		dst = blob.AppendSvarint(dst, sum)
+	}
+	n := 0
+	eachSum(a, b, -1, func(_ uint16, count int64) {
+		if count != 0 {
+			n++
+		}
+	})
+	dst = blob.AppendUvarint(dst, uint64(n))
+	next := uint16(0)
+	eachSum(a, b, -1, func(bucket uint16, count int64) {
+		if count != 0 {
+			dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), count)
+			next = bucket + 1
+		}
+	})
+	return dst
+}
+
+// appendBuckets appends counts by bucket and their sum.
+func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
+	if m.HasSum {
+		dst = blob.AppendSvarint(dst, sum)
+	}
+	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
+	next := uint16(0)
+	for i, bucket := range s.index {
+		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
+		next = bucket + 1
+	}
+	return dst
+}
+
+// runReader reads the cells of a run's part.
+type runReader struct {
+	reader
+	*window.Metric
+	*keeper
+	*owes
+}
+
+// keeper keeps what a run's cells are made of.
+type keeper struct {
+	cells
+	sparses
+	hists []buckets
+}
+
+// cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and still
+// says that it had one value all the time, as many as wereBefore.
+func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still bool) *cell {
+	if class == runSame {
+		if before == &zeroCell || still && (n == wereBefore || !kindSums(r.Kind)) {
+			return before
+		}
+		return r.still(before.last, before.lasts(), n)
+	}
+	if r.Kind.IsHistogram() {
+		return r.histogram(class, n, before)
+	}
+	var c cell
+	if r.Kind == frame.GaugeDouble {
+		c.first = before.last ^ r.Double()
+	} else {
+		c.first = before.last + r.Svarint()
+	}
+	if class == runStill {
+		return r.another(c.first, sparse{}, n, before)
+	}
+	switch {
+	case class == runRising && r.Kind == frame.Gauge:
+		c.last = c.first + r.Svarint()
+		c.min = c.first - int64(r.Uvarint())
+		c.max = c.first + int64(r.Uvarint())
+		c.total = times(c.first, n).Add(r.wide())
+	case class == runRising && r.Kind == frame.Counter:
+		c.total.Lo = r.Uvarint()
+		c.last = c.first + int64(c.total.Lo)
+	case class == runOther && r.Kind == frame.Counter:
+		c.last = r.Svarint()
+		c.total.Lo = r.Uvarint()
+	case class == runOther && r.Kind == frame.GaugeDouble:
+		c.last, c.min, c.max = c.first^r.Double(), c.first^r.Double(), c.first^r.Double()
+		c.total.Lo = before.total.Lo ^ uint64(r.Double())
+	default:
+		r.Fail("a cell of class %d in a %s", class, r.Kind)
+	}
+	return r.kept(c)
+}
+
+func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
+	sum, diff := r.buckets()
+	c := cell{first: before.last + sum}
+	first := r.sum(before.lasts(), diff, 1)
+	var last, total sparse
+	switch {
+	case class == runStill:
+		return r.another(c.first, first, n, before)
+	case class == runRising && r.Kind == frame.Histogram:
+		sum, total = r.buckets()
+		c.last, last = c.first+sum, r.sum(first, total, 1)
+	case class == runOther:
+		c.last, last = r.buckets()
+		sum, total = r.buckets()
+	default:
+		r.Fail("a cell of class %d in a %s", class, r.Kind)
+	}
+	c.total.Lo = uint64(sum)
+	c.hist = r.bucketsOf(first, last, total)
+	return r.kept(c)
+}
+
+// another is still, of another value than that before.
+func (r *runReader) another(first int64, firsts sparse, n uint32, before *cell) *cell {
+	if first == before.last && firsts.equal(before.lasts()) {
+		r.Fail("a value that is not another")
+	}
+	return r.still(first, firsts, n)
+}
+
+// still returns the cell of n values that are all the same.
+func (r *runReader) still(first int64, firsts sparse, n uint32) *cell {
+	c := cell{first: first, last: first}
+	switch r.Kind {
+	case frame.Gauge:
+		c.min, c.max, c.total = first, first, times(first, n)
+	case frame.GaugeDouble:
+		c.min, c.max, c.total.Lo = first, first, sumOf(first, n)
+	case frame.Histogram:
+		c.hist = r.bucketsOf(firsts, firsts, sparse{})
+	case frame.GaugeHistogram:
+		c.total.Lo = uint64(first) * uint64(n)
+		c.hist = r.bucketsOf(firsts, firsts, r.times(firsts, int64(n)))
+	}
+	return r.kept(c)
+}
+
+func (r *runReader) kept(c cell) *cell {
+	r.owes.take(c.bytes())
+	return r.keep(c)
+}
+
+func (r *runReader) bucketsOf(first, last, total sparse) *buckets {
+	if len(first.index)+len(last.index)+len(total.index) == 0 {
+		return nil
+	}
+	if len(r.hists) == cap(r.hists) {
+		r.hists = make([]buckets, 0, min(max(2*cap(r.hists), 4), mostCells))
+	}
+	r.hists = append(r.hists, buckets{first, last, total})
+	return &r.hists[len(r.hists)-1]
+}
+
+// buckets reads counts by bucket and their sum.
+func (r *runReader) buckets() (sum int64, s sparse) {
+	if r.HasSum {
+		sum = r.Svarint()
+	}
+	size := r.Buckets()
+	n := r.Count("buckets", size)
+	if n == 0 || r.Err != nil {
+		return sum, s
+	}
+	from := r.begin(n)
+	for next := 0; n > 0 && r.Err == nil; n-- {
+		next += r.Number("a bucket", size-next)
+		count := r.Svarint()
+		if count == 0 {
+			r.Fail("a bucket without a count")
+		}
+		r.add(uint16(min(next, size-1)), count)
+		next++
+	}
+	return sum, r.end(from)
+}

@@ -1,0 +1,470 @@
+package rollup_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// points are all that some rollups say.
+func points(t testing.TB, list ...*rollup.Rollup) rolluptest.Points {
+	t.Helper()
+	p, err := rolluptest.Of(rollup.Select(list, 0, math.MaxInt64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// eachRun calls f with the runs of random histories, of all levels, as they are before they are encoded.
+func eachRun(t *testing.T, seeds, stream uint64, f func(level rollup.Level, start int64, list []*rollup.Rollup)) {
+	for seed := range seeds {
+		windows := history(rand.New(rand.NewPCG(seed, stream)).IntN)
+		var list []*rollup.Rollup
+		for _, w := range windows {
+			list = append(list, rollup.FromWindow(w))
+		}
+		for _, level := range rollup.Levels {
+			if _, coarse := level.Finer(); coarse {
+				parts := map[int64][]*rollup.Rollup{}
+				for _, r := range list {
+					parts[level.Start(r.Start)] = append(parts[level.Start(r.Start)], r)
+				}
+				list = nil
+				for start, of := range parts {
+					list = append(list, rollup.Merge(level, start, of))
+				}
+			}
+			for start, of := range runs(level, list) {
+				slices.SortFunc(of, func(a, b *rollup.Rollup) int { return int(a.Start - b.Start) })
+				f(level, start, of)
+			}
+		}
+		if len(list) == 0 {
+			t.Fatal("a history without rollups")
+		}
+	}
+}
+
+// TestRunGivesItsPeriodsBack: each bit for bit, and what was read encodes as it was.
+func TestRunGivesItsPeriodsBack(t *testing.T) {
+	eachRun(t, 40, 31, func(level rollup.Level, start int64, list []*rollup.Rollup) {
+		_, length := runOf(level, start)
+		e := rollup.EncodeRun(level, start, length, list)
+		s := newStored(level)
+		s.keep(start, e)
+		got := s.run(t, start)
+		if len(got) != len(list) {
+			t.Fatalf("%d periods of %d", len(got), len(list))
+		}
+		for i, r := range got {
+			if r.Start != list[i].Start || r.Instants != list[i].Instants || !slices.Equal(r.Parts, list[i].Parts) || r.Level != level {
+				t.Fatalf("period %d is %+v, it was %+v", i, r, list[i])
+			}
+			if d := rolluptest.Diff(points(t, r), points(t, list[i])); d != "" {
+				t.Fatalf("level %s, period %d:\n%s", level.Name, i, d)
+			}
+		}
+		if again := rollup.EncodeRun(level, start, length, got); !reflect.DeepEqual(again, e) {
+			t.Fatal("what was read encodes otherwise")
+		}
+	})
+}
+
+// TestRunsOfSomeMetrics: what is not asked for is not there, and what is there is right.
+func TestRunsOfSomeMetrics(t *testing.T) {
+	eachRun(t, 10, 32, func(level rollup.Level, start int64, list []*rollup.Rollup) {
+		_, length := runOf(level, start)
+		e := rollup.EncodeRun(level, start, length, list)
+		s := newStored(level)
+		s.keep(start, e)
+		h, err := rollup.DecodeRunHead(level, start, e.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := points(t, list...)
+		for i, p := range e.Parts {
+			d, err := s.find(p.Key, h.Types[p.Type].Hash)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !h.Types[p.Type].Stored(p.PartID.Metric) || h.Types[p.Type].Small(p.PartID.Metric) != p.Small || p.Small != (len(p.Blob) <= window.SmallBytes) {
+				t.Fatalf("part %+v of %d bytes is not as the head says", p.PartID, len(p.Blob))
+			}
+			if ids := h.PartsOf(p.Type, d, p.PartID.Metric, nil); len(ids) != 1 || ids[0] != p.PartID {
+				t.Fatalf("the parts of %+v are %+v", p.PartID, ids)
+			}
+			got, damage := rollup.FromRun(h, []int{p.Type}, s.find, partsOf(rollup.Encoded{Parts: e.Parts[i : i+1]}))
+			if len(damage) > 0 {
+				t.Fatal(damage)
+			}
+			found := false
+			for series, values := range points(t, got...) {
+				found = found || contains(series, `__name__="`+d.Metrics[p.PartID.Metric].Name+`"`)
+				if !reflect.DeepEqual(values, whole[series]) {
+					t.Fatalf("%s is %v, it was %v", series, values, whole[series])
+				}
+			}
+			if !found {
+				t.Fatalf("%s was read and is not there", p.Metric)
+			}
+		}
+	})
+}
+
+// TestRunInChunks: metrics encoded some at a time give the bytes that they give together.
+func TestRunInChunks(t *testing.T) {
+	eachRun(t, 20, 33, func(level rollup.Level, start int64, list []*rollup.Rollup) {
+		_, length := runOf(level, start)
+		want := rollup.EncodeRun(level, start, length, list)
+		// Each period is stored by itself, so that heads answer for some metrics in some periods only.
+		single := make([]*stored, len(list))
+		var names []string
+		for i, r := range list {
+			single[i] = newStored(level)
+			single[i].keep(r.Start, rollup.EncodeRun(level, r.Start, level.Millis, []*rollup.Rollup{r}))
+			for _, ty := range r.Types {
+				for m := range ty.Metrics {
+					names = append(names, ty.Metrics[m].Name)
+				}
+			}
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		enc := rollup.NewRunEncoder(level, start, length)
+		var parts []window.Part
+		for chunk := range slices.Chunk(names, 2) {
+			var some []*rollup.Rollup
+			for i, r := range list {
+				h, err := rollup.DecodeRunHead(level, r.Start, single[i].heads[r.Start])
+				if err != nil {
+					t.Fatal(err)
+				}
+				of := slices.DeleteFunc(slices.Clone(single[i].parts[r.Start]), func(p window.StoredPart) bool {
+					d, err := single[i].find("", h.Types[p.Type].Hash)
+					return err != nil || !slices.Contains(chunk, d.Metrics[p.Metric].Name)
+				})
+				got, damage := rollup.FromRun(h, nil, single[i].find, of)
+				if len(damage) > 0 || len(got) != 1 {
+					t.Fatal(damage, len(got))
+				}
+				some = append(some, got[0])
+			}
+			parts = append(parts, enc.Add(some, chunk...)...)
+		}
+		got := enc.Finish()
+		slices.SortFunc(parts, func(a, b window.Part) int {
+			if a.Type != b.Type {
+				return a.Type - b.Type
+			}
+			return a.PartID.Metric - b.PartID.Metric
+		})
+		got.Parts = parts
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("level %s: in chunks\n%x\n%+v\nwhole\n%x\n%+v", level.Name, got.Head, got.Parts, want.Head, want.Parts)
+		}
+	})
+}
+
+// large are windows of an hour of a node with so many tables, whose counter moves at random.
+func large(t testing.TB, tables int) (list []*window.Window) {
+	rnd := rand.New(rand.NewPCG(7, 34))
+	template := frame.Template{Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{{Name: "reads", Kind: frame.Counter}}}
+	rows := make([][]string, tables)
+	for i := range rows {
+		rows[i] = []string{fmt.Sprintf("t%06d", i)}
+	}
+	now := make([]int64, tables)
+	for start := rollup.Hour.Start(begin); start < rollup.Hour.Start(begin)+rollup.Hour.Millis; start += frame.WindowMillis {
+		var frames [][]byte
+		for at := start; at < start+frame.WindowMillis; at += 150_000 {
+			for i := range now {
+				now[i] += rnd.Int64N(1 << 28)
+			}
+			f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "c", Started: 1, At: at, Interval: 150_000},
+				Templates: []frame.Template{template}, Added: []frame.Entities{{Rows: rows}},
+				Values: []frame.Group{{Columns: []frame.Column{{All: true, Ints: now}}}}}
+			b, err := f.Append(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, b)
+		}
+		w, _, err := window.Build(window.Node{}, frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// TestRunInPieces: a large part is split by entities, and one table's piece answers for it alone.
+func TestRunInPieces(t *testing.T) {
+	var list []*rollup.Rollup
+	for _, w := range large(t, 6000) {
+		list = append(list, rollup.FromWindow(w))
+	}
+	start := rollup.Hour.Start(begin)
+	s := newStored(rollup.FiveMinutes)
+	e := rollup.EncodeRun(rollup.FiveMinutes, start, rollup.Hour.Millis, list)
+	s.keep(start, e)
+	if len(e.Parts) < 3 {
+		t.Fatalf("%d parts", len(e.Parts))
+	}
+	for i, p := range e.Parts {
+		if p.Piece != i || p.Small || len(p.Blob) > window.PieceBytes {
+			t.Fatalf("part %d: %+v of %d bytes", i, p.PartID, len(p.Blob))
+		}
+	}
+	if d := rolluptest.Diff(points(t, s.run(t, start)...), points(t, list...)); d != "" {
+		t.Fatal(d)
+	}
+	h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, e.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := points(t, list...)
+	seen := 0
+	for piece, p := range s.parts[start] {
+		got, damage := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
+		if len(damage) > 0 {
+			t.Fatal(damage)
+		}
+		some := points(t, got...)
+		for series, values := range some {
+			if !reflect.DeepEqual(values, whole[series]) {
+				t.Fatalf("%s is %v, it was %v", series, values, whole[series])
+			}
+		}
+		seen += len(some)
+		d, _ := s.find("", h.Types[0].Hash)
+		for row := 0; row < len(d.Rows); row += 97 {
+			ids := h.PartsOf(0, d, 0, []int32{int32(row)})
+			if len(ids) != 1 {
+				t.Fatalf("row %d is in %+v", row, ids)
+			}
+			if in := len(rollup.Select(got, 0, math.MaxInt64, equal("table", d.Rows[row][0]))) > 0; in != (ids[0].Piece == piece) {
+				t.Fatalf("row %d is said to be in piece %d; in piece %d: %v", row, ids[0].Piece, piece, in)
+			}
+		}
+	}
+	if seen != len(whole) {
+		t.Fatalf("the pieces have %d series, %d are right", seen, len(whole))
+	}
+	if ids := h.PartsOf(0, nil, 0, []int32{0, 5999}); len(ids) != 2 || ids[0].Piece != 0 || ids[1].Piece != len(e.Parts)-1 {
+		t.Fatalf("the parts of the first and the last row are %+v", ids)
+	}
+	if ids := h.PartsOf(0, nil, 0, nil, window.Buckets); ids != nil {
+		t.Fatalf("a counter's buckets are in %+v", ids)
+	}
+}
+
+// damagedRun is a run of an hour with some of everything.
+func damagedRun(t testing.TB) (s *stored, start int64, list []*rollup.Rollup) {
+	start = rollup.Hour.Start(begin)
+	n := windowtest.NewNode(rand.New(rand.NewPCG(3, 13)).IntN)
+	for at := start; at < start+rollup.Hour.Millis; at += 2 * frame.WindowMillis {
+		var frames [][]byte
+		for i := range int64(12) {
+			frames = append(frames, n.Step(at+i*5000, false).Bytes)
+		}
+		w, _, err := window.Build(window.Node{}, frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, rollup.FromWindow(w))
+	}
+	s = newStored(rollup.FiveMinutes)
+	s.put(list)
+	if len(s.parts[start]) < 3 {
+		t.Fatal("too few parts to begin with")
+	}
+	return s, start, list
+}
+
+// known reports whether an error is one that a reader tells from others.
+func known(err error) bool {
+	return errors.Is(err, rollup.ErrMalformed) || errors.Is(err, rollup.ErrVersion) || errors.Is(err, window.ErrDictionary)
+}
+
+// TestDamagedParts: cut and with bits flipped, a part is left out and named, or it says something; the
+// others are as they were.
+func TestDamagedParts(t *testing.T) {
+	s, start, list := damagedRun(t)
+	h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, s.heads[start])
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := points(t, list...)
+	named := 0
+	read := func(i int, b []byte, must bool) {
+		parts := slices.Clone(s.parts[start])
+		d, _ := s.find("", h.Types[parts[i].Type].Hash)
+		name := `__name__="` + d.Metrics[parts[i].Metric].Name + `"`
+		parts[i].Blob = b
+		got, damage := rollup.FromRun(h, nil, s.find, parts)
+		if len(damage) > 1 || must && len(damage) == 0 || len(damage) == 1 && !known(damage[0]) {
+			t.Fatal(damage)
+		}
+		named += len(damage)
+		some := points(t, got...)
+		for series, values := range whole {
+			if !contains(series, name) && !reflect.DeepEqual(some[series], values) {
+				t.Fatalf("with a damaged part of %s, %s is %v, it was %v", name, series, some[series], values)
+			}
+		}
+		if len(damage) == 1 {
+			for series := range some {
+				if contains(series, name) {
+					t.Fatalf("%s could not be read and is there", series)
+				}
+			}
+		}
+	}
+	for i, p := range s.parts[start] {
+		for n := range p.Blob {
+			read(i, p.Blob[:n], true)
+			for bit := range 8 {
+				b := bytes.Clone(p.Blob)
+				b[n] ^= 1 << bit
+				read(i, b, false)
+			}
+		}
+		read(i, append(bytes.Clone(p.Blob), 0), true)
+	}
+	if named == 0 {
+		t.Fatal("no damage was found")
+	}
+}
+
+// TestDamagedHeads: cut and with bits flipped, a head is refused, or what it leads to is right or named.
+func TestDamagedHeads(t *testing.T) {
+	s, start, _ := damagedRun(t)
+	head := s.heads[start]
+	read := func(b []byte, must bool) {
+		h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, b)
+		if err != nil {
+			if !known(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if must {
+			t.Fatalf("a head of %d bytes of %d is read", len(b), len(head))
+		}
+		got, damage := rollup.FromRun(h, nil, s.find, s.parts[start])
+		for _, err := range damage {
+			if !known(err) {
+				t.Fatal(err)
+			}
+		}
+		points(t, got...)
+	}
+	for n := range head {
+		read(head[:n], true)
+		for bit := range 8 {
+			b := bytes.Clone(head)
+			b[n] ^= 1 << bit
+			read(b, false)
+		}
+	}
+	read(append(bytes.Clone(head), 0), true)
+	b := bytes.Clone(head)
+	b[0]++
+	if _, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, b); !errors.Is(err, rollup.ErrVersion) {
+		t.Fatal("of a newer version:", err)
+	}
+}
+
+// TestPartsThatAreNot: what the head does not know is named and left out.
+func TestPartsThatAreNot(t *testing.T) {
+	s, start, list := damagedRun(t)
+	h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, s.heads[start])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := points(t, list...)
+	p := s.parts[start][1]
+	for name, change := range map[string]func(p *window.StoredPart){
+		"twice":          func(*window.StoredPart) {},
+		"another piece":  func(p *window.StoredPart) { p.Piece = 1 },
+		"no piece":       func(p *window.StoredPart) { p.Piece = -1 },
+		"another facet":  func(p *window.StoredPart) { p.Facet = window.Buckets },
+		"another metric": func(p *window.StoredPart) { p.Metric = 1000 },
+		"no metric":      func(p *window.StoredPart) { p.Metric = -1 },
+		"another type":   func(p *window.StoredPart) { p.Type = len(h.Types) },
+		"no type":        func(p *window.StoredPart) { p.Type = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := p
+			change(&other)
+			got, damage := rollup.FromRun(h, nil, s.find, append(slices.Clone(s.parts[start]), other))
+			if len(damage) != 1 || !errors.Is(damage[0], rollup.ErrMalformed) {
+				t.Fatal(damage)
+			}
+			if d := rolluptest.Diff(points(t, got...), want); d != "" {
+				t.Fatal(d)
+			}
+		})
+	}
+	lost := func(string, window.Hash) (*window.Dictionary, error) { return nil, window.ErrDictionary }
+	got, damage := rollup.FromRun(h, nil, lost, s.parts[start])
+	if len(damage) != len(h.Types) || !errors.Is(damage[0], window.ErrDictionary) || len(points(t, got...)) > 0 {
+		t.Fatal("without dictionaries:", damage)
+	}
+}
+
+// most is memory that ends.
+type most struct{ left int64 }
+
+var errMost = errors.New("it is too much")
+
+func (m *most) Take(bytes int64) error {
+	if m.left -= bytes; m.left < 0 {
+		return errMost
+	}
+	return nil
+}
+
+func (m *most) Give(bytes int64) { m.left += bytes }
+
+// TestRunsWithin: reading a run asks for what it takes, and ends where it is refused.
+func TestRunsWithin(t *testing.T) {
+	var list []*rollup.Rollup
+	for _, w := range large(t, 3000) {
+		list = append(list, rollup.FromWindow(w))
+	}
+	start := rollup.Hour.Start(begin)
+	s := newStored(rollup.FiveMinutes)
+	s.put(list)
+	h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, s.heads[start])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := rollup.FromRunWithin(&most{1 << 20}, h, nil, s.find, s.parts[start]); !errors.Is(err, errMost) {
+		t.Fatal("within 1 MiB:", err)
+	}
+	m := &most{64 << 20}
+	got, damage, err := rollup.FromRunWithin(m, h, nil, s.find, s.parts[start])
+	if err != nil || len(damage) > 0 {
+		t.Fatal(err, damage)
+	}
+	if took := 64<<20 - m.left; took < 12*3000*50 {
+		t.Fatalf("it says it took %d bytes", took)
+	}
+	if d := rolluptest.Diff(points(t, got...), points(t, list...)); d != "" {
+		t.Fatal(d)
+	}
+}
