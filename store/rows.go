@@ -185,23 +185,19 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row
 	var names []string
-	narrow := *k.Meta
-	narrow.Types = nil
-	for i := range k.Meta.Types {
-		t := &k.Meta.Types[i]
+	for i := range k.Head.Types {
+		t := &k.Head.Types[i]
 		d, err := f.find(t.Key, t.Hash)
 		if f.err != nil {
 			return f.err
 		}
 		if err != nil {
-			narrow.Types = append(narrow.Types, *t) // FromSamples will say so
-			continue
+			continue // FromSamplesOf will say so
 		}
 		matching := d.MatchMetrics(ctx, q.Matchers...)
 		if len(matching) == 0 {
 			continue
 		}
-		narrow.Types = append(narrow.Types, *t)
 		metrics[d] = map[int][]*window.Series{}
 		found := d.MatchRows(ctx, q.Matchers...)
 		for _, m := range matching {
@@ -233,7 +229,7 @@ func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
 			return err
 		}
 	}
-	w, damage := window.FromSamples(q.Account, &narrow, f.find,
+	w, damage := window.FromSamplesOf(q.Account, k.Head, f.find,
 		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
 		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
 	w.Node.ID = q.Node
