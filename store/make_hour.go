@@ -296,7 +296,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
 		}
 		return true
-	}, "SELECT part, at, blob FROM "+m.Store.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part > 0", m.account, gocql.UUID(m.node), m.start)
+	}, "SELECT part, at, blob FROM "+m.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part > 0", m.account, gocql.UUID(m.node), m.start)
 	return cmp.Or(err, full)
 }
 
@@ -513,7 +513,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 	}
 	if m.keep != nil {
 		maps.Copy(periods, m.keep)
-		return m.writeRun(ctx, rollup.FiveMinutes, m.start, slices.Collect(maps.Values(periods)), m.stamp)
+		return m.writeRun(ctx, rollup.FiveMinutes, m.account, m.node, m.start, slices.Collect(maps.Values(periods)), m.stamp)
 	}
 	return run.finishRun(ctx)
 }

@@ -232,7 +232,7 @@ func (s *Store) rollupFinder(ctx context.Context, p spanPlace) *finder {
 		}
 		var blob []byte
 		err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&blob) },
-			"SELECT blob FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
+			"SELECT blob FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
 			p.account, gocql.UUID(p.node), p.bucket, hash.String(), p.bucket)
 		if err != nil {
 			f.err = errors.Join(f.err, err)
@@ -263,13 +263,13 @@ func decodeDictionary(key string, hash window.Hash, blob []byte) (*window.Dictio
 type runWriter struct {
 	spanWriter
 	encoder *rollup.RunEncoder
-	table   rollupTable
+	level   rollupTable
 	written prometheus.Counter
 }
 
 func (s *Store) runWriter(level rollup.Level, account string, node uuid.UUID, start, stamp int64) *runWriter {
 	t := s.config.rollupTable(level)
-	return &runWriter{table: t, encoder: rollup.NewRunEncoder(level, start, t.run), written: s.metrics.RollupBytes.WithLabelValues(level.Name),
+	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run), written: s.metrics.RollupBytes.WithLabelValues(level.Name),
 		spanWriter: spanWriter{Store: s, spanPlace: spanPlace{t.name, account, node, t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
 			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
 }
@@ -277,11 +277,11 @@ func (s *Store) runWriter(level rollup.Level, account string, node uuid.UUID, st
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.fill(ctx, w.rollupShelf(&w.table, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
+	if err := w.fill(ctx, w.rollupShelf(&w.level, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
 		return err
 	}
 	if err := w.finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
-		return fmt.Errorf("write rollups of %s: %w", w.table.Name, err)
+		return fmt.Errorf("write rollups of %s: %w", w.level.Name, err)
 	}
 	w.written.Add(float64(w.bytes))
 	return nil

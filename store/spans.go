@@ -36,7 +36,7 @@ func drawEdition(length int64) int64 { return 1 + rand.Int64N(min(length, window
 
 // spanPlace is one partition of a table of spans.
 type spanPlace struct {
-	table   string
+	in      string // the table
 	account string
 	node    uuid.UUID
 	bucket  int64
@@ -86,7 +86,7 @@ func (w *spanWriter) flush(ctx context.Context) error {
 		return err
 	}
 	batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(w.stamp)
-	insert := "INSERT INTO " + w.Store.table(w.table) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+	insert := "INSERT INTO " + w.table(w.in) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
 	for _, row := range w.rows {
 		at := w.start + w.edition
 		if row.Type == "" { // the head
@@ -95,7 +95,7 @@ func (w *spanWriter) flush(ctx context.Context) error {
 		batch.Query(insert, w.account, gocql.UUID(w.node), w.bucket, row.Type, row.Part, at, row.Blob, w.ttl)
 	}
 	w.rows, w.waiting = nil, 0
-	return w.run(ctx, w.table, batch.ExecContext)
+	return w.run(ctx, w.in, batch.ExecContext)
 }
 
 // finish writes what is left and the head row last: who sees it finds the rest. In a span of few rows all is one mutation.
@@ -148,7 +148,7 @@ func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (
 					found[h.start] = h
 				}
 				return true
-			}, "SELECT at, blob, WRITETIME(blob) FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = '' AND at >= ? AND at <= ?",
+			}, "SELECT at, blob, WRITETIME(blob) FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = '' AND at >= ? AND at <= ?",
 				p.account, gocql.UUID(p.node), p.bucket, from, to)
 		})
 	}
@@ -182,7 +182,7 @@ func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want
 					bad(at, fmt.Errorf("part %q of type %s: %w", part, typ, err))
 				}
 				return full == nil
-			}, "SELECT part, at, blob FROM "+s.table(p.table)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND part IN ? AND at >= ? AND at < ?",
+			}, "SELECT part, at, blob FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND part IN ? AND at >= ? AND at < ?",
 				p.account, gocql.UUID(p.node), p.bucket, typ, some, from, to+window.HourMillis) // editions are behind the start
 			if err = cmp.Or(err, full); err != nil {
 				return err
@@ -190,7 +190,7 @@ func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want
 		}
 	}
 	want.Missing(func(typ, part string, at int64) {
-		bad(at, fmt.Errorf("part %q of type %s in %s is not there", part, typ, p.table))
+		bad(at, fmt.Errorf("part %q of type %s in %s is not there", part, typ, p.in))
 	})
 	return nil
 }

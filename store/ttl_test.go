@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -20,9 +21,12 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 				if err := s.CloseWindow(t.Context(), "acme", n.ID, start); err != nil {
 					t.Fatal(err)
 				}
+				if err := s.MakeHour(t.Context(), "acme", n.ID, hourOf(start)); err != nil {
+					t.Fatal(err)
+				}
 				tables := map[string][2]any{"rollup_5m": {"blob", s.config.FiveMinutesTTL}}
 				if generation == "v3" {
-					tables[rawTable] = [2]any{"blob", s.config.RawTTL}
+					tables[hoursTable] = [2]any{"blob", s.config.RawTTL}
 				} else {
 					tables[generation+"_samples"], tables[generation+"_windows"] = [2]any{"value", s.config.RawTTL}, [2]any{"meta", s.config.RawTTL}
 				}
@@ -30,7 +34,11 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 					whole := what[1].(time.Duration)
 					want := whole
 					if age > whole/compactionWindows {
-						want -= c.now().Sub(time.UnixMilli(start + windowMillis))
+						end := start + windowMillis
+						if table == hoursTable || table == "rollup_5m" {
+							end = hourOf(start) + window.HourMillis
+						}
+						want -= c.now().Sub(time.UnixMilli(end))
 					}
 					node, rows := "node", 0
 					if generation != "v3" && table != "rollup_5m" {

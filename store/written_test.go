@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -13,8 +12,8 @@ import (
 // TestDictionariesAreWrittenOnce: by whomever windows are closed, and however much is forgotten, each dictionary is written once a partition; and again if what is
 // known of it is not certain.
 func TestDictionariesAreWrittenOnce(t *testing.T) {
-	day := dayOf(base) // six windows of one day and one half-day
-	s := mustStore(t, newClock(day+8*windowMillis))
+	day := dayOf(base) // six hours of one day and one half-day
+	s := mustStore(t, newClock(day+8*window.HourMillis))
 	node := frametest.New("cluster", 1, 2)
 	at := day
 	closeNext := func(s *Store) {
@@ -28,7 +27,10 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 		if err := s.CloseWindow(t.Context(), "acme", node.ID, at); err != nil {
 			t.Fatal(err)
 		}
-		at += frame.WindowMillis
+		if err := s.MakeHour(t.Context(), "acme", node.ID, at); err != nil {
+			t.Fatal(err)
+		}
+		at += window.HourMillis
 	}
 	check := func(what string, s *Store, written, known, found float64) {
 		t.Helper()
@@ -39,17 +41,17 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	}
 	// Three types, in series and in the rollups of 5 minutes. The first key frame that a process sees announces those of series.
 	closeNext(s)
-	check("first", s, 6, 3, 0)
+	check("first", s, 6, 6, 0)
 	closeNext(s)
-	check("second", s, 6, 9, 0)
+	check("second", s, 6, 15, 0)
 	restarted := mustOpen(t, s.config)
 	closeNext(restarted)
-	check("restarted", restarted, 0, 9, 2)
+	check("restarted", restarted, 0, 12, 2)
 	forgetful := mustOpen(t, s.config)
 	forgetful.written = newBounded[writtenKey, []window.Hash](1)
 	closeNext(forgetful)
 	closeNext(forgetful)
-	check("forgetful", forgetful, 0, 15, 5)
+	check("forgetful", forgetful, 0, 21, 7)
 	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end too early.
 	if err := s.exec(t.Context(), "DELETE FROM "+s.table(seriesTable)+" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
 		node.ID.String(), day, receiptName); err != nil {
@@ -59,7 +61,7 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	longer.FiveMinutesTTL += time.Hour
 	uncertain := mustOpen(t, longer)
 	closeNext(uncertain)
-	check("uncertain", uncertain, 6, 3, 0)
+	check("uncertain", uncertain, 6, 6, 0)
 	list, err := s.DictionariesOf(t.Context(), "acme", node.ID, day)
 	if err != nil || len(list) != 3 {
 		t.Errorf("%d dictionaries, %v", len(list), err)
