@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// Dictionaries finds a decoded dictionary by key and hash. Its error should wrap ErrDictionary or be a blob's error.
-type Dictionaries func(key string, hash Hash) (*Dictionary, error)
+	"github.com/ringwatch/ringwatch/frame"
+)
 
 // StoredColumn is a column's blob as it was found, with the key of its dictionary.
 type StoredColumn struct {
@@ -21,7 +20,7 @@ type StoredColumn struct {
 // Columns may be of another time than meta (a window is being stored again, and meta is written last): each has its own instants and dictionary, so
 // all of them are true, and the window is their union.
 func FromColumns(account string, meta *Meta, dictionary Dictionaries, columns []StoredColumn) (w *Window, damage []error) {
-	w = &Window{Node: meta.Node, Start: meta.Start, Times: meta.Times}
+	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
 	w.Node.Account = account
 	byHash := map[Hash]*Type{}
 	for i := range meta.Types {
@@ -130,4 +129,24 @@ func other(list []*Window, meta *Meta, key string, h columnHead, dictionary Dict
 	}
 	w.Types = append(w.Types, t)
 	return list, t, nil
+}
+
+// FromSamples is FromSamplesOf of version 1: it makes a window of meta and of the series that find knows. find returns nil for a series without values; it is asked for the metrics
+// that want says, of which it must know all rows that matter, and the window has no others. Instants that meta does not have are left out.
+func FromSamples(account string, meta *Meta, dictionary Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (w *Window, damage []error) {
+	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
+	w.Node.Account = account
+	values := make([]value, len(meta.Times))
+	for i := range meta.Types {
+		t, err := meta.Types[i].open(dictionary, int32(len(meta.Times)))
+		if err != nil {
+			damage = append(damage, err)
+			continue
+		}
+		w.Node.ID = t.Node
+		w.Types = append(w.Types, t)
+		t.enter(values, meta.Times, want, find)
+	}
+	slices.SortFunc(w.Types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
+	return w, damage
 }

@@ -5,7 +5,7 @@ import "slices"
 // Merge returns the union of two windows of one node and one start: all instants of both. Where both know an instant, a wins; a metric that a could not
 // read there is b's.
 func Merge(a, b *Window) *Window {
-	out := &Window{Node: a.Node, Start: a.Start}
+	out := &Window{Node: a.Node, Start: a.Start, Length: a.Length}
 	if len(b.Times) > 0 && (len(a.Times) == 0 || b.Times[len(b.Times)-1] > a.Times[len(a.Times)-1]) {
 		out.Node = b.Node
 	}
@@ -144,7 +144,7 @@ func (m *merger) merge(metric int) *column {
 		switch {
 		case own < 0: // this part's entities have no such metric
 			zero, known = false, true
-		case p.t.columns[own] == unknown:
+		case p.t.columns[own] == unknown || p.t.columns[own].bare():
 			zero = false
 		default:
 			known = true
