@@ -56,7 +56,7 @@ func BuildWanted(allow Allowance, node Node, frames [][]byte, want *frame.Wanted
 		return nil, rep, err
 	}
 	b := builder{allow: allow, want: want, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
-	b.window, b.drafts.want = &Window{Node: node, Start: start}, want
+	b.window, b.drafts.want = &Window{Node: node, Start: start, Length: frame.WindowMillis}, want
 	for i := range heads {
 		b.last[heads[i].key()] = i
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Dictionaries finds a decoded dictionary by key and hash. Its error should wrap ErrDictionary or be a blob's error.
@@ -21,7 +23,7 @@ type StoredColumn struct {
 // Columns may be of another time than meta (a window is being stored again, and meta is written last): each has its own instants and dictionary, so
 // all of them are true, and the window is their union.
 func FromColumns(account string, meta *Meta, dictionary Dictionaries, columns []StoredColumn) (w *Window, damage []error) {
-	w = &Window{Node: meta.Node, Start: meta.Start, Times: meta.Times}
+	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
 	w.Node.Account = account
 	byHash := map[Hash]*Type{}
 	for i := range meta.Types {
@@ -116,7 +118,7 @@ func other(list []*Window, meta *Meta, key string, h columnHead, dictionary Dict
 		}
 	}
 	if w == nil {
-		w = &Window{Start: meta.Start, Times: h.times}
+		w = &Window{Start: meta.Start, Length: frame.WindowMillis, Times: h.times}
 		list = append(list, w)
 	}
 	for _, t := range w.Types {

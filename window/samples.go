@@ -35,7 +35,7 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 // FromSamples is the way back: it makes a window of meta and of the series that find knows. find returns nil for a series without values; it is asked for the metrics
 // that want says, of which it must know all rows that matter, and the window has no others. Instants that meta does not have are left out.
 func FromSamples(account string, meta *Meta, dictionary Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (w *Window, damage []error) {
-	w = &Window{Node: meta.Node, Start: meta.Start, Times: meta.Times}
+	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
 	w.Node.Account = account
 	values := make([]value, len(meta.Times))
 	for i := range meta.Types {

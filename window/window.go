@@ -10,12 +10,16 @@ import (
 // window has 300.
 const MaxInstants = 1 << 15
 
+// HourMillis is the length of an hour's span.
+const HourMillis = 60 * 60_000
+
 // Window is what one node said in five minutes, by columns. It is immutable once made, so it may be read from many goroutines.
 type Window struct {
-	Node  Node    // as the newest key frame describes it
-	Start int64   // milliseconds since the Unix epoch
-	Times []int64 // the instants of all frames, ascending, milliseconds since the Unix epoch
-	Types []*Type // by ascending Dictionary.Key
+	Node   Node    // as the newest key frame describes it
+	Start  int64   // milliseconds since the Unix epoch
+	Length int64   // milliseconds: frame.WindowMillis or HourMillis
+	Times  []int64 // the instants of all frames, ascending, milliseconds since the Unix epoch
+	Types  []*Type // by ascending Dictionary.Key
 }
 
 // Type is all that a window holds of one entity type.
