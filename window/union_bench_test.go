@@ -1,0 +1,128 @@
+package window_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// recordedHour is twelve windows of a node that lives as a recorded one does.
+func recordedHour(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
+	b.Helper()
+	shape, err := fleet.Read("../bench/recordings/"+name+".rwf", name, tables, interval)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := fleet.NewNode(shape, 1, 1)
+	var list []*window.Window
+	for at := int64(hour); at < hour+window.HourMillis; {
+		var frames [][]byte
+		for of := frame.WindowOf(at); frame.WindowOf(at) == of; at += interval {
+			one, err := n.Frame(at)
+			if err != nil {
+				b.Fatal(err)
+			}
+			frames = append(frames, one)
+			n.Step()
+		}
+		w, _ := mustBuild(b, frames)
+		list = append(list, w)
+	}
+	return list, shape.Series
+}
+
+// eachHour runs f with nodes of 2,000 and of 16,000 series.
+func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
+	for _, name := range []string{"idle", "busy"} {
+		for _, size := range []struct {
+			tables   int
+			interval int64
+		}{{10, 20_000}, {100, 20_000}, {100, 5000}} {
+			list, series := recordedHour(b, name, size.tables, size.interval)
+			cells := series * int(window.HourMillis/size.interval)
+			b.Run(fmt.Sprintf("%s/series=%d/every=%ds", name, series, size.interval/1000), func(b *testing.B) {
+				b.ReportAllocs()
+				f(b, list)
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(cells), "ns/cell")
+			})
+		}
+	}
+}
+
+// BenchmarkUnion makes an hour of twelve windows.
+func BenchmarkUnion(b *testing.B) {
+	eachHour(b, func(b *testing.B, list []*window.Window) {
+		for b.Loop() {
+			window.Union(hour, window.HourMillis, list)
+		}
+	})
+}
+
+// BenchmarkUnionLate adds a frame that was late to an hour.
+func BenchmarkUnionLate(b *testing.B) {
+	eachHour(b, func(b *testing.B, list []*window.Window) {
+		late := list[5].Slice(list[5].Times[3], 1)
+		var rest []*window.Window
+		for i, w := range list {
+			if i == 5 {
+				rest = append(rest, w.Slice(w.Start, w.Times[3]-w.Start),
+					w.Slice(w.Times[4], w.Start+w.Length-w.Times[4]))
+			} else {
+				rest = append(rest, w)
+			}
+		}
+		u := window.Union(hour, window.HourMillis, rest)
+		for b.Loop() {
+			window.Union(hour, window.HourMillis, []*window.Window{u, late})
+		}
+	})
+}
+
+// BenchmarkSlice takes an hour apart into twelve windows.
+func BenchmarkSlice(b *testing.B) {
+	eachHour(b, func(b *testing.B, list []*window.Window) {
+		u := window.Union(hour, window.HourMillis, list)
+		for b.Loop() {
+			for _, w := range list {
+				u.Slice(w.Start, w.Length)
+			}
+		}
+	})
+}
+
+// BenchmarkHourFromParts is what reading the twelve windows costs, beside which Union's cost is.
+func BenchmarkHourFromParts(b *testing.B) {
+	eachHour(b, func(b *testing.B, list []*window.Window) {
+		type stored struct {
+			head  *window.Head
+			parts []window.StoredPart
+		}
+		all := make([]stored, len(list))
+		dictionaries := map[window.Hash]*window.Dictionary{}
+		for i, w := range list {
+			enc := w.Encode(window.Report{})
+			head, err := window.DecodeHead(w.Start, enc.Head)
+			if err != nil {
+				b.Fatal(err)
+			}
+			all[i].head = head
+			for _, p := range enc.Parts {
+				all[i].parts = append(all[i].parts, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
+			}
+			for j, d := range enc.Dictionaries {
+				dictionaries[d.Hash] = w.Types[j].Dictionary
+			}
+		}
+		find := func(_ string, hash window.Hash) (*window.Dictionary, error) { return dictionaries[hash], nil }
+		for b.Loop() {
+			for i := range all {
+				if _, damage := window.FromParts("", all[i].head, nil, find, all[i].parts); len(damage) > 0 {
+					b.Fatal(damage)
+				}
+			}
+		}
+	})
+}
