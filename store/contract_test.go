@@ -147,7 +147,7 @@ func (s *stream) kill() {
 		s.t.Fatal(err)
 	}
 	fresh.session = s.store.session // a connection is no state, and making one is slow
-	fresh.stamped.Store(s.store.stamped.Load())
+	fresh.stamped = s.store.stamped // time goes on where the clock stands still
 	s.store = fresh
 	s.writer = NewWriter(fresh)
 	s.writer.Assign(0)

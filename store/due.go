@@ -90,8 +90,11 @@ func share(node uuid.UUID) float64 {
 	return float64(h.Sum32()) / (1 << 32)
 }
 
-// dirty reports whether an entry says that its span is to be made, as far as clocks agree: what is made once more for nothing costs a look at its heads.
-func (o *owed) dirty() bool { return o.changed+clocksDiffer.Microseconds() > o.made }
+// dirty reports whether an entry says, at a time in µs, that its span is to be made. Where clocks may differ it says so while there are rows of windows to make it of:
+// what is made once more for nothing costs a look at its heads.
+func (o *owed) dirty(now int64) bool {
+	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made && now-o.changed < windowTTL.Microseconds()
+}
 
 // owe notes that a span has changed, and writes it down unless that is written already. first is −1 for frames that are in no stream.
 func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
@@ -120,6 +123,7 @@ func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
 		o = &owed{}
 		w.duties[d] = o
 	}
+	o.changed, o.made = max(o.changed, changed), 0
 	o.first, o.since, o.again, o.noted, o.at = now.first, now.since, false, true, w.store.dutyAt(d)
 	o.changes++
 	w.store.metrics.Owed.Set(float64(len(w.duties)))
@@ -190,7 +194,7 @@ func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, star
 		d.node = uuid.UUID(node)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.duties[d] == nil && o.dirty() && w.unread[partition] {
+		if w.duties[d] == nil && o.dirty(w.store.millis()*1000) && w.unread[partition] {
 			o.at, o.noted = w.store.dutyAt(d), true
 			w.duties[d] = o
 		}
@@ -211,11 +215,17 @@ func (w *Writer) hourAge() (age time.Duration) {
 	return age
 }
 
-// owing returns how many spans are to be made.
-func (w *Writer) owing() int {
+// owing returns how many spans are due.
+func (w *Writer) owing() (n int) {
+	now := w.store.config.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.duties) + len(w.unread)
+	for _, o := range w.duties {
+		if !o.at.After(now) {
+			n++
+		}
+	}
+	return n + len(w.unread)
 }
 
 // dueDuty is a duty whose time has come.
@@ -324,7 +334,7 @@ func (w *Writer) expires(d dueDuty) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
-	if d.first < 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
+	if d.first < 0 || d.made >= d.changed && d.made > 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
 		return false
 	}
 	w.replayed[d.duty] = true

@@ -14,6 +14,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
@@ -100,7 +101,11 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 
 // find reads the heads of what is stored.
 func (m *hourMaker) find(ctx context.Context) error {
-	spans, err := m.spans(ctx, m.start, m.start+window.HourMillis-windowMillis)
+	last := min(m.start+window.HourMillis-windowMillis, frame.WindowOf(m.millis()+aheadMillis)) // what serves later windows need not be known yet
+	if last < m.start {
+		return nil
+	}
+	spans, err := m.spans(ctx, m.start, last)
 	if err != nil {
 		return err
 	}
@@ -254,6 +259,9 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 // load reads the parts.
 func (m *hourMaker) load(ctx context.Context) error {
 	byAt := map[int64]*hourSource{}
+	if len(m.raw) == 0 {
+		return nil
+	}
 	for _, s := range m.raw {
 		if s.length == window.HourMillis {
 			if err := m.loadHour(ctx, s); err != nil {
@@ -407,7 +415,7 @@ func (m *hourMaker) windows(g *group, sources []*hourSource, names map[string]bo
 	only := func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] }
 	var list []*window.Window
 	for _, s := range sources {
-		var numbers []int
+		numbers := []int{} // not nil, which is all
 		var parts []window.StoredPart
 		var w *window.Window
 		for _, mb := range g.members {
@@ -604,6 +612,9 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 }
 
 func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
+	if err := h.encoder.Err(); err != nil {
+		return err
+	}
 	enc := h.encoder.Finish()
 	if err := m.writeDictionaries(ctx, window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
 		return err

@@ -365,11 +365,24 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		r.take(start, nil, true, 1, rep.Corrupt, []error{err})
 		return nil
 	}
-	if held && !within(k.Head.Times, w.Times) {
+	switch {
+	case held && within(w.Times, k.Head.Times): // its frames say nothing more
+		r.takeKept(&k)
+		return nil
+	case held && !within(k.Head.Times, w.Times):
 		r.take(start, r.matching(k.Window), false, 0, 0, k.Damage)
+	case !held && r.answered(w.Times):
+		return nil
 	}
 	r.take(start, r.matching(w), true, 1, rep.Lost(), nil)
 	return nil
+}
+
+// answered reports whether spans that were taken have all of some instants.
+func (r *reader) answered(times []int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.times, func(known []int64) bool { return within(times, known) })
 }
 
 // finder finds the dictionaries of a node's day, each always as the same pointer. It is for one goroutine. What it is told by Cassandra, other than that there is

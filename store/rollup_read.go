@@ -131,6 +131,7 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and puts those with late frames in the place of what is stored of them.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
 	soonest := frame.WindowOf(r.now - windowTTL.Milliseconds() - frame.WindowMillis)
+	to = min(to, r.now+aheadMillis)
 	var missing []int64
 	for start := max(from, soonest); start <= to; start += frame.WindowMillis {
 		if _, late := r.late[start]; found[start] == nil && !late {

@@ -86,6 +86,10 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	if err := w.Handle(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
+	c.millis.Add(10 * 60_000)
+	if err := w.Tick(t.Context(), c.now()); err != nil {
+		t.Fatal(err)
+	}
 	c.millis.Store(rollup.Day.Start(start) + rollup.Day.Millis + 10*60_000)
 	if open, err := w.Drain(t.Context(), c.now()); err != nil || open > 0 {
 		t.Fatal(open, err)

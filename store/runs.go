@@ -174,7 +174,7 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	from, to := heads[0].start, heads[0].start
 	for _, h := range heads {
 		from, to = min(from, h.start), max(to, h.start)
-		c := &chosen{}
+		c := &chosen{types: []int{}} // not nil, which is all
 		spans[h.at()] = c
 		for i := range h.run.Types {
 			rt := &h.run.Types[i]

@@ -42,7 +42,7 @@ type Store struct {
 	settleFor  time.Duration         // the constant; tests wait less
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
-	stamped    atomic.Int64          // the last of stamp
+	stamped    *atomic.Int64         // the last of stamp
 
 	cutovers      cutoverCache
 	progress      progressCache
@@ -88,6 +88,7 @@ func New(c Config, m *Metrics) (*Store, error) {
 	return &Store{
 		keptSpans: kept,
 		config:    c, metrics: m, log: c.Log, settleFor: settleFor,
+		stamped:       new(atomic.Int64),
 		pace:          newPace(m.ClosingAtOnce.Set),
 		written:       newBounded[writtenKey, []window.Hash](writtenBytes),
 		dictionaries:  newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),

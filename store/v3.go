@@ -308,7 +308,8 @@ type chosen struct {
 }
 
 // choose calls want for the parts of a span that can match, and returns which types those are of.
-func choose(head *window.Head, find window.Dictionaries, m *matches, facets []window.Facet, want func(t *window.HeadType, metric string, small bool, ids []window.PartID)) (types []int) {
+func choose(head *window.Head, find window.Dictionaries, m *matches, facets []window.Facet, want func(t *window.HeadType, metric string, small bool, ids []window.PartID)) []int {
+	types := []int{} // not nil, which is all
 	for i := range head.Types {
 		t := &head.Types[i]
 		d, err := find(t.Key, t.Hash)
