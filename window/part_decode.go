@@ -89,6 +89,7 @@ type pieceReader struct {
 	present *presence // the column's, the type's if it has none of its own
 	own     bool      // the column has its own
 	texts   int       // texts[texts] is the piece's text 0
+	unit    int64     // integers: what the differences after the first instants are counted in
 }
 
 // read reads a piece's values and, if buckets has any, its buckets among these, which are in order.
@@ -123,7 +124,10 @@ func (r *pieceReader) values() {
 		r.present = r.presence(r.rows, r.instants)
 		r.own = true
 	}
-	if r.m.Kind == frame.String {
+	switch r.m.Kind {
+	case frame.Counter, frame.Gauge:
+		r.unit = int64(r.Uvarint())
+	case frame.String:
 		r.texts = len(r.out.texts) - 1
 		for range r.Count("texts", len(r.Rest)) {
 			r.out.texts = append(r.out.texts, r.Text("a text"))
@@ -150,7 +154,7 @@ func (r *pieceReader) readFirsts() {
 			if !there {
 				r.Fail("a value of a row that is never there")
 			}
-			word, total := r.value(0)
+			word, total := r.value(0, 1)
 			r.firsts = append(r.firsts, first{int32(row), at, word, total})
 			row++
 		}
@@ -185,7 +189,7 @@ func (r *pieceReader) readLater() {
 		}
 		for _, t := range r.later {
 			var total int64
-			word, total = r.value(word)
+			word, total = r.value(word, r.unit)
 			r.change(t, word, total)
 		}
 		r.endRow(int32(row))
@@ -268,11 +272,11 @@ func (r *pieceReader) checkPresent(row int32) {
 }
 
 // value reads one value against the row's value before: the word, and of a histogram the difference
-// of the count.
-func (r *pieceReader) value(base int64) (word, total int64) {
+// of the count. Differences of integers are in units.
+func (r *pieceReader) value(base, unit int64) (word, total int64) {
 	switch r.m.Kind {
 	case frame.Counter, frame.Gauge:
-		word = base + r.Svarint()
+		word = base + unit*r.Svarint()
 	case frame.GaugeDouble:
 		word = base ^ r.Double()
 	case frame.String:
@@ -295,44 +299,57 @@ func (r *pieceReader) value(base int64) (word, total int64) {
 func (r *pieceReader) buckets(from int) {
 	o := &r.out
 	size := r.m.buckets()
-	if from == len(o.totals) {
-		if r.Byte() != 0 {
-			r.Fail("buckets of no change")
-		}
+	head := r.Uvarint()
+	if head>>1 > uint64(len(r.Rest)) {
+		r.Fail("bytes are missing")
 		return
 	}
-	b, at := r.Rest, 0
+	places, counts := r.Take(int(head>>1)), r.Rest
+	at, next := 0, 0 // in places and in counts
 	for k := from; k < len(o.totals); k++ {
-		n, next := blob.UvarintAt(b, at)
-		at = next
-		left := o.totals[k]
-		if n == 0 && (left != 0 || o.words[k] == 0) || n > uint64(size) || at > len(b) {
-			r.Fail("a change of %d buckets", n)
+		var runs uint64
+		runs, at = blob.UvarintAt(places, at)
+		left := o.totals[k] // what the change's last bucket gets
+		if runs == 0 && (left != 0 || o.words[k] == 0) {
+			r.Fail("a change of no bucket")
 			return
 		}
-		bucket := -1
-		for ; n > 0; n-- {
-			gap, next := blob.UvarintAt(b, at)
-			if gap >= uint64(size-bucket-1) {
-				r.Fail("a bucket beyond the last")
+		bucket := 0
+		for ; runs > 0; runs-- {
+			var gap, more uint64
+			gap, at = blob.UvarintAt(places, at)
+			more, at = blob.UvarintAt(places, at)
+			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
+				r.Fail("a bucket beyond the last, or bytes are missing")
 				return
 			}
-			bucket += 1 + int(gap)
-			at = next
-			count := left
-			if n > 1 {
-				var z uint64
-				z, at = blob.UvarintAt(b, at)
-				count = int64(z>>1) ^ -int64(z&1)
-				left -= count
+			bucket += int(gap)
+			end := bucket + int(more)
+			for ; bucket <= end; bucket++ {
+				count := left
+				if runs > 1 || bucket < end {
+					var u uint64
+					if u, next = blob.UvarintAt(counts, next); head&1 == 0 {
+						count = int64(u)
+					} else {
+						count = int64(u>>1) ^ -int64(u&1)
+					}
+					if left -= count; count == 0 {
+						continue
+					}
+				}
+				o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
 			}
-			if count == 0 || at > len(b) {
-				r.Fail("a bucket that does not change, or is missing")
+			if next > len(counts) || left == 0 && runs == 1 {
+				r.Fail("a bucket that does not change, or bytes are missing")
 				return
 			}
-			o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
 		}
 		o.bucketEnd = append(o.bucketEnd, int32(len(o.bucket)))
 	}
-	r.Rest = b[at:]
+	if at != len(places) {
+		r.Fail("places of no change")
+		return
+	}
+	r.Rest = counts[next:]
 }
