@@ -3,13 +3,14 @@ package window
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 // columnReader collects what the parts of one column say. It is used for one column after the other,
-// so that each takes no more memory than it needs.
+// so that its lists need not grow again and each column takes no more memory than it needs.
 type columnReader struct {
 	m        *Metric
 	instants int32
@@ -18,6 +19,17 @@ type columnReader struct {
 	// Of the piece that is being read.
 	firsts []first
 	later  []int32 // instants of a row
+}
+
+var columnReaders = sync.Pool{New: func() any { return &columnReader{} }}
+
+// release makes the reader one for others, unless it has grown much larger than usual.
+func (c *columnReader) release() {
+	const most = 1 << 18
+	if o := &c.out; cap(o.at) <= most && cap(o.count) <= most && cap(c.firsts) <= most {
+		c.out.texts = nil
+		columnReaders.Put(c)
+	}
 }
 
 // first is a row's value at its first instant.
@@ -329,9 +341,13 @@ func (r *pieceReader) buckets(from int) {
 				count := left
 				if runs > 1 || bucket < end {
 					var u uint64
-					if u, next = blob.UvarintAt(counts, next); head&1 == 0 {
-						count = int64(u)
+					if next < len(counts) && counts[next] < 0x80 {
+						u = uint64(counts[next])
+						next++
 					} else {
+						u, next = blob.UvarintAt(counts, next)
+					}
+					if count = int64(u); head&1 == 1 {
 						count = int64(u>>1) ^ -int64(u&1)
 					}
 					if left -= count; count == 0 {
