@@ -72,7 +72,7 @@ func (r *Reader) longUvarint() uint64 {
 // UvarintAt reads the unsigned varint that begins at, for loops that cannot afford a Reader. It returns
 // where the next one begins, or a place beyond b if there is none.
 func UvarintAt(b []byte, at int) (uint64, int) {
-	if uint(at) < uint(len(b)) && b[at] < 0x80 {
+	if at < len(b) && b[at] < 0x80 {
 		return uint64(b[at]), at + 1
 	}
 	return longUvarintAt(b, at)

@@ -19,7 +19,8 @@ func FromParts(account string, h *Head, types []int, find Dictionaries, parts []
 		parts = slices.Clone(parts)
 		slices.SortStableFunc(parts, compare)
 	}
-	var c columnReader
+	c := columnReaders.Get().(*columnReader)
+	defer c.release()
 	for len(parts) > 0 {
 		id, end := parts[0].PartID, 1
 		for end < len(parts) && parts[end].Type == id.Type && parts[end].Metric == id.Metric {

@@ -3,13 +3,14 @@ package window
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 // columnReader collects what the parts of one column say. It is used for one column after the other,
-// so that each takes no more memory than it needs.
+// so that its lists need not grow again and each column takes no more memory than it needs.
 type columnReader struct {
 	m        *Metric
 	instants int32
@@ -18,6 +19,17 @@ type columnReader struct {
 	// Of the piece that is being read.
 	firsts []first
 	later  []int32 // instants of a row
+}
+
+var columnReaders = sync.Pool{New: func() any { return &columnReader{} }}
+
+// release makes the reader one for others, unless it has grown much larger than usual.
+func (c *columnReader) release() {
+	const most = 1 << 18
+	if o := &c.out; cap(o.at) <= most && cap(o.count) <= most && cap(c.firsts) <= most {
+		c.out.texts = nil
+		columnReaders.Put(c)
+	}
 }
 
 // first is a row's value at its first instant.
@@ -89,6 +101,7 @@ type pieceReader struct {
 	present *presence // the column's, the type's if it has none of its own
 	own     bool      // the column has its own
 	texts   int       // texts[texts] is the piece's text 0
+	unit    int64     // integers: what the differences after the first instants are counted in
 }
 
 // read reads a piece's values and, if buckets has any, its buckets among these, which are in order.
@@ -123,7 +136,10 @@ func (r *pieceReader) values() {
 		r.present = r.presence(r.rows, r.instants)
 		r.own = true
 	}
-	if r.m.Kind == frame.String {
+	switch r.m.Kind {
+	case frame.Counter, frame.Gauge:
+		r.unit = int64(r.Uvarint())
+	case frame.String:
 		r.texts = len(r.out.texts) - 1
 		for range r.Count("texts", len(r.Rest)) {
 			r.out.texts = append(r.out.texts, r.Text("a text"))
@@ -150,7 +166,7 @@ func (r *pieceReader) readFirsts() {
 			if !there {
 				r.Fail("a value of a row that is never there")
 			}
-			word, total := r.value(0)
+			word, total := r.value(0, 1)
 			r.firsts = append(r.firsts, first{int32(row), at, word, total})
 			row++
 		}
@@ -185,7 +201,7 @@ func (r *pieceReader) readLater() {
 		}
 		for _, t := range r.later {
 			var total int64
-			word, total = r.value(word)
+			word, total = r.value(word, r.unit)
 			r.change(t, word, total)
 		}
 		r.endRow(int32(row))
@@ -268,11 +284,11 @@ func (r *pieceReader) checkPresent(row int32) {
 }
 
 // value reads one value against the row's value before: the word, and of a histogram the difference
-// of the count.
-func (r *pieceReader) value(base int64) (word, total int64) {
+// of the count. Differences of integers are in units.
+func (r *pieceReader) value(base, unit int64) (word, total int64) {
 	switch r.m.Kind {
 	case frame.Counter, frame.Gauge:
-		word = base + r.Svarint()
+		word = base + unit*r.Svarint()
 	case frame.GaugeDouble:
 		word = base ^ r.Double()
 	case frame.String:
@@ -295,44 +311,61 @@ func (r *pieceReader) value(base int64) (word, total int64) {
 func (r *pieceReader) buckets(from int) {
 	o := &r.out
 	size := r.m.buckets()
-	if from == len(o.totals) {
-		if r.Byte() != 0 {
-			r.Fail("buckets of no change")
-		}
+	head := r.Uvarint()
+	if head>>1 > uint64(len(r.Rest)) {
+		r.Fail("bytes are missing")
 		return
 	}
-	b, at := r.Rest, 0
+	places, counts := r.Take(int(head>>1)), r.Rest
+	at, next := 0, 0 // in places and in counts
 	for k := from; k < len(o.totals); k++ {
-		n, next := blob.UvarintAt(b, at)
-		at = next
-		left := o.totals[k]
-		if n == 0 && (left != 0 || o.words[k] == 0) || n > uint64(size) || at > len(b) {
-			r.Fail("a change of %d buckets", n)
+		var runs uint64
+		runs, at = blob.UvarintAt(places, at)
+		left := o.totals[k] // what the change's last bucket gets
+		if runs == 0 && (left != 0 || o.words[k] == 0) {
+			r.Fail("a change of no bucket")
 			return
 		}
-		bucket := -1
-		for ; n > 0; n-- {
-			gap, next := blob.UvarintAt(b, at)
-			if gap >= uint64(size-bucket-1) {
-				r.Fail("a bucket beyond the last")
+		bucket := 0
+		for ; runs > 0; runs-- {
+			var gap, more uint64
+			gap, at = blob.UvarintAt(places, at)
+			more, at = blob.UvarintAt(places, at)
+			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
+				r.Fail("a bucket beyond the last, or bytes are missing")
 				return
 			}
-			bucket += 1 + int(gap)
-			at = next
-			count := left
-			if n > 1 {
-				var z uint64
-				z, at = blob.UvarintAt(b, at)
-				count = int64(z>>1) ^ -int64(z&1)
-				left -= count
+			bucket += int(gap)
+			end := bucket + int(more)
+			for ; bucket <= end; bucket++ {
+				count := left
+				if runs > 1 || bucket < end {
+					var u uint64
+					if next < len(counts) && counts[next] < 0x80 {
+						u = uint64(counts[next])
+						next++
+					} else {
+						u, next = blob.UvarintAt(counts, next)
+					}
+					if count = int64(u); head&1 == 1 {
+						count = int64(u>>1) ^ -int64(u&1)
+					}
+					if left -= count; count == 0 {
+						continue
+					}
+				}
+				o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
 			}
-			if count == 0 || at > len(b) {
-				r.Fail("a bucket that does not change, or is missing")
+			if next > len(counts) || left == 0 && runs == 1 {
+				r.Fail("a bucket that does not change, or bytes are missing")
 				return
 			}
-			o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
 		}
 		o.bucketEnd = append(o.bucketEnd, int32(len(o.bucket)))
 	}
-	r.Rest = b[at:]
+	if at != len(places) {
+		r.Fail("places of no change")
+		return
+	}
+	r.Rest = counts[next:]
 }

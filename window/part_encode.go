@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -23,6 +24,7 @@ type partEncoder struct {
 	there    *presence // the column's, or the type's
 	instants int32
 	numbers  []int64 // strings only: number of each text in the part
+	unit     int64   // integers only: what the differences after the first instants are counted in
 	scratch  []byte
 }
 
@@ -46,11 +48,48 @@ func (e *partEncoder) appendValues(dst []byte, p piece) []byte {
 		dst = appendPresence(dst, own)
 	}
 	from, to := e.cut(p)
-	if e.m.Kind == frame.String {
+	switch e.m.Kind {
+	case frame.String:
 		dst = e.appendTexts(dst, from, to)
+	case frame.Counter, frame.Gauge:
+		e.unit = e.unitOf(from, to)
+		dst = blob.AppendUvarint(dst, uint64(e.unit))
 	}
 	dst = e.appendFirst(dst, p, from, to)
 	return e.appendLater(dst, p, from, to)
+}
+
+// unitOf returns the greatest number that divides all differences of rows number from … to−1 after
+// their first instants.
+func (e *partEncoder) unitOf(from, to int) int64 {
+	var unit uint64
+	for i := from; i < to; i++ {
+		for first, k, end := e.split(i); k < end; k++ {
+			d := e.difference(first, k)
+			if d < 0 {
+				d = -d
+			}
+			for n := uint64(d); n != 0; {
+				unit, n = n, unit%n
+			}
+			if unit == 1 {
+				return 1
+			}
+		}
+	}
+	if unit > math.MaxInt64 { // the one difference that has no opposite
+		return 1
+	}
+	return max(int64(unit), 1)
+}
+
+// difference returns how a change of an integer differs from the row's change before; first is the
+// row's first one.
+func (e *partEncoder) difference(first, change int) int64 {
+	if change == first {
+		return e.words[change]
+	}
+	return e.words[change] - e.words[change-1]
 }
 
 // appendTexts appends the texts that rows number from … to−1 have, in the order in which their
@@ -114,7 +153,7 @@ func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
 		next = e.rows[end-1] + 1
 		for ; i < end; i++ {
 			change, _ := e.changes(i)
-			dst = e.appendValue(dst, change, 0)
+			dst = e.appendValue(dst, change, 0, 1)
 		}
 	}
 	if next < p.to {
@@ -153,7 +192,7 @@ func (e *partEncoder) appendChanges(dst []byte, i int) []byte {
 		if k > first {
 			base = e.words[k-1]
 		}
-		dst = e.appendValue(dst, k, base)
+		dst = e.appendValue(dst, k, base, e.unit)
 	}
 	return dst
 }
@@ -192,12 +231,13 @@ func onesIn(b []byte) int {
 	return n
 }
 
-// appendValue appends the value of a change against that of the row's change before.
-func (e *partEncoder) appendValue(dst []byte, change int, base int64) []byte {
+// appendValue appends the value of a change against that of the row's change before. Differences of
+// integers are in units.
+func (e *partEncoder) appendValue(dst []byte, change int, base, unit int64) []byte {
 	w := e.words[change]
 	switch e.m.Kind {
 	case frame.Counter, frame.Gauge:
-		return blob.AppendSvarint(dst, w-base)
+		return blob.AppendSvarint(dst, (w-base)/unit)
 	case frame.GaugeDouble:
 		return blob.AppendDouble(dst, w^base)
 	case frame.String:
@@ -209,30 +249,88 @@ func (e *partEncoder) appendValue(dst []byte, change int, base int64) []byte {
 	return blob.AppendSvarint(dst, e.total(change))
 }
 
-// appendBuckets appends the Buckets of a piece: per change how many buckets differ, and which by
-// how much. The last one's difference follows from the count's.
+// mostZeros is how many buckets that do not differ may stand in a run of buckets that do. Each takes a
+// byte, and another run takes two.
+const mostZeros = 3
+
+// appendBuckets appends the Buckets of a piece: first, per change, which buckets differ, in runs, and
+// then by how much. The last one's difference follows from the count's.
 func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 	from, to := e.cut(p)
 	if from == to {
-		return append(dst, 0) // so that no part is empty
+		return append(dst, 0)
 	}
 	first, _ := e.changes(from)
 	_, end := e.changes(to - 1)
+	places := e.scratch[:0]
 	for k := first; k < end; k++ {
-		dst = e.appendSpread(dst, k)
+		places = e.appendRuns(places, k)
+	}
+	e.scratch = places
+	signed := e.signed(first, end)
+	head := uint64(len(places)) << 1
+	if signed {
+		head |= 1
+	}
+	dst = append(blob.AppendUvarint(dst, head), places...)
+	for k := first; k < end; k++ {
+		dst = e.appendCounts(dst, k, signed)
 	}
 	return dst
 }
 
-func (e *partEncoder) appendSpread(dst []byte, change int) []byte {
-	i, end := e.buckets(change)
-	dst = blob.AppendUvarint(dst, uint64(end-i))
+// runEnd returns where the run of buckets that begins with difference i ends.
+func (e *partEncoder) runEnd(i, end int) int {
+	for i++; i < end && e.bucket[i]-e.bucket[i-1] <= mostZeros+1; i++ {
+	}
+	return i
+}
+
+// appendRuns appends which buckets differ at a change: how many runs, and of each the buckets
+// between it and the one before, and its length less 1.
+func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
+	from, end := e.buckets(change)
+	runs := uint64(0)
+	for i := from; i < end; i = e.runEnd(i, end) {
+		runs++
+	}
+	dst = blob.AppendUvarint(dst, runs)
 	previous := int32(-1)
-	for ; i < end; i++ {
+	for i := from; i < end; {
+		to := e.runEnd(i, end)
 		dst = blob.AppendGap(dst, previous, int32(e.bucket[i]))
-		previous = int32(e.bucket[i])
-		if i < end-1 {
+		previous = int32(e.bucket[to-1])
+		dst = blob.AppendUvarint(dst, uint64(previous)-uint64(e.bucket[i]))
+		i = to
+	}
+	return dst
+}
+
+// signed reports whether a difference of the changes first … end−1 is negative.
+func (e *partEncoder) signed(first, end int) bool {
+	from, _ := e.buckets(first)
+	_, to := e.buckets(end - 1)
+	for _, n := range e.count[from:to] {
+		if n < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// appendCounts appends the differences of a change's runs, zeros among them, but for the last.
+func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
+	from, end := e.buckets(change)
+	for i := from; i < end-1; i++ {
+		if signed {
 			dst = blob.AppendSvarint(dst, e.count[i])
+		} else {
+			dst = blob.AppendUvarint(dst, uint64(e.count[i]))
+		}
+		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= mostZeros {
+			for range zeros {
+				dst = append(dst, 0)
+			}
 		}
 	}
 	return dst
@@ -240,7 +338,7 @@ func (e *partEncoder) appendSpread(dst []byte, change int) []byte {
 
 // surelyLarge reports without encoding it that the column does not fit one piece.
 func (e *partEncoder) surelyLarge() bool {
-	return len(e.words) > PieceBytes || 2*len(e.bucket)-len(e.words) > PieceBytes
+	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
 }
 
 // starts returns the first rows of the pieces but the first one, so that no facet of a piece has
@@ -248,7 +346,7 @@ func (e *partEncoder) surelyLarge() bool {
 func (e *partEncoder) starts() (starts []int32) {
 	const limit = PieceBytes - 16     // what stands between the rows' values
 	seen := make([]int, len(e.texts)) // texts: the number of the last piece that has it, from 1
-	e.numbers = make([]int64, len(e.texts))
+	e.numbers, e.unit = make([]int64, len(e.texts)), 1
 	var sizes [2]int
 	begin, i, j := int32(0), 0, 0
 	for row := range int32(len(e.Rows)) {
@@ -288,7 +386,7 @@ func (e *partEncoder) sizes(i int) (values, buckets int) {
 	first, later, end := e.split(i)
 	e.scratch = e.scratch[:0]
 	if first < later {
-		e.scratch = e.appendValue(e.scratch, first, 0)
+		e.scratch = e.appendValue(e.scratch, first, 0, 1)
 	}
 	if later < end {
 		e.scratch = e.appendChanges(e.scratch, i)
@@ -300,7 +398,7 @@ func (e *partEncoder) sizes(i int) (values, buckets int) {
 	case e.m.Kind.IsHistogram():
 		e.scratch = e.scratch[:0]
 		for k := first; k < end; k++ {
-			e.scratch = e.appendSpread(e.scratch, k)
+			e.scratch = e.appendCounts(e.appendRuns(e.scratch, k), k, true)
 		}
 		buckets = len(e.scratch)
 	}

@@ -78,23 +78,37 @@ func TestPartsOfOneMetric(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for series, values := range some { // another type may have it at other instants
+				for series, values := range some {
 					for at, v := range values {
 						if whole[series][at] != v {
-							t.Fatalf("%s at %d: %v, want %v", series, at, v, whole[series][at])
+							t.Fatalf("%s at %d: %s, want %s", series, at, v, whole[series][at])
 						}
 					}
 				}
-				for _, s := range all(w) {
-					if s.Metric == &typ.Metrics[m] {
-						if len(got.Select(0, 1<<60, equals("__name__", s.Metric.Name))) == 0 {
-							t.Fatalf("%s is not there", s.Labels)
-						}
-					}
-				}
+				sameCells(t, got, got.Types[0], w, typ, m)
 			}
 		}
 	})
+}
+
+// sameCells fails unless a metric has the same values in both windows.
+func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, same *window.Type, m int) {
+	x, y := a.Cells(of, m), b.Cells(same, m)
+	if x == nil || y == nil {
+		t.Fatalf("metric %d of type %s is not there", m, of.Key)
+	}
+	for row := range of.Rows {
+		x.Row(row)
+		y.Row(row)
+		for x.Next() {
+			if !y.Next() || x.At() != y.At() || x.Word() != y.Word() && of.Metrics[m].Kind != frame.String || !slices.Equal(x.Counts(), y.Counts()) {
+				t.Fatalf("metric %d of type %s: %d at %d in row %d", m, of.Key, x.Word(), x.At(), row)
+			}
+		}
+		if y.Next() {
+			t.Fatalf("metric %d of type %s: nothing at %d in row %d", m, of.Key, y.At(), row)
+		}
+	}
 }
 
 // TestValuesAlone: without their buckets histograms have counts and sums, all else has what it has.
