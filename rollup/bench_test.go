@@ -95,7 +95,7 @@ func eachMetric(b *testing.B, f func(b *testing.B, windows []*window.Window, nam
 	})
 }
 
-var benchMetrics = []string{"cassandra_table_live_disk_space_used", "cassandra_table_read_latency"}
+var benchMetrics = []string{"cassandra_table_all_memtables_live_data_size_bytes", "cassandra_table_read_latency_seconds"}
 
 // one returns a run's head and the parts of one metric.
 func one(b *testing.B, s *stored, start int64, name string) (*rollup.RunHead, []int, []window.StoredPart) {

@@ -46,16 +46,32 @@ func (s *sparses) end(from int) sparse {
 	return sparse{}
 }
 
-// sum returns a + sign × b.
+// sum returns a + sign × b, which shares nothing with b.
 func (s *sparses) sum(a, b sparse, sign int64) sparse {
 	if len(b.index) == 0 {
 		return a
 	}
-	if len(a.index) == 0 && sign == 1 {
-		return b
-	}
 	from := s.begin(len(a.index) + len(b.index))
-	eachSum(a, b, sign, s.add)
+	i, j := 0, 0
+	for i < len(a.index) && j < len(b.index) {
+		switch x, y := a.index[i], b.index[j]; {
+		case x < y:
+			s.add(x, a.count[i])
+			i++
+		case y < x:
+			s.add(y, sign*b.count[j])
+			j++
+		default:
+			s.add(x, a.count[i]+sign*b.count[j])
+			i, j = i+1, j+1
+		}
+	}
+	for ; i < len(a.index); i++ {
+		s.add(a.index[i], a.count[i])
+	}
+	for ; j < len(b.index); j++ {
+		s.add(b.index[j], sign*b.count[j])
+	}
 	return s.end(from)
 }
 
@@ -65,6 +81,16 @@ func (s *sparses) times(a sparse, n int64) sparse {
 	for i, bucket := range a.index {
 		s.add(bucket, n*a.count[i])
 	}
+	return s.end(from)
+}
+
+// clear drops all lists, so that their room is used again.
+func (s *sparses) clear() { s.index, s.count = s.index[:0], s.count[:0] }
+
+// copy returns a list that shares nothing with a.
+func (s *sparses) copy(a sparse) sparse {
+	from := s.begin(len(a.index))
+	s.index, s.count = append(s.index, a.index...), append(s.count, a.count...)
 	return s.end(from)
 }
 
@@ -83,37 +109,31 @@ func (s *sparses) of(counts []int64) sparse {
 	return s.end(from)
 }
 
-// eachSum calls f with a + sign × b for each bucket that either has; it may be 0.
-func eachSum(a, b sparse, sign int64, f func(bucket uint16, n int64)) {
-	i, j := 0, 0
-	for i < len(a.index) || j < len(b.index) {
-		switch {
-		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
-			f(a.index[i], a.count[i])
-			i++
-		case i == len(a.index) || b.index[j] < a.index[i]:
-			f(b.index[j], sign*b.count[j])
-			j++
-		default:
-			f(a.index[i], a.count[i]+sign*b.count[j])
-			i, j = i+1, j+1
-		}
-	}
-}
-
 // isSum reports whether s is a + b.
 func (s sparse) isSum(a, b sparse) bool {
-	k, same := 0, true
-	eachSum(a, b, 1, func(bucket uint16, n int64) {
+	k, i, j := 0, 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		var bucket uint16
+		var n int64
+		if j == len(b.index) || i < len(a.index) && a.index[i] <= b.index[j] {
+			bucket, n = a.index[i], a.count[i]
+			i++
+		} else {
+			bucket = b.index[j]
+		}
+		if j < len(b.index) && b.index[j] == bucket {
+			n += b.count[j]
+			j++
+		}
 		if n == 0 {
-			return
+			continue
 		}
 		if k >= len(s.index) || s.index[k] != bucket || s.count[k] != n {
-			same = false
+			return false
 		}
 		k++
-	})
-	return same && k == len(s.index)
+	}
+	return k == len(s.index)
 }
 
 // isTimes reports whether s is a × n.

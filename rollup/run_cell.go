@@ -62,80 +62,86 @@ func sumOf(word int64, n uint32) uint64 {
 	return math.Float64bits(canonical(double(word) * float64(n)))
 }
 
-// appendRun appends a cell of n values.
-func (c *cell) appendRun(dst []byte, m *window.Metric, class byte, n uint32, before *cell) []byte {
+// appendWord appends a difference. That of what counts is not negative, as long as it does not start
+// again.
+func appendWord(dst []byte, kind frame.Kind, v int64) []byte {
+	if kind == frame.Counter || kind == frame.Histogram {
+		return blob.AppendUvarint(dst, uint64(v))
+	}
+	return blob.AppendSvarint(dst, v)
+}
+
+// cellWriter writes the cells of one metric.
+type cellWriter struct {
+	*window.Metric
+	diff sparses // scratch
+}
+
+// append appends a cell of n values.
+func (w *cellWriter) append(dst []byte, c *cell, class byte, n uint32, before *cell) []byte {
 	if class == runSame {
 		return dst
 	}
-	switch m.Kind {
-	case frame.Gauge:
-		dst = blob.AppendSvarint(dst, c.first-before.last)
-		if class == runRising {
-			dst = blob.AppendSvarint(dst, c.last-c.first)
-			dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
-			dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
-			dst = appendWide(dst, c.total.Sub(times(c.first, n)))
-		}
-	case frame.GaugeDouble:
-		dst = blob.AppendDouble(dst, c.first^before.last)
+	if w.Kind.IsHistogram() {
+		w.diff.clear()
+		dst = w.appendBuckets(dst, c.first-before.last, w.diff.sum(c.firsts(), before.lasts(), -1))
 		if class == runOther {
-			for _, w := range [...]int64{c.last, c.min, c.max} {
-				dst = blob.AppendDouble(dst, w^c.first)
-			}
-			dst = blob.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
-		}
-	case frame.Counter:
-		dst = blob.AppendSvarint(dst, c.first-before.last)
-		switch class {
-		case runRising:
-			dst = blob.AppendUvarint(dst, c.total.Lo)
-		case runOther:
-			dst = blob.AppendUvarint(blob.AppendSvarint(dst, c.last), c.total.Lo)
-		}
-	default:
-		dst = appendSum(dst, m, c.first-before.last, c.firsts(), before.lasts())
-		if class == runOther {
-			dst = appendBuckets(dst, m, c.last, c.lasts())
+			dst = w.appendBuckets(dst, c.last, c.lasts())
 		}
 		if class != runStill {
-			dst = appendBuckets(dst, m, int64(c.total.Lo), c.totals())
+			dst = w.appendBuckets(dst, int64(c.total.Lo), c.totals())
 		}
+		return dst
+	}
+	if w.Kind == frame.GaugeDouble {
+		dst = blob.AppendDouble(dst, c.first^before.last)
+	} else {
+		dst = appendWord(dst, w.Kind, c.first-before.last)
+	}
+	switch {
+	case class == runStill:
+	case w.Kind == frame.Gauge:
+		dst = blob.AppendSvarint(dst, c.last-c.first)
+		dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
+		dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
+		dst = appendWide(dst, c.total.Sub(times(c.first, n)))
+	case w.Kind == frame.GaugeDouble:
+		for _, word := range [...]int64{c.last, c.min, c.max} {
+			dst = blob.AppendDouble(dst, word^c.first)
+		}
+		dst = blob.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
+	default:
+		if class == runOther {
+			dst = blob.AppendUvarint(dst, uint64(c.last))
+		}
+		dst = blob.AppendUvarint(dst, c.total.Lo)
 	}
 	return dst
 }
 
-// appendSum appends a − b.
-func appendSum(dst []byte, m *window.Metric, sum int64, a, b sparse) []byte {
-	if m.HasSum {
-		dst = blob.AppendSvarint(dst, sum)
+// appendBuckets appends counts by bucket and their sum: runs of buckets that have counts.
+func (w *cellWriter) appendBuckets(dst []byte, sum int64, s sparse) []byte {
+	if w.HasSum {
+		dst = appendWord(dst, w.Kind, sum)
 	}
-	n := 0
-	eachSum(a, b, -1, func(_ uint16, count int64) {
-		if count != 0 {
-			n++
-		}
-	})
-	dst = blob.AppendUvarint(dst, uint64(n))
-	next := uint16(0)
-	eachSum(a, b, -1, func(bucket uint16, count int64) {
-		if count != 0 {
-			dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), count)
-			next = bucket + 1
-		}
-	})
-	return dst
-}
-
-// appendBuckets appends counts by bucket and their sum.
-func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
-	if m.HasSum {
-		dst = blob.AppendSvarint(dst, sum)
-	}
-	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
-	next := uint16(0)
+	runs := 0
 	for i, bucket := range s.index {
-		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
-		next = bucket + 1
+		if i == 0 || bucket != s.index[i-1]+1 {
+			runs++
+		}
+	}
+	dst = blob.AppendUvarint(dst, uint64(runs))
+	next := uint16(0)
+	for i := 0; i < len(s.index); {
+		end := i + 1
+		for end < len(s.index) && s.index[end] == s.index[end-1]+1 {
+			end++
+		}
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(s.index[i]-next)), uint64(end-i-1))
+		next = s.index[end-1] + 1
+		for ; i < end; i++ {
+			dst = appendWord(dst, w.Kind, s.count[i])
+		}
 	}
 	return dst
 }
@@ -153,6 +159,7 @@ type keeper struct {
 	cells
 	sparses
 	hists []buckets
+	read  sparse // scratch
 }
 
 // cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and still
@@ -171,7 +178,7 @@ func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still b
 	if r.Kind == frame.GaugeDouble {
 		c.first = before.last ^ r.Double()
 	} else {
-		c.first = before.last + r.Svarint()
+		c.first = before.last + r.word()
 	}
 	if class == runStill {
 		return r.another(c.first, sparse{}, n, before)
@@ -186,7 +193,7 @@ func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still b
 		c.total.Lo = r.Uvarint()
 		c.last = c.first + int64(c.total.Lo)
 	case class == runOther && r.Kind == frame.Counter:
-		c.last = r.Svarint()
+		c.last = int64(r.Uvarint())
 		c.total.Lo = r.Uvarint()
 	case class == runOther && r.Kind == frame.GaugeDouble:
 		c.last, c.min, c.max = c.first^r.Double(), c.first^r.Double(), c.first^r.Double()
@@ -207,10 +214,13 @@ func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
 		return r.another(c.first, first, n, before)
 	case class == runRising && r.Kind == frame.Histogram:
 		sum, total = r.buckets()
+		total = r.copy(total)
 		c.last, last = c.first+sum, r.sum(first, total, 1)
 	case class == runOther:
 		c.last, last = r.buckets()
+		last = r.copy(last)
 		sum, total = r.buckets()
+		total = r.copy(total)
 	default:
 		r.Fail("a cell of class %d in a %s", class, r.Kind)
 	}
@@ -260,25 +270,41 @@ func (r *runReader) bucketsOf(first, last, total sparse) *buckets {
 	return &r.hists[len(r.hists)-1]
 }
 
-// buckets reads counts by bucket and their sum.
+// word reads what appendWord wrote.
+func (r *runReader) word() int64 {
+	if r.Kind == frame.Counter || r.Kind == frame.Histogram {
+		return int64(r.Uvarint())
+	}
+	return r.Svarint()
+}
+
+// buckets reads counts by bucket and their sum. The list is good until buckets is called again.
 func (r *runReader) buckets() (sum int64, s sparse) {
 	if r.HasSum {
-		sum = r.Svarint()
+		sum = r.word()
 	}
 	size := r.Buckets()
-	n := r.Count("buckets", size)
-	if n == 0 || r.Err != nil {
-		return sum, s
-	}
-	from := r.begin(n)
-	for next := 0; n > 0 && r.Err == nil; n-- {
-		next += r.Number("a bucket", size-next)
-		count := r.Svarint()
-		if count == 0 {
-			r.Fail("a bucket without a count")
+	read := &r.read
+	read.index, read.count = read.index[:0], read.count[:0]
+	next := 0
+	for runs := r.Count("runs of buckets", size); runs > 0; runs-- {
+		gap := r.Number("a bucket", size-next)
+		if gap == 0 && next > 0 {
+			r.Fail("two runs of buckets that are one")
 		}
-		r.add(uint16(min(next, size-1)), count)
-		next++
+		next += gap
+		more := r.Number("a run of buckets", size-next)
+		for ; more >= 0 && r.Err == nil; more-- {
+			count := r.word()
+			if count == 0 {
+				r.Fail("a bucket without a count")
+			}
+			read.index, read.count = append(read.index, uint16(next)), append(read.count, count)
+			next++
+		}
+		if r.Err != nil {
+			return 0, sparse{}
+		}
 	}
-	return sum, r.end(from)
+	return sum, *read
 }
