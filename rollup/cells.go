@@ -136,6 +136,21 @@ func (s sparse) isSum(a, b sparse) bool {
 	return k == len(s.index)
 }
 
+// isDense reports whether s has these counts by bucket.
+func (s sparse) isDense(counts []int64) bool {
+	k := 0
+	for bucket, n := range counts {
+		if n == 0 {
+			continue
+		}
+		if k >= len(s.index) || int(s.index[k]) != bucket || s.count[k] != n {
+			return false
+		}
+		k++
+	}
+	return k == len(s.index)
+}
+
 // isTimes reports whether s is a × n.
 func (s sparse) isTimes(a sparse, n int64) bool {
 	if len(s.index) != len(a.index) {
@@ -152,4 +167,24 @@ func (s sparse) isTimes(a sparse, n int64) bool {
 // kindSums reports whether what a cell of one value all the time says follows from how many values it has.
 func kindSums(kind frame.Kind) bool {
 	return kind == frame.Gauge || kind == frame.GaugeDouble || kind == frame.GaugeHistogram
+}
+
+// keeper keeps what cells are made of.
+type keeper struct {
+	cells
+	sparses
+	hists []buckets
+	read  sparse // scratch of runReader
+}
+
+// bucketsOf returns nil if there are no counts.
+func (k *keeper) bucketsOf(first, last, total sparse) *buckets {
+	if len(first.index)+len(last.index)+len(total.index) == 0 {
+		return nil
+	}
+	if len(k.hists) == cap(k.hists) {
+		k.hists = make([]buckets, 0, min(max(2*cap(k.hists), 4), mostCells))
+	}
+	k.hists = append(k.hists, buckets{first, last, total})
+	return &k.hists[len(k.hists)-1]
 }

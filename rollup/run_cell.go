@@ -154,14 +154,6 @@ type runReader struct {
 	*owes
 }
 
-// keeper keeps what a run's cells are made of.
-type keeper struct {
-	cells
-	sparses
-	hists []buckets
-	read  sparse // scratch
-}
-
 // cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and still
 // says that it had one value all the time, as many as wereBefore.
 func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still bool) *cell {
@@ -257,17 +249,6 @@ func (r *runReader) still(first int64, firsts sparse, n uint32) *cell {
 func (r *runReader) kept(c cell) *cell {
 	r.owes.take(c.bytes())
 	return r.keep(c)
-}
-
-func (r *runReader) bucketsOf(first, last, total sparse) *buckets {
-	if len(first.index)+len(last.index)+len(total.index) == 0 {
-		return nil
-	}
-	if len(r.hists) == cap(r.hists) {
-		r.hists = make([]buckets, 0, min(max(2*cap(r.hists), 4), mostCells))
-	}
-	r.hists = append(r.hists, buckets{first, last, total})
-	return &r.hists[len(r.hists)-1]
 }
 
 // word reads what appendWord wrote.
