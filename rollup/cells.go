@@ -51,27 +51,27 @@ func (s *sparses) sum(a, b sparse, sign int64) sparse {
 	if len(b.index) == 0 {
 		return a
 	}
-	from := s.begin(len(a.index) + len(b.index))
-	i, j := 0, 0
-	for i < len(a.index) && j < len(b.index) {
-		switch x, y := a.index[i], b.index[j]; {
-		case x < y:
-			s.add(x, a.count[i])
+	size := len(a.index) + len(b.index)
+	from := s.begin(size)
+	index, count := s.index[from:from+size], s.count[from:from+size]
+	i, j, k := 0, 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		switch {
+		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
+			index[k], count[k] = a.index[i], a.count[i]
 			i++
-		case y < x:
-			s.add(y, sign*b.count[j])
+		case i == len(a.index) || b.index[j] < a.index[i]:
+			index[k], count[k] = b.index[j], sign*b.count[j]
 			j++
 		default:
-			s.add(x, a.count[i]+sign*b.count[j])
+			index[k], count[k] = a.index[i], a.count[i]+sign*b.count[j]
 			i, j = i+1, j+1
 		}
+		if count[k] != 0 {
+			k++
+		}
 	}
-	for ; i < len(a.index); i++ {
-		s.add(a.index[i], a.count[i])
-	}
-	for ; j < len(b.index); j++ {
-		s.add(b.index[j], sign*b.count[j])
-	}
+	s.index, s.count = s.index[:from+k], s.count[:from+k]
 	return s.end(from)
 }
 

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/ringwatch/ringwatch/blob"
@@ -265,27 +266,57 @@ func (r *runReader) buckets() (sum int64, s sparse) {
 		sum = r.word()
 	}
 	size := r.Buckets()
-	read := &r.read
-	read.index, read.count = read.index[:0], read.count[:0]
-	next := 0
-	for runs := r.Count("runs of buckets", size); runs > 0; runs-- {
+	if len(r.read.index) < size {
+		r.read = sparse{make([]uint16, size), make([]int64, size)}
+	}
+	next, n := 0, 0
+	for runs := r.Count("runs of buckets", size); runs > 0 && r.Err == nil; runs-- {
 		gap := r.Number("a bucket", size-next)
 		if gap == 0 && next > 0 {
 			r.Fail("two runs of buckets that are one")
 		}
 		next += gap
-		more := r.Number("a run of buckets", size-next)
-		for ; more >= 0 && r.Err == nil; more-- {
-			count := r.word()
-			if count == 0 {
-				r.Fail("a bucket without a count")
-			}
-			read.index, read.count = append(read.index, uint16(next)), append(read.count, count)
-			next++
-		}
+		length := r.Number("a run of buckets", size-next) + 1
 		if r.Err != nil {
-			return 0, sparse{}
+			break
 		}
+		r.words(r.read.count[n : n+length])
+		for i := range length {
+			r.read.index[n+i] = uint16(next + i)
+		}
+		n, next = n+length, next+length
 	}
-	return sum, *read
+	if r.Err != nil {
+		return 0, sparse{}
+	}
+	return sum, sparse{r.read.index[:n], r.read.count[:n]}
+}
+
+// words reads counts, none of which may be 0.
+func (r *runReader) words(to []int64) {
+	b, at := r.Rest, 0
+	signed := r.Kind == frame.GaugeHistogram
+	for i := range to {
+		var v uint64
+		if at < len(b) && b[at] < 0x80 {
+			v = uint64(b[at])
+			at++
+		} else {
+			n := 0
+			if v, n = binary.Uvarint(b[at:]); n <= 0 {
+				r.Fail("a count does not end or exceeds 64 bits")
+				return
+			}
+			at += n
+		}
+		if v == 0 {
+			r.Fail("a bucket without a count")
+			return
+		}
+		if signed {
+			v = v>>1 ^ -(v & 1)
+		}
+		to[i] = int64(v)
+	}
+	r.Rest = b[at:]
 }
