@@ -54,7 +54,8 @@ type windowBuilder struct {
 	out   *Type
 	types []*window.Type
 	maps  []*mapping
-	kept  cells
+	of    []*window.Cells // scratch: the walks that have values of a row
+	keeper
 }
 
 // askEvery is how many bytes are taken before an allowance is asked.
@@ -116,9 +117,9 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 		return nil
 	}
 	out := &column{counts: make([]uint32, len(b.Rows))}
-	f := feed{kind: kind, size: b.Metrics[metric].Buckets()}
+	f := feed{kind: kind, size: b.Metrics[metric].Buckets(), keeper: &b.keeper}
 	for row := range out.counts {
-		var of []*window.Cells
+		of := b.of[:0]
 		still := true
 		for i, c := range walks {
 			own := maps[i].rowOf(int32(row))
@@ -131,13 +132,14 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 				still = still && zero
 			}
 		}
+		b.of = of
 		if len(of) == 0 || still && len(of) == 1 {
 			continue
 		}
 		cell, n := f.row(of)
 		out.counts[row] = n
 		if !cell.zero() {
-			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, b.kept.keep(cell))
+			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, b.keep(cell))
 			if b.take(2 * cell.bytes()); b.err != nil { // twice, for lists grow by as much as they have
 				return nil
 			}
@@ -166,10 +168,15 @@ func (c *column) settle(live []uint32) *column {
 
 // feed adds up the samples of one row after the other.
 type feed struct {
+	*keeper
 	kind frame.Kind
 	size int // buckets
 
-	before, total []int64 // scratch: counts of the sample before, and what is added up
+	// Scratch of histograms: counts of the sample before and of that since which it has not started
+	// again, what is added up without them, and the first counts.
+	before, since, total []int64
+	sinceSum             int64
+	first                sparse
 }
 
 // row returns what the samples of one series give. It is usually one walk; more if entities that are one series were described differently within the
@@ -217,7 +224,7 @@ func (f *feed) row(of []*window.Cells) (cell, uint32) {
 
 func (f *feed) begin() {
 	if f.size > 0 && f.before == nil {
-		f.before, f.total = make([]int64, f.size), make([]int64, f.size)
+		f.before, f.since, f.total = make([]int64, f.size), make([]int64, f.size), make([]int64, f.size)
 	}
 }
 
@@ -253,35 +260,22 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 }
 
 func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
-	cumulative := f.kind == frame.Histogram
 	switch {
 	case first:
 		*out = cell{first: sum}
-		if s := sparseOf(counts); len(s.index) > 0 {
-			out.hist = &buckets{first: s}
-		}
+		f.first = f.of(counts)
+		f.sinceSum = sum
+		copy(f.since, counts)
 		clear(f.total)
-	case cumulative:
-		again := false
+	case f.kind == frame.Histogram && again(f.before, counts):
+		out.total.Lo += uint64(out.last - f.sinceSum + sum)
 		for i, n := range counts {
-			if n < f.before[i] {
-				again = true
-				break
-			}
+			f.total[i] += f.before[i] - f.since[i] + n
 		}
-		if again { // it started again
-			out.total.Lo += uint64(sum)
-		} else {
-			out.total.Lo += uint64(sum - out.last)
-		}
-		for i, n := range counts {
-			if !again {
-				n -= f.before[i]
-			}
-			f.total[i] += n
-		}
+		f.sinceSum = sum
+		copy(f.since, counts)
 	}
-	if !cumulative {
+	if f.kind == frame.GaugeHistogram {
 		out.total.Lo += uint64(sum)
 		for i, n := range counts {
 			f.total[i] += n
@@ -291,17 +285,32 @@ func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
 	copy(f.before, counts)
 }
 
+// again reports whether a histogram started again between two samples.
+func again(before, now []int64) bool {
+	for i, n := range now[:len(before)] {
+		if n < before[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // end turns the scratch of a histogram to what is kept.
 func (f *feed) end(out *cell) {
 	if f.size == 0 {
 		return
 	}
-	last := sparseOf(f.before)
-	first := out.firsts()
-	if last.equal(first) {
-		last = first
+	if f.kind == frame.Histogram {
+		out.total.Lo += uint64(out.last - f.sinceSum)
+		for i, n := range f.before {
+			f.total[i] += n - f.since[i]
+		}
 	}
-	out.hist = bucketsOf(first, last, sparseOf(f.total))
+	last := f.first
+	if !f.first.isDense(f.before) {
+		last = f.of(f.before)
+	}
+	out.hist = f.bucketsOf(f.first, last, f.of(f.total))
 }
 
 func (s sparse) equal(o sparse) bool {

@@ -46,16 +46,32 @@ func (s *sparses) end(from int) sparse {
 	return sparse{}
 }
 
-// sum returns a + sign × b.
+// sum returns a + sign × b, which shares nothing with b.
 func (s *sparses) sum(a, b sparse, sign int64) sparse {
 	if len(b.index) == 0 {
 		return a
 	}
-	if len(a.index) == 0 && sign == 1 {
-		return b
+	size := len(a.index) + len(b.index)
+	from := s.begin(size)
+	index, count := s.index[from:from+size], s.count[from:from+size]
+	i, j, k := 0, 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		switch {
+		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
+			index[k], count[k] = a.index[i], a.count[i]
+			i++
+		case i == len(a.index) || b.index[j] < a.index[i]:
+			index[k], count[k] = b.index[j], sign*b.count[j]
+			j++
+		default:
+			index[k], count[k] = a.index[i], a.count[i]+sign*b.count[j]
+			i, j = i+1, j+1
+		}
+		if count[k] != 0 {
+			k++
+		}
 	}
-	from := s.begin(len(a.index) + len(b.index))
-	eachSum(a, b, sign, s.add)
+	s.index, s.count = s.index[:from+k], s.count[:from+k]
 	return s.end(from)
 }
 
@@ -65,6 +81,16 @@ func (s *sparses) times(a sparse, n int64) sparse {
 	for i, bucket := range a.index {
 		s.add(bucket, n*a.count[i])
 	}
+	return s.end(from)
+}
+
+// clear drops all lists, so that their room is used again.
+func (s *sparses) clear() { s.index, s.count = s.index[:0], s.count[:0] }
+
+// copy returns a list that shares nothing with a.
+func (s *sparses) copy(a sparse) sparse {
+	from := s.begin(len(a.index))
+	s.index, s.count = append(s.index, a.index...), append(s.count, a.count...)
 	return s.end(from)
 }
 
@@ -83,37 +109,46 @@ func (s *sparses) of(counts []int64) sparse {
 	return s.end(from)
 }
 
-// eachSum calls f with a + sign × b for each bucket that either has; it may be 0.
-func eachSum(a, b sparse, sign int64, f func(bucket uint16, n int64)) {
-	i, j := 0, 0
-	for i < len(a.index) || j < len(b.index) {
-		switch {
-		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
-			f(a.index[i], a.count[i])
-			i++
-		case i == len(a.index) || b.index[j] < a.index[i]:
-			f(b.index[j], sign*b.count[j])
-			j++
-		default:
-			f(a.index[i], a.count[i]+sign*b.count[j])
-			i, j = i+1, j+1
-		}
-	}
-}
-
 // isSum reports whether s is a + b.
 func (s sparse) isSum(a, b sparse) bool {
-	k, same := 0, true
-	eachSum(a, b, 1, func(bucket uint16, n int64) {
+	k, i, j := 0, 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		var bucket uint16
+		var n int64
+		if j == len(b.index) || i < len(a.index) && a.index[i] <= b.index[j] {
+			bucket, n = a.index[i], a.count[i]
+			i++
+		} else {
+			bucket = b.index[j]
+		}
+		if j < len(b.index) && b.index[j] == bucket {
+			n += b.count[j]
+			j++
+		}
 		if n == 0 {
-			return
+			continue
 		}
 		if k >= len(s.index) || s.index[k] != bucket || s.count[k] != n {
-			same = false
+			return false
 		}
 		k++
-	})
-	return same && k == len(s.index)
+	}
+	return k == len(s.index)
+}
+
+// isDense reports whether s has these counts by bucket.
+func (s sparse) isDense(counts []int64) bool {
+	k := 0
+	for bucket, n := range counts {
+		if n == 0 {
+			continue
+		}
+		if k >= len(s.index) || int(s.index[k]) != bucket || s.count[k] != n {
+			return false
+		}
+		k++
+	}
+	return k == len(s.index)
 }
 
 // isTimes reports whether s is a × n.
@@ -132,4 +167,24 @@ func (s sparse) isTimes(a sparse, n int64) bool {
 // kindSums reports whether what a cell of one value all the time says follows from how many values it has.
 func kindSums(kind frame.Kind) bool {
 	return kind == frame.Gauge || kind == frame.GaugeDouble || kind == frame.GaugeHistogram
+}
+
+// keeper keeps what cells are made of.
+type keeper struct {
+	cells
+	sparses
+	hists []buckets
+	read  sparse // scratch of runReader
+}
+
+// bucketsOf returns nil if there are no counts.
+func (k *keeper) bucketsOf(first, last, total sparse) *buckets {
+	if len(first.index)+len(last.index)+len(total.index) == 0 {
+		return nil
+	}
+	if len(k.hists) == cap(k.hists) {
+		k.hists = make([]buckets, 0, min(max(2*cap(k.hists), 4), mostCells))
+	}
+	k.hists = append(k.hists, buckets{first, last, total})
+	return &k.hists[len(k.hists)-1]
 }

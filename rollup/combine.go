@@ -179,32 +179,3 @@ func (s sparse) above(o sparse) bool {
 	}
 	return false
 }
-
-// dense returns counts by bucket.
-func (s sparse) dense(size int) []int64 {
-	list := make([]int64, size)
-	for i, b := range s.index {
-		list[b] = s.count[i]
-	}
-	return list
-}
-
-// sparseOf is dense's inverse.
-func sparseOf(counts []int64) sparse {
-	n := 0
-	for _, c := range counts {
-		if c != 0 {
-			n++
-		}
-	}
-	if n == 0 {
-		return sparse{}
-	}
-	s := sparse{make([]uint16, 0, n), make([]int64, 0, n)}
-	for i, c := range counts {
-		if c != 0 {
-			s.index, s.count = append(s.index, uint16(i)), append(s.count, c)
-		}
-	}
-	return s
-}

@@ -237,3 +237,16 @@ func (c *cell) append(dst []byte, m *window.Metric, class byte, n uint32) []byte
 	}
 	return dst
 }
+
+func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
+	if m.HasSum {
+		dst = blob.AppendSvarint(dst, sum)
+	}
+	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
+	next := uint16(0)
+	for i, bucket := range s.index {
+		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
+		next = bucket + 1
+	}
+	return dst
+}

@@ -243,11 +243,11 @@ func (o *opener) damaged(id window.PartID, err error) {
 func (o *opener) rollups() []*Rollup {
 	open := slices.DeleteFunc(slices.Clone(o.types), func(t *openType) bool { return t == nil })
 	list := make([]*Rollup, len(o.head.Periods))
-	rollups, types := make([]Rollup, len(list)), make([]Type, len(list)*len(open))
+	rollups, types, pointers := make([]Rollup, len(list)), make([]Type, len(list)*len(open)), make([]*Type, len(list)*len(open))
 	for i := range list {
 		p := &o.head.Periods[i]
 		list[i] = &rollups[i]
-		*list[i] = Rollup{Level: o.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: make([]*Type, len(open))}
+		*list[i] = Rollup{Level: o.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: pointers[i*len(open) : (i+1)*len(open) : (i+1)*len(open)]}
 		slot := (p.Start - o.head.Start) / o.head.Millis
 		for j, t := range open {
 			to := &types[i*len(open)+j]

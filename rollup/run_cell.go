@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/ringwatch/ringwatch/blob"
@@ -62,80 +63,86 @@ func sumOf(word int64, n uint32) uint64 {
 	return math.Float64bits(canonical(double(word) * float64(n)))
 }
 
-// appendRun appends a cell of n values.
-func (c *cell) appendRun(dst []byte, m *window.Metric, class byte, n uint32, before *cell) []byte {
+// appendWord appends a difference. That of what counts is not negative, as long as it does not start
+// again.
+func appendWord(dst []byte, kind frame.Kind, v int64) []byte {
+	if kind == frame.Counter || kind == frame.Histogram {
+		return blob.AppendUvarint(dst, uint64(v))
+	}
+	return blob.AppendSvarint(dst, v)
+}
+
+// cellWriter writes the cells of one metric.
+type cellWriter struct {
+	*window.Metric
+	diff sparses // scratch
+}
+
+// append appends a cell of n values.
+func (w *cellWriter) append(dst []byte, c *cell, class byte, n uint32, before *cell) []byte {
 	if class == runSame {
 		return dst
 	}
-	switch m.Kind {
-	case frame.Gauge:
-		dst = blob.AppendSvarint(dst, c.first-before.last)
-		if class == runRising {
-			dst = blob.AppendSvarint(dst, c.last-c.first)
-			dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
-			dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
-			dst = appendWide(dst, c.total.Sub(times(c.first, n)))
-		}
-	case frame.GaugeDouble:
-		dst = blob.AppendDouble(dst, c.first^before.last)
+	if w.Kind.IsHistogram() {
+		w.diff.clear()
+		dst = w.appendBuckets(dst, c.first-before.last, w.diff.sum(c.firsts(), before.lasts(), -1))
 		if class == runOther {
-			for _, w := range [...]int64{c.last, c.min, c.max} {
-				dst = blob.AppendDouble(dst, w^c.first)
-			}
-			dst = blob.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
-		}
-	case frame.Counter:
-		dst = blob.AppendSvarint(dst, c.first-before.last)
-		switch class {
-		case runRising:
-			dst = blob.AppendUvarint(dst, c.total.Lo)
-		case runOther:
-			dst = blob.AppendUvarint(blob.AppendSvarint(dst, c.last), c.total.Lo)
-		}
-	default:
-		dst = appendSum(dst, m, c.first-before.last, c.firsts(), before.lasts())
-		if class == runOther {
-			dst = appendBuckets(dst, m, c.last, c.lasts())
+			dst = w.appendBuckets(dst, c.last, c.lasts())
 		}
 		if class != runStill {
-			dst = appendBuckets(dst, m, int64(c.total.Lo), c.totals())
+			dst = w.appendBuckets(dst, int64(c.total.Lo), c.totals())
 		}
+		return dst
+	}
+	if w.Kind == frame.GaugeDouble {
+		dst = blob.AppendDouble(dst, c.first^before.last)
+	} else {
+		dst = appendWord(dst, w.Kind, c.first-before.last)
+	}
+	switch {
+	case class == runStill:
+	case w.Kind == frame.Gauge:
+		dst = blob.AppendSvarint(dst, c.last-c.first)
+		dst = blob.AppendUvarint(dst, uint64(c.first-c.min))
+		dst = blob.AppendUvarint(dst, uint64(c.max-c.first))
+		dst = appendWide(dst, c.total.Sub(times(c.first, n)))
+	case w.Kind == frame.GaugeDouble:
+		for _, word := range [...]int64{c.last, c.min, c.max} {
+			dst = blob.AppendDouble(dst, word^c.first)
+		}
+		dst = blob.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
+	default:
+		if class == runOther {
+			dst = blob.AppendUvarint(dst, uint64(c.last))
+		}
+		dst = blob.AppendUvarint(dst, c.total.Lo)
 	}
 	return dst
 }
 
-// appendSum appends a − b.
-func appendSum(dst []byte, m *window.Metric, sum int64, a, b sparse) []byte {
-	if m.HasSum {
-		dst = blob.AppendSvarint(dst, sum)
+// appendBuckets appends counts by bucket and their sum: runs of buckets that have counts.
+func (w *cellWriter) appendBuckets(dst []byte, sum int64, s sparse) []byte {
+	if w.HasSum {
+		dst = appendWord(dst, w.Kind, sum)
 	}
-	n := 0
-	eachSum(a, b, -1, func(_ uint16, count int64) {
-		if count != 0 {
-			n++
-		}
-	})
-	dst = blob.AppendUvarint(dst, uint64(n))
-	next := uint16(0)
-	eachSum(a, b, -1, func(bucket uint16, count int64) {
-		if count != 0 {
-			dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), count)
-			next = bucket + 1
-		}
-	})
-	return dst
-}
-
-// appendBuckets appends counts by bucket and their sum.
-func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
-	if m.HasSum {
-		dst = blob.AppendSvarint(dst, sum)
-	}
-	dst = blob.AppendUvarint(dst, uint64(len(s.index)))
-	next := uint16(0)
+	runs := 0
 	for i, bucket := range s.index {
-		dst = blob.AppendSvarint(blob.AppendUvarint(dst, uint64(bucket-next)), s.count[i])
-		next = bucket + 1
+		if i == 0 || bucket != s.index[i-1]+1 {
+			runs++
+		}
+	}
+	dst = blob.AppendUvarint(dst, uint64(runs))
+	next := uint16(0)
+	for i := 0; i < len(s.index); {
+		end := i + 1
+		for end < len(s.index) && s.index[end] == s.index[end-1]+1 {
+			end++
+		}
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(s.index[i]-next)), uint64(end-i-1))
+		next = s.index[end-1] + 1
+		for ; i < end; i++ {
+			dst = appendWord(dst, w.Kind, s.count[i])
+		}
 	}
 	return dst
 }
@@ -146,13 +153,6 @@ type runReader struct {
 	*window.Metric
 	*keeper
 	*owes
-}
-
-// keeper keeps what a run's cells are made of.
-type keeper struct {
-	cells
-	sparses
-	hists []buckets
 }
 
 // cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and still
@@ -171,7 +171,7 @@ func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still b
 	if r.Kind == frame.GaugeDouble {
 		c.first = before.last ^ r.Double()
 	} else {
-		c.first = before.last + r.Svarint()
+		c.first = before.last + r.word()
 	}
 	if class == runStill {
 		return r.another(c.first, sparse{}, n, before)
@@ -186,7 +186,7 @@ func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still b
 		c.total.Lo = r.Uvarint()
 		c.last = c.first + int64(c.total.Lo)
 	case class == runOther && r.Kind == frame.Counter:
-		c.last = r.Svarint()
+		c.last = int64(r.Uvarint())
 		c.total.Lo = r.Uvarint()
 	case class == runOther && r.Kind == frame.GaugeDouble:
 		c.last, c.min, c.max = c.first^r.Double(), c.first^r.Double(), c.first^r.Double()
@@ -207,10 +207,13 @@ func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
 		return r.another(c.first, first, n, before)
 	case class == runRising && r.Kind == frame.Histogram:
 		sum, total = r.buckets()
+		total = r.copy(total)
 		c.last, last = c.first+sum, r.sum(first, total, 1)
 	case class == runOther:
 		c.last, last = r.buckets()
+		last = r.copy(last)
 		sum, total = r.buckets()
+		total = r.copy(total)
 	default:
 		r.Fail("a cell of class %d in a %s", class, r.Kind)
 	}
@@ -249,36 +252,71 @@ func (r *runReader) kept(c cell) *cell {
 	return r.keep(c)
 }
 
-func (r *runReader) bucketsOf(first, last, total sparse) *buckets {
-	if len(first.index)+len(last.index)+len(total.index) == 0 {
-		return nil
+// word reads what appendWord wrote.
+func (r *runReader) word() int64 {
+	if r.Kind == frame.Counter || r.Kind == frame.Histogram {
+		return int64(r.Uvarint())
 	}
-	if len(r.hists) == cap(r.hists) {
-		r.hists = make([]buckets, 0, min(max(2*cap(r.hists), 4), mostCells))
-	}
-	r.hists = append(r.hists, buckets{first, last, total})
-	return &r.hists[len(r.hists)-1]
+	return r.Svarint()
 }
 
-// buckets reads counts by bucket and their sum.
+// buckets reads counts by bucket and their sum. The list is good until buckets is called again.
 func (r *runReader) buckets() (sum int64, s sparse) {
 	if r.HasSum {
-		sum = r.Svarint()
+		sum = r.word()
 	}
 	size := r.Buckets()
-	n := r.Count("buckets", size)
-	if n == 0 || r.Err != nil {
-		return sum, s
+	if len(r.read.index) < size {
+		r.read = sparse{make([]uint16, size), make([]int64, size)}
 	}
-	from := r.begin(n)
-	for next := 0; n > 0 && r.Err == nil; n-- {
-		next += r.Number("a bucket", size-next)
-		count := r.Svarint()
-		if count == 0 {
-			r.Fail("a bucket without a count")
+	next, n := 0, 0
+	for runs := r.Count("runs of buckets", size); runs > 0 && r.Err == nil; runs-- {
+		gap := r.Number("a bucket", size-next)
+		if gap == 0 && next > 0 {
+			r.Fail("two runs of buckets that are one")
 		}
-		r.add(uint16(min(next, size-1)), count)
-		next++
+		next += gap
+		length := r.Number("a run of buckets", size-next) + 1
+		if r.Err != nil {
+			break
+		}
+		r.words(r.read.count[n : n+length])
+		for i := range length {
+			r.read.index[n+i] = uint16(next + i)
+		}
+		n, next = n+length, next+length
 	}
-	return sum, r.end(from)
+	if r.Err != nil {
+		return 0, sparse{}
+	}
+	return sum, sparse{r.read.index[:n], r.read.count[:n]}
+}
+
+// words reads counts, none of which may be 0.
+func (r *runReader) words(to []int64) {
+	b, at := r.Rest, 0
+	signed := r.Kind == frame.GaugeHistogram
+	for i := range to {
+		var v uint64
+		if at < len(b) && b[at] < 0x80 {
+			v = uint64(b[at])
+			at++
+		} else {
+			n := 0
+			if v, n = binary.Uvarint(b[at:]); n <= 0 {
+				r.Fail("a count does not end or exceeds 64 bits")
+				return
+			}
+			at += n
+		}
+		if v == 0 {
+			r.Fail("a bucket without a count")
+			return
+		}
+		if signed {
+			v = v>>1 ^ -(v & 1)
+		}
+		to[i] = int64(v)
+	}
+	r.Rest = b[at:]
 }

@@ -39,6 +39,7 @@ type runInput struct {
 	cells   []*cell
 	classes []byte
 
+	cellWriter
 	values, content []byte
 }
 
@@ -137,6 +138,7 @@ func (in *runInput) encode(metric int) (state byte, part []byte, cuts []cut) {
 	case zero:
 		return stateZero, nil, nil
 	}
+	in.Metric = m
 	var w runWriter
 	never := true
 	for row := range in.Rows {
@@ -147,7 +149,7 @@ func (in *runInput) encode(metric int) (state byte, part []byte, cuts []cut) {
 			w.without(row)
 		case moved || counted:
 			w.flush()
-			kind := in.append(m, counted)
+			kind := in.entry(counted)
 			if kind == entryStill && len(in.values) == 0 { // zero all the time
 				continue
 			}
@@ -208,8 +210,8 @@ func (in *runInput) row(row int32) (moved, counted, some bool) {
 	return moved, counted, some
 }
 
-// append writes the row at hand to content.
-func (in *runInput) append(m *window.Metric, counted bool) (entry byte) {
+// entry writes the row at hand to content.
+func (in *runInput) entry(counted bool) (entry byte) {
 	in.values = in.values[:0]
 	before, still, first := &zeroCell, true, true
 	for slot, n := range in.counts {
@@ -217,9 +219,9 @@ func (in *runInput) append(m *window.Metric, counted bool) (entry byte) {
 			continue
 		}
 		c := in.cells[slot]
-		class := c.runClass(m.Kind, n, before)
+		class := c.runClass(in.Kind, n, before)
 		in.classes[slot] = class
-		in.values = c.appendRun(in.values, m, class, n, before)
+		in.values = in.append(in.values, c, class, n, before)
 		still = still && (class == runSame || first && class == runStill)
 		before, first = c, false
 	}

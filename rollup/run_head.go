@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
@@ -92,7 +93,9 @@ func DecodeRunHead(level Level, start int64, b []byte) (*RunHead, error) {
 	h := &RunHead{Level: level, Start: start, Length: int64(slots) * level.Millis}
 	finer, _ := level.Finer()
 	next := 0
-	for range r.Count("periods", slots) {
+	n := r.Count("periods", slots)
+	h.Periods = make([]Period, 0, n)
+	for range n {
 		next += r.Number("a gap of periods", slots-next)
 		p := Period{Start: start + int64(next)*level.Millis, Instants: r.Number("the instants", maxCount+1)}
 		p.Parts = r.parts(level, finer, p.Start)
@@ -102,12 +105,14 @@ func DecodeRunHead(level Level, start int64, b []byte) (*RunHead, error) {
 		h.Periods = append(h.Periods, p)
 		next++
 	}
-	for range r.Count("types", len(r.Rest)) {
-		t := r.runType()
+	n = r.Count("types", 2*frame.MaxTemplates)
+	h.Types = make([]RunType, n)
+	all := string(r.Rest) // one copy for all keys
+	for i := range h.Types {
+		h.Types[i].read(&r, all)
 		if r.Err != nil {
 			break
 		}
-		h.Types = append(h.Types, t)
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
@@ -132,12 +137,17 @@ func (r *reader) parts(level, finer Level, start int64) (list []Part) {
 	return list
 }
 
-func (r *reader) runType() RunType {
-	t := RunType{Key: r.Text("a type")}
+// read reads what the head says of a type. all ends with what is not read yet.
+func (t *RunType) read(r *reader, all string) {
+	size := r.Count("bytes of a type's key", len(r.Rest))
+	from := len(all) - len(r.Rest)
+	if t.Key = all[from : from+len(r.Take(size))]; !utf8.ValidString(t.Key) {
+		r.Fail("a type's key is not UTF-8")
+	}
 	copy(t.Hash[:], r.Take(len(t.Hash)))
 	rest := r.Take(r.Count("bytes of a type", len(r.Rest)))
 	if r.Err != nil {
-		return t
+		return
 	}
 	b := read(rest)
 	t.metrics = b.Number("metrics", 2*frame.MaxMetrics+1)
@@ -168,7 +178,6 @@ func (r *reader) runType() RunType {
 	if b.Err != nil {
 		r.Err, r.Rest = b.Err, nil
 	}
-	return t
 }
 
 // maxRows bounds the entities of a dictionary.

@@ -119,11 +119,12 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 		if n == 0 {
 			continue
 		}
-		if s.take(seriesBytes + n*(pointBytes+3*8*m.Buckets())); s.err != nil {
+		if s.take(seriesBytes + n*pointBytes); s.err != nil {
 			return nil
 		}
 		series := Series{Labels: s.SeriesLabels(&s.labels, metric, row), Metric: m, Points: make([]Point, 0, n)}
 		var before *cell
+		d := dense{owes: &s.owes}
 		had := -1 // the rollup that had a value: another type with one could only be of a rollup that is being written again
 		for i := range s.now {
 			l := &s.now[i]
@@ -138,7 +139,7 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 			}
 			if r := s.rollups[had]; r.Start >= s.from && r.Start <= s.to {
 				series.Level = r.Level
-				series.Points = append(series.Points, c.point(r.Start, m, l.counts[own], before))
+				series.Points = append(series.Points, c.point(r.Start, m, l.counts[own], before, &d))
 			}
 			before = c
 		}
@@ -165,7 +166,7 @@ func (s *selector) count(row int32) (n int) {
 }
 
 // point returns a cell as a point; before is the cell of the samples before it, or nil.
-func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell) Point {
+func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell, d *dense) Point {
 	p := Point{Start: start, Count: int64(n)}
 	switch m.Kind {
 	case frame.GaugeDouble:
@@ -181,16 +182,68 @@ func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell) Poin
 		}
 	default:
 		p.Increase = int64(c.total.Lo)
-		size := m.Buckets()
-		dense := make([]int64, 3*size)
-		p.FirstCounts, p.LastCounts, p.Increases = dense[:size:size], dense[size:2*size:2*size], dense[2*size:]
-		addTo(p.FirstCounts, c.firsts(), 1)
-		addTo(p.LastCounts, c.lasts(), 1)
-		addTo(p.Increases, c.totals(), 1)
-		if m.Kind == frame.Histogram && before != nil {
-			p.Increase += c.between(before, p.Increases)
-		}
+		d.counts(&p, m, c, before)
 	}
 	p.First, p.Last = c.first, c.last
 	return p
+}
+
+// dense makes the counts by bucket of a series' points. Those that follow each other and are the same
+// share them.
+type dense struct {
+	owes        *owes
+	first, last counted
+	zero        []int64
+}
+
+// counted is a list and its counts by bucket.
+type counted struct {
+	sparse
+	counts []int64
+}
+
+// counts sets a point's counts to those of a cell.
+func (d *dense) counts(p *Point, m *window.Metric, c, before *cell) {
+	size := m.Buckets()
+	d.first = d.of(size, c.firsts(), d.last, d.first)
+	d.last = d.of(size, c.lasts(), d.first, d.last)
+	p.FirstCounts, p.LastCounts = d.first.counts, d.last.counts
+	total := c.totals()
+	between := m.Kind == frame.Histogram && before != nil && (c.first != before.last || !c.firsts().equal(before.lasts()))
+	if !between && len(total.index) == 0 {
+		p.Increases = d.none(size)
+		return
+	}
+	p.Increases = d.make(size)
+	addTo(p.Increases, total, 1)
+	if between {
+		p.Increase += c.between(before, p.Increases)
+	}
+}
+
+// of returns the counts of a list; those of another list if it is the same.
+func (d *dense) of(size int, s sparse, others ...counted) counted {
+	for _, o := range others {
+		if o.counts != nil && o.equal(s) {
+			return counted{s, o.counts}
+		}
+	}
+	if len(s.index) == 0 {
+		return counted{s, d.none(size)}
+	}
+	c := counted{s, d.make(size)}
+	addTo(c.counts, s, 1)
+	return c
+}
+
+func (d *dense) none(size int) []int64 {
+	if d.zero == nil {
+		d.zero = d.make(size)
+	}
+	return d.zero
+}
+
+func (d *dense) make(size int) []int64 {
+	d.owes.take(8 * size)
+	return make([]int64, size)
 }

@@ -68,6 +68,31 @@ func unite(list []*window.Dictionary) []*group {
 }
 
 func uniteOne(key string, ds []*window.Dictionary) *group {
+	// Windows that follow each other usually have dictionaries of their own that say the same.
+	var different []*window.Dictionary
+	like := make([]int, len(ds)) // by dictionary: the number of the one that says the same
+	for i, d := range ds {
+		if like[i] = slices.IndexFunc(different, func(o *window.Dictionary) bool { return sameDictionary(d, o) }); like[i] < 0 {
+			like[i] = len(different)
+			different = append(different, d)
+		}
+	}
+	g := uniteDifferent(key, different)
+	for i, d := range ds {
+		g.maps[d] = g.maps[different[like[i]]]
+	}
+	return g
+}
+
+// sameDictionary reports whether two dictionaries of a type have the same labels, metrics and entities
+// in the same order.
+func sameDictionary(a, b *window.Dictionary) bool {
+	return slices.Equal(a.Labels, b.Labels) && len(a.Rows) == len(b.Rows) &&
+		slices.EqualFunc(a.Metrics, b.Metrics, func(a, b window.Metric) bool { return a.Same(&b) }) &&
+		slices.EqualFunc(a.Rows, b.Rows, slices.Equal[[]string])
+}
+
+func uniteDifferent(key string, ds []*window.Dictionary) *group {
 	if len(ds) == 1 {
 		d := ds[0]
 		if d.Key != key {
