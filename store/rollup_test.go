@@ -198,10 +198,30 @@ func (f *fleet) drain() {
 func (f *fleet) end() {
 	for _, level := range rollup.Levels[1:] {
 		now := f.clock.millis.Load()
-		for f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000); f.writer[0].owing()+f.writer[1].owing() > 0; f.clock.millis.Add(1000) {
+		f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000)
+		for f.owed(level) { // time must not leap while an hour is to be made: its windows expire
 			f.tick()
+			f.clock.millis.Add(1000)
 		}
 	}
+}
+
+// owed reports whether a process knows of spans of a level that are to be made.
+func (f *fleet) owed(level rollup.Level) bool {
+	for _, w := range f.writer {
+		w.mu.Lock()
+		n := len(w.unread)
+		for d := range w.duties {
+			if d.length == level.Millis {
+				n++
+			}
+		}
+		w.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkRollups compares all levels with what samples give directly.
