@@ -55,9 +55,7 @@ type reading struct {
 	change, end int // changes that are ahead
 	word        int64
 	texts       []int64 // number of a text → that of the union, −1: not known yet
-
-	counts []int64 // histograms of sources that have several runs
-	begun  bool    // a change has been applied
+	counts      []int64 // histograms of sources that have several runs
 }
 
 // noRow is above all rows.
@@ -103,7 +101,7 @@ func (r *reading) place(row int32) {
 
 // row goes to the changes of a row of the union.
 func (r *reading) row(row int32) {
-	r.word, r.change, r.end, r.begun = 0, 0, 0, false
+	r.word, r.change, r.end = 0, 0, 0
 	r.place(row)
 	if r.has && r.pending == row {
 		r.change, r.end = r.column.changes(r.nextRow)

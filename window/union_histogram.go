@@ -30,7 +30,7 @@ func (j *joiner) histograms(row int32, runs []run) {
 		if u.opens {
 			r.row(row)
 		}
-		if !r.there || r.change == r.end && !r.begun && !j.begun {
+		if !r.there || r.change == r.end && !j.begun {
 			continue
 		}
 		first := r.first(u.from, u.to)
@@ -47,7 +47,7 @@ func (j *joiner) histograms(row int32, runs []run) {
 		if r.counts != nil {
 			several = true
 			copy(r.counts[min(j.low, j.top):j.top], j.last[min(j.low, j.top):j.top])
-			r.word, r.begun = j.lastSum, true
+			r.word = j.lastSum
 		}
 	}
 	clear(j.last[min(j.low, j.top):j.top])

@@ -152,9 +152,10 @@ func TestUnionEarlierWins(t *testing.T) {
 		var list []*window.Window
 		want := windowtest.Samples{}
 		known := map[int64]bool{}
-		for range 3 {
+		newest, interval := int64(0), int64(0)
+		for i := range int64(3) {
 			node := windowtest.NewNode(pick)
-			node.ID = [16]byte{1}
+			node.ID, node.Interval = [16]byte{1}, 5000+i
 			var sent []windowtest.Sent
 			for i := range n {
 				if at := hour + int64(i)*5000; pick(3) > 0 {
@@ -170,6 +171,9 @@ func TestUnionEarlierWins(t *testing.T) {
 					known[s.At] = true
 					want.Add(s.Samples)
 				}
+				if s.At > newest {
+					newest, interval = s.At, node.Interval
+				}
 			}
 		}
 		if len(list) == 0 {
@@ -177,6 +181,9 @@ func TestUnionEarlierWins(t *testing.T) {
 		}
 		u := window.Union(hour, frame.WindowMillis, list)
 		check(t, "united", all(u), want)
+		if u.Node.Interval != interval {
+			t.Fatalf("the interval is %d, the newest frame's is %d", u.Node.Interval, interval)
+		}
 		mustEqual(t, "made of its cells", u, window.Canonical(u))
 	})
 }
@@ -224,30 +231,44 @@ func TestUnionOfUnread(t *testing.T) {
 		if len(list) == 0 {
 			return
 		}
+		// The span may end before some of the windows, which then say nothing of its instants.
+		length := []int64{window.HourMillis, window.HourMillis / 2}[pick(2)]
 		want := windowtest.Samples{}
-		read := map[string]bool{} // metrics that a window has read
+		// What is said of a metric where it counts, and elsewhere.
+		said, read := map[string]bool{}, map[string]bool{}
+		elsewhere := map[string]bool{}
 		for i, w := range list {
 			unread := pick(3)
 			list[i] = window.Only(w, func(*window.Dictionary, int) bool { return pick(3) >= unread })
+			within := w.Times[0] < hour+length
 			for _, t := range list[i].Types {
 				for m := range t.Metrics {
 					key := definition(t.Dictionary, m)
-					read[key] = read[key] || window.Known(t, m)
+					if within {
+						said[key], read[key] = true, read[key] || window.Known(t, m)
+					} else {
+						elsewhere[key] = elsewhere[key] || window.Known(t, m)
+					}
 				}
 			}
-			samples, err := windowtest.Of(all(list[i]))
+			samples, err := windowtest.Of(list[i].Select(hour, hour+length-1))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want.Add(samples)
 		}
-		u := window.Union(hour, window.HourMillis, list)
+		u := window.Union(hour, length, list)
 		check(t, "united", all(u), want)
 		mustEqual(t, "made of its cells", u, window.Canonical(u))
 		for _, of := range u.Types {
 			for m := range of.Metrics {
-				if key := definition(of.Dictionary, m); window.Known(of, m) != read[key] {
-					t.Fatalf("%s is known: %v", key, window.Known(of, m))
+				key := definition(of.Dictionary, m)
+				known := read[key]
+				if !said[key] { // it has no value, if that was read
+					known = elsewhere[key]
+				}
+				if window.Known(of, m) != known {
+					t.Fatalf("%s is known: %v", key, !known)
 				}
 			}
 		}
@@ -280,6 +301,17 @@ func TestSlice(t *testing.T) {
 			s := u.Slice(from, length)
 			if s.Start != from || s.Length != length {
 				t.Fatalf("%d for %d", s.Start, s.Length)
+			}
+			// Types have the window's dictionaries, also if only one of two with one name was opened.
+			one := *u
+			for i, of := range u.Types {
+				if s.Types[i].Dictionary != of.Dictionary {
+					t.Fatalf("type %s has a dictionary of its own", of.Key)
+				}
+				one.Types = []*window.Type{of}
+				if d := one.Slice(from, length).Types[0].Dictionary; d != of.Dictionary {
+					t.Fatalf("type %s alone has a dictionary of its own: %s", of.Key, d.Key)
+				}
 			}
 			within := windowtest.Samples{}
 			for series, values := range want {
