@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// recordedHour is twelve windows of a node that lives as a recorded one does.
-func recordedHour(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
+// windowsOfAnHour is twelve windows of a node that lives as a recorded one does.
+func windowsOfAnHour(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
 	b.Helper()
 	shape, err := fleet.Read("../bench/recordings/"+name+".rwf", name, tables, interval)
 	if err != nil {
@@ -41,7 +41,7 @@ func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
 			tables   int
 			interval int64
 		}{{10, 20_000}, {100, 20_000}, {100, 5000}} {
-			list, series := recordedHour(b, name, size.tables, size.interval)
+			list, series := windowsOfAnHour(b, name, size.tables, size.interval)
 			cells := series * int(window.HourMillis/size.interval)
 			what := fmt.Sprintf("%s/series=%d/every=%ds", name, series, size.interval/1000)
 			b.Run(what, func(b *testing.B) {
