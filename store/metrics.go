@@ -37,6 +37,8 @@ type Metrics struct {
 	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
 	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter       // key frames whose identity could not be read
+
+	RowsWritten, RowsRead *prometheus.CounterVec // by table; see counted.go
 }
 
 // NewMetrics registers the store's metrics; reg may be nil.
@@ -79,6 +81,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
+
+		RowsWritten: vec("rows_written_total", "Rows written to Cassandra, by table.", "table"),
+		RowsRead:    vec("rows_read_total", "Rows that Cassandra answered, by table.", "table"),
 	}
 	m.ClosingAge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "store", Name: "closing_age_seconds",
 		Help: "How long the window that is due longest has waited to be closed; 0: none waits. Those set aside do not count."}, func() float64 {
@@ -103,7 +108,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	if reg != nil {
 		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.ClosingAge, m.Closed, m.CloseSeconds,
 			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
-			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
+			m.LostFrames, m.Damaged, m.Retries, m.Rollups, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload,
+			m.RowsWritten, m.RowsRead)
 	}
 	return m
 }
