@@ -137,7 +137,7 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 	if err := l.run(ctx, func() bool { return l.sent >= l.nodes }); err != nil {
 		return err
 	}
-	if err := f.settle(ctx); err != nil {
+	if err := f.calibrate(ctx); err != nil {
 		return err
 	}
 	before, err := f.meter.now()

@@ -27,6 +27,7 @@ type meter struct {
 	cassandra *engines.Cassandra
 	keyspace  string
 	metrics   *prometheus.Registry
+	idle      span // CPU of settling when there is nothing to settle: each span has it, and it is taken off
 }
 
 // now is what has been taken so far.
@@ -47,12 +48,25 @@ func (m *meter) since(ctx context.Context, s span) (span, error) {
 		return span{}, err
 	}
 	n, err := m.now()
-	n.cassandra -= s.cassandra
-	n.own -= s.own
+	n.cassandra -= s.cassandra + m.idle.cassandra
+	n.own -= s.own + m.idle.own
 	for table := range n.rows {
 		n.rows[table] -= s.rows[table]
 	}
 	return n, err
+}
+
+// calibrate finds what settling itself costs, when all is settled: nodetool's connection, and waiting.
+func (m *meter) calibrate(ctx context.Context) error {
+	if err := m.settle(ctx); err != nil {
+		return err
+	}
+	before, err := m.now()
+	if err != nil {
+		return err
+	}
+	m.idle, err = m.since(ctx, before)
+	return err
 }
 
 func (m *meter) settle(ctx context.Context) error {
