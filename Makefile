@@ -82,7 +82,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -109,11 +109,14 @@ bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
 	@go run ./bench/rollup
 
-bench-closing: ## how long frames wait while the windows of 10,000 nodes are closed, 4 minutes
+bench-closing: ## what closing the windows of 10,000 nodes and making their hours costs, 15 minutes; ARGS='-nodes 1000' for a look, 3 minutes
 	@go run ./bench/closing $(ARGS)
 
-bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones
+bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones; ARGS='-sides v3 -formats big -nodes 30 -distinct 6 -hours 24' for reads of a day
 	@go run ./bench/store $(ARGS)
+
+bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
+	@go run ./bench/layout $(ARGS)
 
 bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in memory, loading and matching, 5 minutes
 	@go run ./bench/series

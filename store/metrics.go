@@ -34,17 +34,17 @@ type Metrics struct {
 	LostFrames    *prometheus.CounterVec // frames of closed windows that could not be read, by reason: corrupt, missing_key, excess, memory
 	Damaged       prometheus.Counter     // blobs that could not be decoded
 	Retries       prometheus.Counter
-	WindowRows    prometheus.Counter       // rows written of windows
 	Owed          prometheus.Gauge         // hours and days that are to be made: see due.go
 	Hours         *prometheus.CounterVec   // hours that were due, by result: written, unchanged, empty
 	HourSeconds   prometheus.Histogram     // time to make one
-	HourRows      prometheus.Counter       // rows written of hours
 	HourBytes     prometheus.Counter       // theirs, before Cassandra's compression
 	Days          *prometheus.CounterVec   // days that were due, by result: written, unchanged, empty, damaged
 	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
 	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
 	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter       // key frames whose identity could not be read
+
+	RowsWritten, RowsRead *prometheus.CounterVec // by table; see counted.go
 }
 
 // NewMetrics registers the store's metrics; reg may be nil.
@@ -80,12 +80,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		LostFrames:  vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
 		Damaged:     counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
 		Retries:     counter("retries_total", "Calls to Cassandra that were tried again."),
-		WindowRows:  counter("window_rows_total", "Rows written of closed windows."),
 		Owed:        gauge("spans_owed", "Hours and days of nodes that are to be made of what was closed in them."),
 		Hours:       vec("hours_total", "Hours of nodes that were due, by what making them took.", "result"),
 		HourSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "hour_make_seconds",
 			Help: "Time to make an hour of a node.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
-		HourRows:  counter("hour_rows_total", "Rows written of hours."),
 		HourBytes: counter("hour_bytes_total", "Bytes of hours written, before Cassandra's compression."),
 		Days:      vec("days_total", "Days of nodes that were due, by what making them took.", "result"),
 		RollupSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollup_compute_seconds",
@@ -93,6 +91,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
+
+		RowsWritten: vec("rows_written_total", "Rows written to Cassandra, by table.", "table"),
+		RowsRead:    vec("rows_read_total", "Rows that Cassandra answered, by table.", "table"),
 	}
 	seconds := func(age *atomic.Pointer[func() time.Duration]) func() float64 {
 		return func() float64 {
@@ -124,7 +125,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	if reg != nil {
 		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows, m.ClosingAge, m.HourAge, m.Closed, m.CloseSeconds,
 			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts, m.ColumnBytes, m.Columns, m.Samples,
-			m.LostFrames, m.Damaged, m.Retries, m.WindowRows, m.Owed, m.Hours, m.HourSeconds, m.HourRows, m.HourBytes, m.Days, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload)
+			m.LostFrames, m.Damaged, m.Retries, m.Owed, m.Hours, m.HourSeconds, m.HourBytes, m.Days, m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload,
+			m.RowsWritten, m.RowsRead)
 	}
 	return m
 }

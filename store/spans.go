@@ -53,7 +53,6 @@ type spanWriter struct {
 	rows           []layout.Row // that are not written yet
 	waiting        int          // their bytes
 	bytes          int64        // of all rows
-	number         int
 }
 
 // add writes the rows of some parts, some of them later.
@@ -72,7 +71,6 @@ func (w *spanWriter) queue(ctx context.Context, rows []layout.Row) error {
 		w.rows = append(w.rows, row)
 		w.waiting += size
 		w.bytes += int64(size)
-		w.number++
 	}
 	return nil
 }

@@ -101,8 +101,11 @@ func New(c Config, m *Metrics) (*Store, error) {
 
 // Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each failure is logged.
 func (s *Store) Connect(ctx context.Context) error {
+	rows := counted{s.config.Keyspace, s.metrics}
 	for wait := newBackoff(); ; {
-		session, err := s.config.cluster().CreateSession()
+		cluster := s.config.cluster()
+		cluster.QueryObserver, cluster.BatchObserver = rows, rows
+		session, err := cluster.CreateSession()
 		if err == nil {
 			s.mu.Lock()
 			s.session = session

@@ -109,7 +109,6 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 	}
 	g.metrics.ColumnBytes.Add(float64(head.Bytes))
 	g.metrics.Columns.Add(float64(len(enc.Parts)))
-	g.metrics.WindowRows.Add(float64(len(rows) + 1))
 	return nil
 }
 

@@ -61,10 +61,7 @@ const nodesPerCluster = 50
 // NewNode makes node number i of the fleet; the same seed and number give the same frames.
 func NewNode(s *Shape, seed uint64, i int) *Node {
 	n := &Node{shape: s, Random: rand.New(rand.NewPCG(seed, uint64(i)))}
-	for b := range n.ID {
-		n.ID[b] = byte(n.Random.Uint32())
-	}
-	n.ID[6], n.ID[8] = n.ID[6]&0x0f|0x40, n.ID[8]&0x3f|0x80
+	n.ID = newID(n.Random)
 	n.Cluster = fmt.Sprintf("fleet%d", i/nodesPerCluster)
 	n.Identity = frame.Identity{Datacenter: "dc1", Rack: fmt.Sprintf("rack%d", i%3+1)}
 	n.level = 0.5 + n.Random.Float64()

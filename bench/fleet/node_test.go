@@ -130,3 +130,52 @@ func TestNodesCanDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesAreNodesOfTheirOwn: what another node says as a copy reads back as its original, later.
+func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
+	s, err := Read("../recordings/idle.rwf", "idle", 2, 20_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := frame.WindowOf(1_800_000_000_000)
+	c, err := NewCopies(s, 1, 2, start, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(i int, later int64) []window.Series {
+		var frames [][]byte
+		for tick := range c.Ticks {
+			b, err := c.Frame(i, c.Ticks+tick, later)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, b)
+		}
+		h, _, err := frame.Parse(frames[3])
+		if err != nil || h.Node != IDOf(1, i) || h.At != start+frame.WindowMillis+3*20_000+later {
+			t.Fatalf("node %d says it is %v at %d: %v", i, h.Node, h.At, err)
+		}
+		w, rep, err := window.Build(window.Node{Account: "a", ID: h.Node}, frames)
+		if err != nil || rep.Lost() > 0 || len(w.Times) != c.Ticks {
+			t.Fatalf("node %d has %d instants: %v %+v", i, len(w.Times), err, rep)
+		}
+		return w.Select(0, math.MaxInt64)
+	}
+	original, copied := values(1, 0), values(5, 700)
+	if len(original) == 0 || len(original) != len(copied) {
+		t.Fatalf("%d series became %d", len(original), len(copied))
+	}
+	byKey := map[string]*window.Series{} // node labels differ, so the order may, too
+	for i := range original {
+		byKey[seriesKey(&original[i])] = &original[i]
+	}
+	for i := range copied {
+		a, b := byKey[seriesKey(&copied[i])], &copied[i]
+		if a == nil || !slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Doubles, b.Doubles) || b.At[0]-a.At[0] != 700 {
+			t.Fatalf("%s is another in the copy", seriesKey(b))
+		}
+	}
+	if _, err := c.Frame(0, c.Ticks-1, 20_000); err == nil {
+		t.Error("a frame is made later than its window")
+	}
+}

@@ -260,20 +260,19 @@ func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) er
 	return nil
 }
 
-// close closes a window, and what of its rollups ends with it.
+// close closes a window, and makes the hour and the day that end with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
 	if err := patient(ctx, func() error { return r.store.CloseWindow(ctx, name, node, start) }); err != nil {
 		return err
 	}
 	end := start + frame.WindowMillis
-	for _, level := range rollup.Levels[1:] {
-		if end%level.Millis == 0 {
-			if err := patient(ctx, func() error {
-				return r.store.RollUp(ctx, name, node, level, end-level.Millis)
-			}); err != nil {
-				return err
-			}
+	if end%rollup.Hour.Millis == 0 {
+		if err := patient(ctx, func() error { return r.store.MakeHour(ctx, name, node, end-rollup.Hour.Millis) }); err != nil {
+			return err
 		}
+	}
+	if end%rollup.Day.Millis == 0 {
+		return patient(ctx, func() error { return r.store.MakeDay(ctx, name, node, end-rollup.Day.Millis) })
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-// format is one of Cassandra 5's two kinds of SSTable: big has an index entry per partition, bti a trie of hashed keys' prefixes.
+// format is one of Cassandra 5's two kinds of SSTable: big has an index entry per partition, bti a
+// trie of hashed keys' prefixes.
 type format string
 
 const (
@@ -29,12 +30,17 @@ func startCassandra(ctx context.Context, dir string, f format, progress func(str
 		Progress: func(s string) { progress("%s", s) }})
 }
 
-// tableBytes sums up the SSTables of a keyspace's tables that want picks: data, and everything else (index, filter, summary, statistics).
-func tableBytes(c *engines.Cassandra, keyspace string, want func(table string) bool) (data, index int64, err error) {
+// size is what a table's SSTables take: data, and everything else (index, filter, summary,
+// statistics).
+type size struct{ data, index int64 }
+
+// tableBytes sums up the SSTables of a keyspace, by table.
+func tableBytes(c *engines.Cassandra, keyspace string) (map[string]size, error) {
 	root, err := node.Keyspace(c.Dir, keyspace)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
+	tables := map[string]size{}
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			if os.IsNotExist(err) { // compacted away meanwhile
@@ -50,19 +56,18 @@ func tableBytes(c *engines.Cassandra, keyspace string, want func(table string) b
 			}
 			return nil
 		}
-		if !want(table) {
-			return nil
-		}
 		i, err := e.Info()
 		if err != nil {
 			return nil
 		}
+		s := tables[table]
 		if strings.HasSuffix(path, "-Data.db") {
-			data += i.Size()
+			s.data += i.Size()
 		} else {
-			index += i.Size()
+			s.index += i.Size()
 		}
+		tables[table] = s
 		return nil
 	})
-	return data, index, err
+	return tables, err
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +19,14 @@ import (
 type row struct {
 	name         string
 	data, index  int64
-	fresh        int64 // generations: frames, which live for an hour
-	rollups      int64 // generations: of 5 minutes and hours
+	tables       map[string]size // generations: all of them
+	fresh        int64           // generations: frames, which live for an hour
+	short        int64           // generations: rows of windows, which live until their hour is made
+	rollups      int64           // generations
 	engineCPU    time.Duration
 	ownCPU       time.Duration // of this process: what the store role does, or a sender
 	writeSeconds float64
-	readMillis   [3]float64
-	series       [3]int
-	points       [3]int
+	reads        map[string]answered // by question
 }
 
 func (r *row) bytes() float64 { return float64(r.data + r.index) }
@@ -51,7 +53,8 @@ type measured struct {
 	row *row
 }
 
-// measure loads all sides and reads them by turns: with big SSTables the generations and the peers, with bti the generations.
+// measure loads all sides and reads them by turns: with big SSTables the generations and the peers,
+// with bti the generations.
 func (f *findings) measure(ctx context.Context, dir string) error {
 	var generations, others []string
 	for _, name := range strings.Split(f.sides, ",") {
@@ -74,8 +77,8 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 	if len(generations) == 0 {
 		return f.read(ctx, sides)
 	}
-	for _, kind := range []format{big, bti} {
-		if err := f.generations(ctx, dir, kind, generations, sides); err != nil {
+	for _, kind := range strings.Split(f.formats, ",") {
+		if err := f.generations(ctx, dir, format(kind), generations, sides); err != nil {
 			return err
 		}
 		sides = nil
@@ -98,7 +101,7 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 			return err
 		}
 		defer g.db.Close()
-		m := measured{g, &row{name: g.label + " " + string(kind)}}
+		m := measured{g, &row{name: g.label + " " + string(kind), reads: map[string]answered{}}}
 		if kind == big {
 			err = f.load(ctx, g, m.row)
 		} else {
@@ -131,7 +134,7 @@ func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured,
 		return nil, measured{}, err
 	}
 	p := &peer{started}
-	m := measured{p, &row{name: name}}
+	m := measured{p, &row{name: name, reads: map[string]answered{}}}
 	f.versions = append(f.versions, name+" "+p.Version)
 	if err = f.load(ctx, p, m.row); err == nil {
 		m.row.data, m.row.index, err = p.Disk()
@@ -148,26 +151,50 @@ func (f *findings) say(r *row) {
 	progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
 }
 
-// table prints what docs/STORE.md shows.
+// table prints what docs/STORE.md shows: bytes and writing, then reads, then bytes by table.
 func (f *findings) table(w io.Writer) {
-	fmt.Fprintf(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + ours | %s ms | %s ms | %s ms |\n|---|---|---|---|---|---|---|---|\n", reads[0].title, reads[1].title, reads[2].title)
+	n := float64(f.data.samples)
+	fmt.Fprint(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + ours |\n|---|---|---|---|---|\n")
 	for _, r := range f.rows {
 		cpu := "as above"
 		if r.writeSeconds > 0 {
-			n := float64(f.data.samples)
 			cpu = fmt.Sprintf("%.2f + %.2f", float64(r.engineCPU.Microseconds())/n, float64(r.ownCPU.Microseconds())/n)
 		}
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.3f | %s | %.1f | %.1f | %.1f |\n", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples), cpu,
-			r.readMillis[0], r.readMillis[1], r.readMillis[2])
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.3f | %s |\n", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/n, cpu)
+	}
+	fmt.Fprint(w, "\n| ms, CPU ms here + engine, rows |")
+	for _, r := range f.rows {
+		fmt.Fprintf(w, " %s |", r.name)
+	}
+	fmt.Fprint(w, "\n|---|"+strings.Repeat("---|", len(f.rows))+"\n")
+	for _, q := range f.questions() {
+		fmt.Fprintf(w, "| %s |", q.title)
+		for _, r := range f.rows {
+			a := r.reads[q.key]
+			fmt.Fprintf(w, " %.1f, %.1f + %.1f, %.0f |", a.millis, a.own, a.engine, a.rows)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprint(w, "\n| table | side | MB | bytes a sample |\n|---|---|---|---|\n")
+	for _, r := range f.rows {
+		for _, name := range slices.Sorted(maps.Keys(r.tables)) {
+			all := float64(r.tables[name].data + r.tables[name].index)
+			fmt.Fprintf(w, "| %s | %s | %.2f | %.4f |\n", name, r.name, all/1e6, all/n)
+		}
 	}
 	fmt.Fprintln(w)
 }
 
 // result is the RESULT line. Ratios that lack a side are left out.
 func (f *findings) result() *bench.Result {
+	questions := f.questions()
 	r := &bench.Result{Name: "store"}
-	if f.find("v2 big") == nil {
+	switch {
+	case f.find("v2 big") != nil:
+	case len(f.versions) > 0:
 		r.Name = "store-peers"
+	default:
+		r.Name = "store-reads"
 	}
 	ratio := func(key, a, b string) {
 		if x, y := f.find(a), f.find(b); x != nil && y != nil {
@@ -184,6 +211,7 @@ func (f *findings) result() *bench.Result {
 	}
 	if v3 != nil && best != nil {
 		r.Add("v3_over_best_peer", v3.bytes()/best.bytes())
+		r.Add("v3_all_over_best_peer", (v3.bytes()+float64(v3.short+v3.rollups))/best.bytes())
 	}
 	if v3 != nil {
 		r.Add("bytes_per_sample", v3.bytes()/float64(f.data.samples))
@@ -195,10 +223,10 @@ func (f *findings) result() *bench.Result {
 			continue
 		}
 		slowest := 0.0
-		for i := range reads {
-			over := mine.readMillis[i] / v2.readMillis[i]
+		for _, q := range questions {
+			over := mine.reads[q.key].millis / v2.reads[q.key].millis
 			slowest = math.Max(slowest, over)
-			r.Add(strings.Replace(pair[0], "slowest_read", reads[i].key, 1), over)
+			r.Add(strings.Replace(pair[0], "slowest_read", q.key, 1), over)
 		}
 		r.Add(pair[0], slowest)
 	}
@@ -218,14 +246,41 @@ func (f *findings) result() *bench.Result {
 		}
 		if side.fresh > 0 {
 			r.Add(key+"_fresh_bytes_per_sample", float64(side.fresh)/float64(f.data.samples))
+			r.Add(key+"_short_bytes_per_sample", float64(side.short)/float64(f.data.samples))
 			r.Add(key+"_rollup_bytes_per_sample", float64(side.rollups)/float64(f.data.samples))
 		}
-		for i := range reads {
-			r.Add(key+"_"+reads[i].key+"_ms", side.readMillis[i])
+		for _, q := range questions {
+			a := side.reads[q.key]
+			r.Add(key+"_"+q.key+"_ms", a.millis)
+			r.Add(key+"_"+q.key+"_cpu_ms", a.own)
+			r.Add(key+"_"+q.key+"_engine_cpu_ms", a.engine)
+			if a.rows > 0 {
+				r.Add(key+"_"+q.key+"_rows", a.rows)
+			}
 		}
 	}
-	r.Notes = fmt.Sprintf("%d nodes × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. A sample is a series at a tick, a histogram is one. "+
-		"Flushed and compacted, with index; fresh, which lives an hour, and rollups are apart. CPU until compacted: the engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, "+
-		"at least 3 of what takes long, of other nodes each time; one metric is %s of %d nodes, raw; at 5 min is everything of a node: v3 from its rollups, v1 and v2 from their rows. %s.", f.nodes, f.hours, f.tables, f.rounds, f.rounds*reads[0].times, f.metric, min(metricNodes, f.nodes), strings.Join(f.versions, ", "))
+	r.Detail = f.detail(questions)
+	r.Notes = fmt.Sprintf("%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. "+
+		"A sample is a series at a tick, a histogram is one. Flushed and compacted, with index; fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing until compacted: the "+
+		"engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, at least 3 of what takes long, of other nodes each time; cpu is this process's "+
+		"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both means; rows are those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from their rows. %s",
+		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times, strings.Join(f.versions, ", "))
 	return r
+}
+
+// detail is what the questions are, and what each table takes.
+func (f *findings) detail(questions []question) map[string]any {
+	titles, tables := map[string]string{}, map[string]map[string]float64{}
+	for _, q := range questions {
+		titles[q.key] = q.title
+	}
+	for _, side := range f.rows {
+		for name, size := range side.tables {
+			if tables[side.name] == nil {
+				tables[side.name] = map[string]float64{}
+			}
+			tables[side.name][name] = float64(size.data+size.index) / float64(f.data.samples)
+		}
+	}
+	return map[string]any{"questions": titles, "bytes_per_sample_by_table": tables}
 }

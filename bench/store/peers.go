@@ -19,8 +19,15 @@ func (p *peer) name() string { return p.Name }
 
 func (p *peer) pid() int { return p.Pid() }
 
-func (p *peer) write(ctx context.Context, _ *dataset, _ int, w *window.Window) error {
-	return p.Write(ctx, w.Select(0, 1<<60), nil)
+func (p *peer) rows() float64 { return 0 }
+
+func (p *peer) write(ctx context.Context, _ *dataset, _ int64, windows []*window.Window) error {
+	for _, w := range windows {
+		if err := p.Write(ctx, w.Select(0, 1<<60), nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *peer) settle(ctx context.Context, d *dataset) error { return p.Settle(ctx, d.start, d.end) }
@@ -62,23 +69,26 @@ func (p *peer) latest(ctx context.Context, d *dataset, node int) (series, points
 	return p.query(ctx, "/api/v1/query", url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "time": {seconds(d.end)}, "nocache": {"1"}})
 }
 
-// metric asks for the raw samples of one metric of some nodes, one query for all.
-func (p *peer) metric(ctx context.Context, d *dataset, nodes []int, name string) (series, points int, err error) {
-	var ids []string
+// read asks for raw samples, one query for all nodes.
+func (p *peer) read(ctx context.Context, d *dataset, nodes []int, what selection) (series, points int, err error) {
+	var ids, matchers []string
 	for _, n := range nodes {
 		ids = append(ids, d.nodes[n].String())
 	}
-	if p.Form != peers.Native { // a histogram is several series there
-		name = `__name__=~"` + name + `(_bucket|_sum)?"`
-	} else {
-		name = `__name__="` + name + `"`
+	for name, value := range what.labels {
+		operator := "="
+		if name == "__name__" && p.Form != peers.Native { // a histogram is several series there
+			operator, value = "=~", value+"(_bucket|_sum)?"
+		}
+		matchers = append(matchers, fmt.Sprintf("%s%s%q", name, operator, value))
 	}
-	q := fmt.Sprintf("{%s,node=~%q}[%ds]", name, strings.Join(ids, "|"), (d.end-d.start)/1000)
-	return p.query(ctx, "/api/v1/query", url.Values{"query": {q}, "time": {seconds(d.end - 1)}, "nocache": {"1"}})
+	matchers = append(matchers, fmt.Sprintf("node=~%q", strings.Join(ids, "|")))
+	q := fmt.Sprintf("{%s}[%ds]", strings.Join(matchers, ","), (what.to+1-what.from)/1000)
+	return p.query(ctx, "/api/v1/query", url.Values{"query": {q}, "time": {seconds(what.to)}, "nocache": {"1"}})
 }
 
 // coarse asks for everything of a node at five minutes.
-func (p *peer) coarse(ctx context.Context, d *dataset, node int) (series, points int, err error) {
+func (p *peer) coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error) {
 	return p.query(ctx, "/api/v1/query_range", url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "step": {"300"},
-		"start": {seconds(d.start + 300_000)}, "end": {seconds(d.end)}, "nocache": {"1"}})
+		"start": {seconds(from + 300_000)}, "end": {seconds(d.end)}, "nocache": {"1"}})
 }

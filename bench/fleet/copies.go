@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+)
+
+// As returns a frame as another node's, made so much later (ms, within the same window), without
+// packing it again: that takes microseconds, where making it takes a millisecond. keyCheck is the
+// check of that node's key frame, as As returned it; a key frame has none.
+func As(b []byte, id uuid.UUID, later int64, keyCheck uint32) (copied []byte, check uint32, err error) {
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		return nil, 0, err
+	}
+	b = slices.Clone(b)
+	copy(b[13:], id[:]) // FORMAT.md §3
+	at := 13 + len(id) + len(binary.AppendUvarint(nil, uint64(len(h.Cluster)))) + len(h.Cluster) +
+		len(binary.AppendUvarint(nil, h.Started)) + len(binary.AppendUvarint(nil, h.Sequence))
+	text := binary.AppendUvarint(nil, uint64(h.At+later))
+	if len(text) != len(binary.AppendUvarint(nil, uint64(h.At))) || frame.WindowOf(h.At+later) != h.Window() {
+		return nil, 0, fmt.Errorf("a frame cannot be %d ms later", later)
+	}
+	at += copy(b[at:], text)
+	if !h.IsKey() {
+		at += len(binary.AppendUvarint(nil, uint64(h.Interval))) + len(binary.AppendUvarint(nil, uint64(h.KeyAge)))
+		binary.LittleEndian.PutUint32(b[at:], keyCheck)
+	}
+	b = frametest.Seal(b)
+	return b, binary.LittleEndian.Uint32(b[4:]), nil
+}
+
+// AllAs returns the frames of a node's window, key frame first, as another node's.
+func AllAs(frames [][]byte, id uuid.UUID, later int64) (list [][]byte, err error) {
+	key := uint32(0)
+	for i, b := range frames {
+		copied, check, err := As(b, id, later, key)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			key = check
+		}
+		list = append(list, copied)
+	}
+	return list, nil
+}
+
+// IDOf is the id of node number i of the fleet.
+func IDOf(seed uint64, i int) uuid.UUID { return newID(rand.New(rand.NewPCG(seed, uint64(i)))) }
+
+func newID(r *rand.Rand) (id uuid.UUID) {
+	for b := range id {
+		id[b] = byte(r.Uint32())
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
+
+// Copies are the frames of a few nodes that many others say, too: for benchmarks in which it
+// matters that a node is like a real one, and not that no two are the same. They take memory for
+// the few only.
+type Copies struct {
+	Seed   uint64
+	Ticks  int // of a window
+	tracks [][][]byte
+}
+
+// NewCopies plays so many nodes from start on, the begin of a window, for so many windows.
+func NewCopies(s *Shape, seed uint64, originals int, start int64, windows int) (*Copies, error) {
+	c := &Copies{Seed: seed, Ticks: int(frame.WindowMillis / s.Interval)}
+	for i := range originals {
+		n := NewNode(s, seed, i)
+		var track [][]byte
+		for w := range windows {
+			for tick := range c.Ticks {
+				b, err := n.Frame(start + int64(w)*frame.WindowMillis + int64(tick)*s.Interval)
+				if err != nil {
+					return nil, err
+				}
+				track = append(track, b)
+				n.Step()
+			}
+		}
+		c.tracks = append(c.tracks, track)
+	}
+	return c, nil
+}
+
+// Frame returns a tick's frame of node number i, counted from the start, made so much later than
+// the tick (ms).
+func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
+	track := c.tracks[i%len(c.tracks)]
+	id := IDOf(c.Seed, i)
+	key := tick - tick%c.Ticks
+	b, check, err := As(track[key], id, later, 0)
+	if err == nil && tick != key {
+		b, _, err = As(track[tick], id, later, check)
+	}
+	return b, err
+}
