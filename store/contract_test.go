@@ -142,13 +142,8 @@ func (s *stream) kill() {
 	if s.zombie = nil; s.pick(2) == 0 {
 		s.zombie = s.writer
 	}
-	fresh, err := New(s.store.config, s.store.metrics)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	fresh.session = s.store.session // a connection is no state, and making one is slow
-	s.store = fresh
-	s.writer = NewWriter(fresh)
+	s.store = on(s.store.session, s.store.config, s.store.metrics) // a connection is no state, and making one is slow
+	s.writer = NewWriter(s.store)
 	s.position = s.committed
 }
 
