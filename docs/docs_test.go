@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -131,12 +132,42 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// levels says which of our packages the levels within store import, no more and no less: the waist knows nothing above it, and an engine knows the waist.
+var levels = map[string][]string{
+	"store/rows":           {},
+	"store/rows/cassandra": {"certs", "ring", "ring/throttle", "store/rows"},
+	"store/rows/rowstest":  {"store/rows"},
+}
+
+func TestLevelsOfTheStore(t *testing.T) {
+	used := map[string]map[string]bool{}
+	eachFile(t, func(dir string, test bool, f *ast.File) {
+		if levels[dir] == nil || test {
+			return
+		}
+		if used[dir] == nil {
+			used[dir] = map[string]bool{}
+		}
+		for _, imp := range f.Imports {
+			if ours, ok := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module); ok {
+				used[dir][ours] = true
+			}
+		}
+	})
+	for dir, want := range levels {
+		if got := slices.Sorted(maps.Keys(used[dir])); used[dir] == nil || !slices.Equal(got, want) {
+			t.Errorf("%s imports %q, want %q", dir, got, want)
+		}
+	}
+}
+
 // roles are the packages of the five roles.
 var roles = []string{"ingest", "store", "recent", "rules", "api"}
 
-// declared collects package.Type, package.Func and package.Type.Method, and every string constant in the code.
+// declared collects package.Type, package.Func and package.Type.Method, methods of what a struct has embedded among them, and every string constant in the code.
 func declared(t *testing.T) (names, literals map[string]bool) {
 	names, literals = map[string]bool{}, map[string]bool{}
+	embedded := map[string][]string{} // of its own package, by package.Type
 	eachFile(t, func(dir string, test bool, f *ast.File) {
 		pkg := f.Name.Name
 		if test {
@@ -163,8 +194,22 @@ func declared(t *testing.T) (names, literals map[string]bool) {
 				names[pkg+"."+name] = true
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
-					if ts, ok := s.(*ast.TypeSpec); ok {
-						names[pkg+"."+ts.Name.Name] = true
+					ts, ok := s.(*ast.TypeSpec)
+					if !ok {
+						continue
+					}
+					name := pkg + "." + ts.Name.Name
+					names[name] = true
+					if of, ok := ts.Type.(*ast.StructType); ok {
+						for _, field := range of.Fields.List {
+							typ := field.Type
+							if star, ok := typ.(*ast.StarExpr); ok {
+								typ = star.X
+							}
+							if id, ok := typ.(*ast.Ident); ok && len(field.Names) == 0 {
+								embedded[name] = append(embedded[name], pkg+"."+id.Name)
+							}
+						}
 					}
 				}
 			}
@@ -176,6 +221,15 @@ func declared(t *testing.T) (names, literals map[string]bool) {
 			return true
 		})
 	})
+	for outer, list := range embedded {
+		for _, inner := range list {
+			for name := range maps.Clone(names) {
+				if method, of := strings.CutPrefix(name, inner+"."); of {
+					names[outer+"."+method] = true
+				}
+			}
+		}
+	}
 	return names, literals
 }
 

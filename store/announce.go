@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"log/slog"
 	"strconv"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -36,59 +37,71 @@ const (
 	announcedNodes = 50_000
 )
 
-// announceKey announces what a key frame brings, if that is something else than the node's last one on
+// announcer looks into frames for new series.
+type announcer struct {
+	dictionaries *dictionaryRows
+	fresh        *freshRows
+	now          func() time.Time
+	log          *slog.Logger
+
+	places  chan struct{}                 // a place for each frame that is looked into
+	keys    *bounded[nodeDay, uint64]     // dictionarySum of the last key frame whose dictionaries are written
+	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
+}
+
+// key announces what a key frame brings, if that is something else than the node's last one on
 // the same day brought.
-func (s *Store) announceKey(ctx context.Context, account string, h *frame.Header, b []byte) {
+func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
 	if h.RawLength > announceBytes {
 		return
 	}
-	f, err := s.decodeToAnnounce(b)
+	f, err := s.decode(b)
 	if err != nil {
 		return
 	}
 	id := nodeDay{account, h.Node, dayOf(h.Window())}
 	sum := dictionarySum(f)
-	if last, known := s.announcedKeys.get(id); known && last == sum {
+	if last, known := s.keys.get(id); known && last == sum {
 		return
 	}
-	if s.announce(ctx, account, h.Node, b) {
-		s.announcedKeys.put(id, sum, 1)
+	if s.announce(ctx, w, account, h.Node, b) {
+		s.keys.put(id, sum, 1)
 	}
 }
 
-// decodeToAnnounce decodes a key frame, some at a time.
-func (s *Store) decodeToAnnounce(b []byte) (*frame.Frame, error) {
-	s.announcing <- struct{}{}
-	defer func() { <-s.announcing }()
+// decode decodes a key frame, some at a time.
+func (s *announcer) decode(b []byte) (*frame.Frame, error) {
+	s.places <- struct{}{}
+	defer func() { <-s.places }()
 	return frame.DecodeWithin(memory.Bounded(announceMemory), b, nil)
 }
 
-// announceDelta announces what a delta frame brings beyond its key frame.
-func (s *Store) announceDelta(ctx context.Context, account string, h *frame.Header, b []byte) {
+// delta announces what a delta frame brings beyond its key frame.
+func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
 	id := windowID{account, h.Node, h.Window()}
-	now := s.config.Now()
-	if at, known := s.announced.get(id); known && now.Sub(at) < announceAgain {
+	now := s.now()
+	if at, known := s.windows.get(id); known && now.Sub(at) < announceAgain {
 		return
 	}
 	if more, err := frame.Extends(b); err != nil || !more {
 		return
 	}
-	key, err := s.frameRow(ctx, "AND at = ?", account, gocql.UUID(h.Node), h.Window(), h.KeyAt())
+	key, err := s.fresh.frame(ctx, w, account, h.Node, h.Window(), h.KeyAt())
 	if err != nil || !names(h, key) {
 		return
 	}
 	k, _, err := frame.Parse(key)
-	if err != nil || k.RawLength+h.RawLength > announceBytes || s.announce(ctx, account, h.Node, key, b) {
-		s.announced.put(id, now, 1)
+	if err != nil || k.RawLength+h.RawLength > announceBytes || s.announce(ctx, w, account, h.Node, key, b) {
+		s.windows.put(id, now, 1)
 	}
 }
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra: what
 // fails is left to closing the window.
-func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, frames ...[]byte) bool {
+func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID, frames ...[]byte) bool {
 	select {
-	case s.announcing <- struct{}{}:
-		defer func() { <-s.announcing }()
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
 	default:
 		return false
 	}
@@ -101,7 +114,7 @@ func (s *Store) announce(ctx context.Context, account string, node uuid.UUID, fr
 		blob := t.Dictionary.Append(nil)
 		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob), Blob: blob})
 	}
-	if err := s.writeDictionaries(ctx, w.Node, w.Start, list); err != nil {
+	if err := s.dictionaries.write(ctx, work, w.Node, w.Start, list); err != nil {
 		s.log.Debug("store: the new series of a frame could not be announced; closing its window will do it", "node", node, "error", err)
 		return false
 	}

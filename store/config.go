@@ -4,18 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"regexp"
-	"strconv"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
 // Config is how a store finds its Cassandra and how long it keeps what.
@@ -96,44 +93,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// schemaWait is how long a change of the schema waits for all nodes to know it, before it says that they do not and is tried again.
-const schemaWait = 5 * time.Second
-
-var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
-
 // Validate returns all that is wrong with the configuration, joined, or nil.
 func (c *Config) Validate() error {
-	var errs []error
+	cluster := c.cluster()
+	errs := []error{cluster.Validate()}
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(c.Hosts) == 0 {
-		bad("hosts: name at least one Cassandra node")
-	}
-	port := 0
-	for _, h := range c.Hosts {
-		_, p, err := splitHost(h)
-		switch {
-		case err != nil:
-			bad("hosts: %q is neither host nor host:port", h)
-		case port != 0 && p != port:
-			bad("hosts: ports %d and %d differ; all nodes of a cluster must use one port", port, p)
-		default:
-			port = p
-		}
-	}
-	if !keyspaceName.MatchString(c.Keyspace) {
-		bad("keyspace: %q must be 1 to 48 of a-z, 0-9 and _, beginning with a letter", c.Keyspace)
-	}
-	if c.ReplicationFactor < 1 || c.ReplicationFactor > 100 {
-		bad("replication_factor: %d: use 1 to 100", c.ReplicationFactor)
-	}
-	if level, err := gocql.ParseConsistencyWrapper(c.Consistency); err != nil {
-		bad("consistency: Cassandra does not know %q; use LOCAL_QUORUM", c.Consistency)
-	} else if level == gocql.Any || (level == gocql.One || level == gocql.LocalOne || level == gocql.Two || level == gocql.Three) && c.ReplicationFactor > 1 {
-		bad("consistency: %s with %d replicas lets a read miss what was written; use LOCAL_QUORUM", c.Consistency, c.ReplicationFactor)
-	}
-	if c.Username == "" && c.Password != "" {
-		bad("username: it is empty, and a password is set: set both or neither")
-	}
 	if !knownGeneration(c.Generation) {
 		bad("generation: %q must be one of %v", c.Generation, Generations())
 	}
@@ -156,55 +120,16 @@ func (c *Config) Validate() error {
 	if c.HourSpread < 0 || c.HourSpread > time.Hour {
 		bad("hour_spread: %s: use 0 to 1h", c.HourSpread)
 	}
-	if c.Timeout < 100*time.Millisecond {
-		bad("timeout: %s: use at least 100ms", c.Timeout)
-	}
 	if c.InFlight < 1 || c.InFlight > 10_000 {
 		bad("in_flight: %d: use 1 to 10000", c.InFlight)
 	}
 	return errors.Join(errs...)
 }
 
-// splitHost returns host and port of "host" or "host:port".
-func splitHost(s string) (string, int, error) {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil {
-		host, port = s, "9042"
+// cluster is what of the configuration is about Cassandra.
+func (c *Config) cluster() cassandra.Config {
+	return cassandra.Config{
+		Hosts: c.Hosts, Keyspace: c.Keyspace, ReplicationFactor: c.ReplicationFactor, Datacenters: c.Datacenters, Datacenter: c.Datacenter, Consistency: c.Consistency,
+		Username: c.Username, Password: c.Password, TLS: c.TLS, Timeout: c.Timeout, Ring: c.Ring, Admit: c.Admit, Registerer: c.Registerer, Log: c.Log,
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 1 || n > 65535 || host == "" {
-		return "", 0, fmt.Errorf("%q is not an address", s)
-	}
-	return host, n, nil
-}
-
-// cluster translates the configuration for the driver.
-func (c *Config) cluster() *gocql.ClusterConfig {
-	cluster := gocql.NewCluster()
-	for _, h := range c.Hosts {
-		host, port, _ := splitHost(h) // validated
-		cluster.Hosts = append(cluster.Hosts, host)
-		cluster.Port = port
-	}
-	level, _ := gocql.ParseConsistencyWrapper(c.Consistency) // validated
-	cluster.Consistency = level
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
-	if c.Username != "" {
-		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
-	}
-	if c.TLS.Enabled {
-		cluster.Dialer = c.TLS.Dialer(c.Log, c.Hosts...)
-		cluster.WriteCoalesceWaitTime = 0 // TLS cannot send several buffers at once
-	}
-	fallback := gocql.RoundRobinHostPolicy()
-	if c.Datacenter != "" {
-		fallback = gocql.DCAwareRoundRobinPolicy(c.Datacenter)
-	}
-	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(fallback)
-	cluster.DefaultIdempotence = true               // every statement here is: they carry their own keys and timestamps
-	cluster.ReconnectInterval = time.Second         // a node that comes back is used at once; it costs a connection attempt a second
-	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // tables of others do not interest us, and there may be thousands
-	cluster.MaxWaitSchemaAgreement = schemaWait
-	cluster.PageSize = 500 // rows are kilobytes
-	return cluster
 }

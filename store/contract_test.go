@@ -142,14 +142,10 @@ func (s *stream) kill() {
 	if s.zombie = nil; s.pick(2) == 0 {
 		s.zombie = s.writer
 	}
-	fresh, err := New(s.store.config, s.store.metrics)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	fresh.session = s.store.session // a connection is no state, and making one is slow
-	fresh.stamped = s.store.stamped // time goes on where the clock stands still
-	s.store = fresh
-	s.writer = NewWriter(fresh)
+	stamped := s.store.stamped
+	s.store = on(s.store.session, s.store.config, s.store.metrics) // a connection is no state, and making one is slow
+	s.store.stamped = stamped                                      // time goes on where the clock stands still
+	s.writer = NewWriter(s.store)
 	s.writer.Assign(0)
 	s.writer.Assign(1)
 	s.position = s.committed

@@ -8,9 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
-
-	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // Cutover says that a generation serves the windows from At on, until the next one.
@@ -36,8 +34,25 @@ const knownFor = CutoverLead - clocksDiffer
 // cutoverScope is the one partition of the cutover table.
 const cutoverScope = "windows"
 
-// cutoverCache is what a process knows of the cutover table.
-type cutoverCache struct {
+func cutoverLayout() *rows.Table {
+	return &rows.Table{
+		Name:    cutoverTable,
+		Comment: "Ringwatch: which generation of tables serves the windows from a time on; ringwatch schema cutover writes it",
+		// One partition, so that who reads it sees all or nothing.
+		Partition:  []rows.Column{textColumn("scope")},
+		Clustering: []rows.Column{timeColumn("at")},
+		Values:     []rows.Column{textColumn("generation"), textColumn("written_by"), timeColumn("written_at")},
+		Grace:      10 * 24 * time.Hour, Compression: rows.Fast,
+		Everywhere: true, // because others read in their datacenter
+	}
+}
+
+// cutoverRows keeps the cutover table, and what this process knows of it.
+type cutoverRows struct {
+	engine rows.Engine
+	table  *rows.Table
+	config *Config
+
 	mu   sync.Mutex
 	list []Cutover // by ascending At
 	read time.Time // when the reading began; zero: never
@@ -52,10 +67,14 @@ const cutoverPause = time.Second
 // Cutovers returns the cutover table, by ascending time, at most CutoverRefresh old. It is right about windows that begin before until; the error wraps ErrCutovers if
 // that cannot be known, and says why.
 func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
-	c := &s.cutovers
+	return s.cutovers.known(ctx, until)
+}
+
+// known is Cutovers.
+func (c *cutoverRows) known(ctx context.Context, until int64) ([]Cutover, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := s.config.Now()
+	now := c.config.Now()
 	age := now.Sub(c.read)
 	if age >= 0 && age < CutoverRefresh && until < c.read.Add(knownFor).UnixMilli() {
 		return c.list, nil
@@ -63,7 +82,7 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 	if until < c.read.Add(knownFor).UnixMilli() && time.Since(c.fail) < cutoverPause {
 		return c.list, nil
 	}
-	list, err := s.readCutovers(ctx)
+	list, err := c.all(ctx)
 	if err != nil {
 		c.fail = time.Now()
 	}
@@ -91,17 +110,67 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 
 func clockTime(millis int64) string { return time.UnixMilli(millis).UTC().Format(time.RFC3339) }
 
-func (s *Store) readCutovers(ctx context.Context) ([]Cutover, error) {
+// all reads the table.
+func (c *cutoverRows) all(ctx context.Context) ([]Cutover, error) {
 	var list []Cutover
-	err := s.each(unmarked(ctx), func(scan func(...any) bool) bool {
+	query := rows.Query{Table: c.table, Key: []any{cutoverScope}, Columns: []string{"at", "generation", "written_by", "written_at"}}
+	err := c.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
 		var c Cutover
 		if !scan(&c.At, &c.Generation, &c.By, &c.Written) {
 			return false
 		}
 		list = append(list, c)
 		return true
-	}, "SELECT at, generation, written_by, written_at FROM "+s.table(cutoverTable)+" WHERE scope = ?", cutoverScope)
+	})
 	return list, err
+}
+
+func (c *Cutover) row() rows.Row {
+	return rows.Row{Key: []any{cutoverScope, c.At}, Values: []any{c.Generation, c.By, c.Written}}
+}
+
+// put writes a cutover, in every datacenter.
+func (c *cutoverRows) put(ctx context.Context, cut Cutover) error {
+	if err := c.engine.Put(ctx, rows.Work{}, c.table, cut.row()); err != nil {
+		return fmt.Errorf("store: write cutover: %w", err)
+	}
+	return nil
+}
+
+// drop notes that the generation of an entry is gone.
+func (c *cutoverRows) drop(ctx context.Context, cut Cutover) error {
+	return c.engine.Put(ctx, rows.Work{}, c.table, rows.Row{Key: []any{cutoverScope, cut.At}, Values: []any{noGeneration, nil, nil}})
+}
+
+// seed enters the generation that a new keyspace begins with. Of several processes that do so at once one wins.
+func (c *cutoverRows) seed(ctx context.Context) error {
+	list, err := c.all(ctx)
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	first := Cutover{Generation: c.config.Generation, By: "the first schema apply", Written: c.config.Now().UnixMilli()}
+	_, err = c.engine.PutNew(ctx, rows.Work{}, c.table, first.row(), nil)
+	return err
+}
+
+// live returns which generations of a list serve any time whose data has not expired, in order of time.
+func (c *cutoverRows) live(list []Cutover) []string {
+	var names []string
+	for i, cut := range list {
+		if until, ends := c.servesUntil(list, i); ends && until <= c.config.Now().UnixMilli() || cut.Generation == noGeneration || slices.Contains(names, cut.Generation) {
+			continue
+		}
+		names = append(names, cut.Generation)
+	}
+	return names
+}
+
+// servesUntil returns when the last data of entry i has expired; ends is false for the newest entry.
+func (c *cutoverRows) servesUntil(list []Cutover, i int) (until int64, ends bool) {
+	if i+1 == len(list) {
+		return 0, false
+	}
+	return list[i+1].At + c.config.RawTTL.Milliseconds(), true
 }
 
 // span is a range of windows and what serves it.
@@ -144,95 +213,4 @@ func (s *Store) generationAt(ctx context.Context, start int64) (Generation, erro
 		return nil, fmt.Errorf("%w: none serves the window at %s; run ringwatch schema apply", ErrGeneration, clockTime(start))
 	}
 	return spans[0].Generation, nil
-}
-
-// seedCutovers enters the generation that a new keyspace begins with. Of several processes that do so at once one wins.
-func (s *Store) seedCutovers(ctx context.Context) error {
-	list, err := s.readCutovers(ctx)
-	if err != nil || len(list) > 0 {
-		return err
-	}
-	return s.exec(ctx, "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation, written_by, written_at) VALUES (?, 0, ?, 'the first schema apply', ?) IF NOT EXISTS",
-		cutoverScope, s.config.Generation, s.millis())
-}
-
-// liveGenerations returns the generations that serve any time whose data has not expired, in order of time. Before there is a cutover table it is the one that the
-// configuration names.
-func (s *Store) liveGenerations(ctx context.Context) ([]string, error) {
-	found, _, err := s.check(ctx, s.config.tables()[0])
-	if err != nil {
-		return nil, err
-	}
-	var list []Cutover
-	if found {
-		if list, err = s.readCutovers(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if len(list) == 0 {
-		return []string{s.config.Generation}, nil
-	}
-	var names []string
-	for i, c := range list {
-		if until, ends := s.servesUntil(list, i); ends && until <= s.millis() || c.Generation == noGeneration || slices.Contains(names, c.Generation) {
-			continue
-		}
-		names = append(names, c.Generation)
-	}
-	return names, nil
-}
-
-// servesUntil returns when the last data of entry i has expired; ends is false for the newest entry.
-func (s *Store) servesUntil(list []Cutover, i int) (until int64, ends bool) {
-	if i+1 == len(list) {
-		return 0, false
-	}
-	return list[i+1].At + s.config.RawTTL.Milliseconds(), true
-}
-
-// Cutover lets a generation serve the windows from at on, rounded up to the begin of a window. It creates the generation's tables. at must be at least
-// CutoverLead ahead, so that every process knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by another at the same time. The
-// error wraps ErrCutover if it cannot be. by says who wants it.
-func (s *Store) Cutover(ctx context.Context, to string, at time.Time, by string) (Cutover, error) {
-	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.millis()}
-	if rest := mod(c.At, windowMillis); rest > 0 {
-		c.At += windowMillis - rest
-	}
-	if !knownGeneration(to) {
-		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to, Generations())
-	}
-	g, err := s.generation(to)
-	if err != nil {
-		return c, err
-	}
-	if _, err := s.ApplyChanges(ctx, Changes{}); err != nil {
-		return c, err
-	}
-	for _, t := range g.Tables(&s.config) {
-		found, _, err := s.check(ctx, t)
-		if err == nil && !found {
-			err = s.retry(ctx, "create "+t.name, func() error { return s.change(ctx, t.create(s.config.Keyspace)) })
-		}
-		if err != nil {
-			return c, err
-		}
-	}
-	// Only now: creating tables may have taken a while.
-	c.Written = s.millis()
-	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
-		first := frame.WindowOf(earliest-1) + windowMillis
-		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
-	}
-	session, err := s.cql()
-	if err != nil {
-		return c, err
-	}
-	// In every datacenter, because others read the table in theirs.
-	err = session.Query("INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation, written_by, written_at) VALUES (?, ?, ?, ?, ?)",
-		cutoverScope, c.At, c.Generation, c.By, c.Written).Consistency(gocql.EachQuorum).ExecContext(ctx)
-	s.note(err)
-	if err != nil {
-		return c, fmt.Errorf("store: write cutover: %w", err)
-	}
-	return c, nil
 }

@@ -95,7 +95,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	if err != nil || cut.At != base+3*windowMillis {
 		t.Fatalf("%+v, %v", cut, err)
 	}
-	list, err := other.readCutovers(t.Context())
+	list, err := other.cutovers.all(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 		t.Errorf("a read of what it knows: %v", err)
 	}
 	// The table comes back, and the writer that waited goes on.
-	if err := s.change(t.Context(), (&s.config.tables()[0]).create(s.config.Keyspace)); err != nil {
+	if err := s.session.Create(t.Context(), cutoverLayout()); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range list {
@@ -189,7 +189,7 @@ func TestDrop(t *testing.T) {
 	if err := s.Drop(t.Context(), "v1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.ttlOf(t.Context(), v1Samples); err != nil || found {
+	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || found {
 		t.Fatalf("the table is there: %v, %v", found, err)
 	}
 	if err := s.Apply(t.Context()); err != nil {
@@ -212,7 +212,7 @@ func TestDrop(t *testing.T) {
 	if _, err := s.Cutover(t.Context(), "v1", time.UnixMilli(expires).Add(time.Hour), "the test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.ttlOf(t.Context(), v1Samples); err != nil || !found {
+	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || !found {
 		t.Fatalf("the table is not there: %v, %v", found, err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -20,19 +20,30 @@ const writtenHour = 60 * 60_000
 // WrittenFor is how far back DictionariesWritten knows: who has not looked for longer reads every node's dictionaries again.
 const WrittenFor = 24 * time.Hour
 
-func writtenLayout() tableLayout {
-	return tableLayout{
-		name:      writtenTable,
-		comment:   "Ringwatch: which dictionaries were written when; whoever keeps them in memory looks here for what is new",
-		partition: []columnLayout{{name: "account", kind: "text"}, {name: "hour", kind: "timestamp"}},
-		cluster:   []columnLayout{{name: "at", kind: "timestamp"}, {name: "node", kind: "uuid"}, {name: "window", kind: "timestamp"}},
-		rest:      []columnLayout{{name: "dictionaries", kind: "frozen<map<text, blob>>"}}, // hashes by entity_type
-		ttl:       WrittenFor, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(1, 16),
+func writtenLayout() *rows.Table {
+	return &rows.Table{
+		Name:       writtenTable,
+		Comment:    "Ringwatch: which dictionaries were written when; whoever keeps them in memory looks here for what is new",
+		Partition:  []rows.Column{textColumn("account"), timeColumn("hour")},
+		Clustering: []rows.Column{timeColumn("at"), idColumn("node"), timeColumn("window")},
+		Values:     []rows.Column{{Name: "dictionaries", Kind: rows.BlobMap}}, // hashes by entity_type
+		TTL:        WrittenFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(1, 16),
 	}
 }
 
-// tellWritten says that dictionaries of a node's span are there now.
-func (s *Store) tellWritten(ctx context.Context, n window.Node, start int64, list []window.EncodedDictionary) error {
+func (c *Config) seriesLayout() *rows.Table {
+	return &rows.Table{
+		Name:       seriesTable,
+		Comment:    "Ringwatch: dictionaries by content; closed windows refer to them",
+		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
+		Clustering: []rows.Column{timeColumn("day"), textColumn("entity_type"), {Name: "hash", Kind: rows.Blob}},
+		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
+		TTL:        c.RawTTL + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
+	}
+}
+
+// tell says that dictionaries of a node's span are there now.
+func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, start int64, list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -40,9 +51,8 @@ func (s *Store) tellWritten(ctx context.Context, n window.Node, start int64, lis
 	for _, d := range list {
 		hashes[d.Key] = d.Hash[:]
 	}
-	at := s.millis()
-	err := s.exec(ctx, "INSERT INTO "+s.table(writtenTable)+" (account, hour, at, node, window, dictionaries) VALUES (?, ?, ?, ?, ?, ?)",
-		n.Account, at-mod(at, writtenHour), at, gocql.UUID(n.ID), start, hashes)
+	at := s.now()
+	err := s.engine.Put(ctx, w, s.written, rows.Row{Key: []any{n.Account, at - mod(at, writtenHour), at, n.ID, start}, Values: []any{hashes}})
 	if err != nil {
 		return fmt.Errorf("store: write which dictionaries are new: %w", err)
 	}
@@ -52,13 +62,18 @@ func (s *Store) tellWritten(ctx context.Context, n window.Node, start int64, lis
 // DictionariesWritten returns the dictionaries that were written since a time, in milliseconds since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
 // that is under way must be allowed for: ask from two minutes earlier. What was written more than a day ago is not found here any more.
 func (s *Store) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
-	ctx = dashboard(ctx, account)
+	return s.series.since(ctx, workOf(dashboard(ctx, account)), account, since)
+}
+
+// since is DictionariesWritten.
+func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string, since int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
-	now := s.millis() + aheadMillis
+	now := s.now() + aheadMillis
 	since = max(since, now-aheadMillis-WrittenFor.Milliseconds())
 	for hour := since - mod(since, writtenHour); hour <= now; hour += writtenHour {
-		err := s.each(ctx, func(scan func(...any) bool) bool {
-			var node gocql.UUID
+		query := rows.Query{Table: s.written, Key: []any{account, hour}, From: since, Columns: []string{"node", "window", "dictionaries"}}
+		err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
+			var node uuid.UUID
 			var start int64
 			var hashes map[string][]byte
 			if !scan(&node, &start, &hashes) {
@@ -70,7 +85,7 @@ func (s *Store) DictionariesWritten(ctx context.Context, account string, since i
 				}
 			}
 			return true
-		}, "SELECT node, window, dictionaries FROM "+s.table(writtenTable)+" WHERE account = ? AND hour = ? AND at >= ?", account, hour, since)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("store: read which dictionaries are new: %w", err)
 		}
@@ -80,28 +95,33 @@ func (s *Store) DictionariesWritten(ctx context.Context, account string, since i
 
 // DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
 func (s *Store) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
-	ctx = dashboard(ctx, account)
+	return s.series.of(ctx, workOf(dashboard(ctx, account)), account, node, from)
+}
+
+// of is DictionariesOf.
+func (s *dictionaryRows) of(ctx context.Context, w rows.Work, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: s.series, Key: []any{account, node}, From: dayOf(from), Columns: []string{"day", "entity_type", "hash"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var day int64
 		var key string
 		var hash []byte
 		if !scan(&day, &key, &hash) {
 			return false
 		}
-		if id, ok := dictionaryID(gocql.UUID(node), day, key, hash); ok {
+		if id, ok := dictionaryID(node, day, key, hash); ok {
 			list = append(list, id)
 		}
 		return true
-	}, "SELECT day, entity_type, hash FROM "+s.table(seriesTable)+" WHERE account = ? AND node = ? AND day >= ?", account, gocql.UUID(node), dayOf(from))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: list the dictionaries of node %s: %w", node, err)
 	}
 	return list, nil
 }
 
-func dictionaryID(node gocql.UUID, day int64, key string, hash []byte) (window.DictionaryID, bool) {
-	id := window.DictionaryID{Node: uuid.UUID(node), Day: day, Key: key}
+func dictionaryID(node uuid.UUID, day int64, key string, hash []byte) (window.DictionaryID, bool) {
+	id := window.DictionaryID{Node: node, Day: day, Key: key}
 	return id, copy(id.Hash[:], hash) == len(id.Hash) && len(hash) == len(id.Hash)
 }
 
@@ -110,7 +130,11 @@ const dictionariesAlone = 2
 
 // ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be read. They do not enter the store's own cache.
 func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
-	ctx = dashboard(ctx, account)
+	return s.series.readAll(ctx, workOf(dashboard(ctx, account)), account, node, ids, take)
+}
+
+// readAll is ReadDictionaries.
+func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
 	byDay := map[int64]map[window.Hash]string{} // keys
 	for _, id := range ids {
 		if byDay[id.Day] == nil {
@@ -118,27 +142,27 @@ func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.
 		}
 		byDay[id.Day][id.Hash] = id.Key
 	}
-	const statement = " WHERE account = ? AND node = ? AND day = ?"
 	for day, keys := range byDay {
-		read := func(rest string, args ...any) error {
-			return s.each(ctx, func(scan func(...any) bool) bool {
+		read := func(equal ...any) error {
+			query := rows.Query{Table: s.series, Key: []any{account, node}, Equal: append([]any{day}, equal...), Columns: []string{"hash", "blob"}}
+			return s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 				var hash, blob []byte
 				if !scan(&hash, &blob) {
 					return false
 				}
-				if id, ok := dictionaryID(gocql.UUID(node), day, "", hash); ok && keys[id.Hash] != "" {
-					s.takeDictionary(node, id.Hash, blob, take)
+				if id, ok := dictionaryID(node, day, "", hash); ok && keys[id.Hash] != "" {
+					s.take(node, id.Hash, blob, take)
 				}
 				return true
-			}, "SELECT hash, blob FROM "+s.table(seriesTable)+statement+rest, append([]any{account, gocql.UUID(node), day}, args...)...)
+			})
 		}
 		var err error
 		if len(keys) > dictionariesAlone {
-			err = read("")
+			err = read()
 		} else {
 			for hash, key := range keys {
 				if err == nil {
-					err = read(" AND entity_type = ? AND hash = ?", key, hash[:])
+					err = read(key, hash[:])
 				}
 			}
 		}
@@ -149,7 +173,7 @@ func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.
 	return nil
 }
 
-func (s *Store) takeDictionary(node uuid.UUID, hash window.Hash, blob []byte, take func(window.Hash, *window.Dictionary)) {
+func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte, take func(window.Hash, *window.Dictionary)) {
 	d, err := window.DecodeDictionary(blob)
 	if err == nil && (window.HashOf(blob) != hash || d.Node != node) {
 		err = fmt.Errorf("%w: it has other content", window.ErrMalformed)

@@ -3,12 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // Drop drops the tables of a generation that serves no time any more and whose data has all expired; its rows in the cutover table become "none". Else it
 // touches nothing, and the error wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
-func (s *Store) Drop(ctx context.Context, name string) error {
+func (s *Schema) Drop(ctx context.Context, name string) error {
 	if !knownGeneration(name) {
 		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name, Generations())
 	}
@@ -16,15 +17,14 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.readCutovers(ctx)
+	list, err := s.cutovers.all(ctx)
 	if err != nil {
 		return err
 	}
-	layouts := g.Tables(&s.config)
-	var tables []tableLayout
+	var tables []*rows.Table
 	ttl := s.config.RawTTL // or what the tables were made with, if that is longer
-	for _, t := range layouts {
-		have, found, err := s.ttlOf(ctx, t.name)
+	for _, t := range tablesOf(g, s.config) {
+		have, found, err := s.session.TTL(ctx, t.Name)
 		if err != nil {
 			return err
 		}
@@ -32,14 +32,14 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 			continue
 		}
 		tables = append(tables, t)
-		if t.ttl == s.config.RawTTL {
+		if t.TTL == s.config.RawTTL {
 			ttl = max(ttl, have)
 		}
 	}
 	if len(tables) == 0 {
 		return fmt.Errorf("%w: generation %s has no tables in keyspace %s", ErrDrop, name, s.config.Keyspace)
 	}
-	now := s.millis()
+	now := s.config.Now().UnixMilli()
 	for i, c := range list {
 		if c.Generation != name {
 			continue
@@ -55,26 +55,14 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 		if c.Generation != name {
 			continue
 		}
-		if err := s.exec(ctx, "UPDATE "+s.table(cutoverTable)+" SET generation = ? WHERE scope = ? AND at = ?", noGeneration, cutoverScope, c.At); err != nil {
+		if err := s.cutovers.drop(ctx, c); err != nil {
 			return err
 		}
 	}
 	for _, t := range tables {
-		drop := func() error { return s.change(ctx, "DROP TABLE IF EXISTS "+s.table(t.name)) }
-		if err := s.retry(ctx, "drop "+t.name, drop); err != nil { // a change may take a busy Cassandra longer than a query may
+		if err := s.session.Drop(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// ttlOf returns how long a table keeps its rows; 0: for ever.
-func (s *Store) ttlOf(ctx context.Context, table string) (ttl time.Duration, found bool, err error) {
-	var n int64
-	err = s.each(ctx, func(scan func(...any) bool) bool {
-		more := scan(&n)
-		found = found || more
-		return more
-	}, "SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table)
-	return time.Duration(n) * time.Second, found, err
 }

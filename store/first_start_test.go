@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -84,24 +83,12 @@ func firstWork(ctx context.Context, s *Store, n uint64) error {
 	return s.CloseWindow(ctx, "acme", node.ID, base)
 }
 
-// TestContradictionHasAnEnd: what stays as it is, is an error that names it, after the bound; a right or a datacenter that is missing is one at once.
-func TestContradictionHasAnEnd(t *testing.T) {
-	s := mustStore(t, newClock(base))
-	s.settleFor = 500 * time.Millisecond
-	if err := s.change(t.Context(), "ALTER TABLE "+s.table(cutoverTable)+" DROP written_by"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Apply(t.Context()); err == nil || Retryable(err) || asIs(err, ErrSettling) || !strings.Contains(err.Error(), "written_by") {
-		t.Errorf("got %v", err)
-	}
-	if number(s.metrics.Retries) == 0 {
-		t.Error("it was not tried again")
-	}
-	config := s.config
-	config.Keyspace += "_b"
+// TestNoSuchDatacenter: what is missing for good is an error that names it, at once.
+func TestNoSuchDatacenter(t *testing.T) {
+	config := testConfig(t, engines.SharedCassandra(t).Addr(), newClock(base))
 	config.Datacenters = []string{"nowhere"}
-	o := mustOpen(t, config)
-	if err := o.Apply(t.Context()); err == nil || Retryable(err) || !strings.Contains(err.Error(), "nowhere") || number(o.metrics.Retries) > 0 {
+	s := mustOpen(t, config)
+	if err := s.Apply(t.Context()); err == nil || Retryable(err) || !strings.Contains(err.Error(), "nowhere") || number(s.metrics.Retries) > 0 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,21 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // MaxFrameBytes is the longest frame that is stored: half of what Cassandra takes in one mutation by default. A node of 10,000 tables sends key frames
 // of about a tenth of it.
 const MaxFrameBytes = 8 << 20
 
-func asError[T error](err error, target *T) bool { return errors.As(err, target) }
+// freshLayout is the table of frames.
+func (c *Config) freshLayout() *rows.Table {
+	// Frames are packed already: chunks that zstd does not make smaller are kept as they are, so that reading them costs nothing.
+	packed := rows.Zip(1, 16)
+	packed.Packed = true
+	return &rows.Table{
+		Name:      freshTable,
+		Comment:   "Ringwatch: frames as they came, until their window is closed",
+		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("window")},
+		// Newest first: the present state is the first row and its key frame's.
+		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true}},
+		Values:     []rows.Column{{Name: "frame", Kind: rows.Blob}, timeColumn("key_at"), timeColumn("received")},
+		TTL:        c.FreshTTL, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: packed,
+	}
+}
+
+// freshRows keeps frames as they came.
+type freshRows struct {
+	engine rows.Engine
+	table  *rows.Table
+}
 
 // WriteFrame stores a frame as it was received; a key frame also renews what is known of its node. The error wraps one of package frame's if the bytes are
 // no frame, or ErrTooLarge; else it is Cassandra's, see Retryable. Writing a frame twice is the same as writing it once.
@@ -27,55 +46,46 @@ func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error 
 	if err != nil {
 		return err
 	}
-	return s.writeFrame(ctx, account, &h, b, s.config.Now())
+	return s.writeFrame(ctx, workOf(ctx), account, &h, b, s.config.Now())
 }
 
 // writeFrame also keeps when the frame was received: a replay writes the same again.
-func (s *Store) writeFrame(ctx context.Context, account string, h *frame.Header, b []byte, received time.Time) error {
+func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte, received time.Time) error {
 	if len(b) > MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes, and %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
 	}
-	if err := s.markLate(ctx, account, h); err != nil {
+	if err := s.late.mark(ctx, w, account, h); err != nil {
 		return err
 	}
-	err := s.exec(ctx, "INSERT INTO "+s.table(freshTable)+" (account, node, window, at, frame, key_at, received) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		account, gocql.UUID(h.Node), h.Window(), h.At, b, h.KeyAt(), received.UnixMilli())
-	if err != nil {
+	if err := s.fresh.put(ctx, w, account, h, b, received); err != nil {
 		return err
 	}
 	if !h.IsKey() {
-		s.announceDelta(ctx, account, h, b)
+		s.announcer.delta(ctx, w, account, h, b)
 		return nil
 	}
-	return s.writeNode(ctx, account, h, b, seenBy(h, received))
-}
-
-// writeNode renews a node's row. The write carries when the node was heard of by the frame, so that an old key frame that is read again never hides a newer one, nor does one that is
-// dated ahead.
-func (s *Store) writeNode(ctx context.Context, account string, h *frame.Header, b []byte, seen int64) error {
 	id, err := frame.ReadIdentity(b)
 	if err != nil { // what its header says is stored; its values will be missed when the window is closed, and counted then
 		s.metrics.BadKeyPayload.Inc()
 		return nil
 	}
-	facts := make(map[string]string, len(id.Facts))
-	for _, fact := range id.Facts {
-		facts[fact.Name] = fact.Value
+	if err := s.nodes.put(ctx, w, account, h, &id, seenBy(h, received)); err != nil {
+		return err
 	}
-	err = s.exec(ctx, "INSERT INTO "+s.table(nodesTable)+" (account, cluster, node, datacenter, rack, facts, interval_ms, last_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TIMESTAMP ?",
-		account, h.Cluster, gocql.UUID(h.Node), id.Datacenter, id.Rack, facts, h.Interval, seen, seen*1000)
-	if err == nil {
-		s.announceKey(ctx, account, h, b)
-	}
-	return err
+	s.announcer.key(ctx, w, account, h, b)
+	return nil
 }
 
-// freshFrames returns the frames of a window that are in fresh, newest first.
-func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
+func (s *freshRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte, received time.Time) error {
+	return s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, h.Window(), h.At}, Values: []any{b, h.KeyAt(), received.UnixMilli()}})
+}
+
+// frames returns the frames of a window, newest first. They are taken from the lease.
+func (s *freshRows) frames(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, error) {
 	var frames [][]byte
 	var full error
-	lease := memory.Of(ctx)
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"frame"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var b []byte
 		if !scan(&b) {
 			return false
@@ -83,38 +93,31 @@ func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID,
 		frames = append(frames, b)
 		full = lease.Take(int64(len(b)))
 		return full == nil
-	}, "SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ?", account, gocql.UUID(node), window)
+	})
 	return frames, errors.Join(err, full)
 }
 
 // askedAlone is of how many windows frames are asked for without asking first which of them have some.
 const askedAlone = 3
 
-// windowsInQuery bounds how many partitions one query names.
-const windowsInQuery = 48
-
-// havingFrames returns those of a node's windows that have frames in fresh, in no order; all, if
+// having returns those of a node's windows that have frames, in no order; all, if
 // there are so few that asking would cost more than it spares. Most windows that have no columns and
 // no rollup have no frames either: the node was not there.
-func (s *Store) havingFrames(ctx context.Context, account string, node uuid.UUID, windows []int64) ([]int64, error) {
+func (s *freshRows) having(ctx context.Context, w rows.Work, account string, node uuid.UUID, windows []int64) ([]int64, error) {
 	if len(windows) <= askedAlone {
 		return windows, nil
 	}
 	var list []int64
-	for some := range slices.Chunk(windows, windowsInQuery) {
-		err := s.each(ctx, func(scan func(...any) bool) bool {
-			var account string
-			var node gocql.UUID
-			var start int64
-			if !scan(&account, &node, &start) {
-				return false
-			}
-			list = append(list, start)
-			return true
-		}, "SELECT DISTINCT account, node, window FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window IN ?", account, gocql.UUID(node), some)
-		if err != nil {
-			return nil, fmt.Errorf("store: read which windows have frames: %w", err)
+	err := s.engine.Partitions(ctx, w, s.table, []any{account, node}, windows, func(scan func(...any) bool) bool {
+		var start int64
+		if !scan(&start) {
+			return false
 		}
+		list = append(list, start)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: read which windows have frames: %w", err)
 	}
 	return list, nil
 }
@@ -129,10 +132,13 @@ const (
 // Latest; and when the node was heard of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's key frame is not there it is the newest that
 // can be read. None: no frames and no error.
 func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
-	ctx = dashboard(ctx, account)
-	now := s.millis()
+	return s.fresh.latest(ctx, workOf(dashboard(ctx, account)), account, node, s.millis())
+}
+
+// latest is LatestFrames.
+func (s *freshRows) latest(ctx context.Context, work rows.Work, account string, node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
 	take := func(w int64) error {
-		more, at, err := s.latestIn(ctx, account, node, w)
+		more, at, err := s.latestIn(ctx, work, account, node, w)
 		if err == nil && at > seen {
 			frames, seen = more, at
 		}
@@ -157,20 +163,20 @@ func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID
 	return frames, seen, nil
 }
 
-func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
+func (s *freshRows) latestIn(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
 	var newest []byte
 	var at, received int64
-	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&at, &received, &newest) },
-		"SELECT at, received, frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ? LIMIT 1", account, gocql.UUID(node), window)
+	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"at", "received", "frame"}, Limit: 1}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool { return scan(&at, &received, &newest) })
 	if newest == nil || err != nil {
 		return nil, 0, err
 	}
 	from := heardAt(at, received)
 	if from.ahead() {
-		if from, err = s.newestOf(ctx, account, node, window); err != nil {
+		if from, err = s.newestOf(ctx, w, account, node, window); err != nil {
 			return nil, 0, err
 		}
-		if newest, err = s.frameRow(ctx, "AND at = ?", account, gocql.UUID(node), window, from.at); err != nil {
+		if newest, err = s.frame(ctx, w, account, node, window, from.at); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -179,7 +185,7 @@ func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, wi
 		return [][]byte{newest}, from.seen, nil
 	}
 	if err == nil {
-		key, err := s.frameRow(ctx, "AND at = ?", account, gocql.UUID(node), window, h.KeyAt())
+		key, err := s.frame(ctx, w, account, node, window, h.KeyAt())
 		if err != nil {
 			return nil, 0, err
 		}
@@ -187,7 +193,7 @@ func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, wi
 			return [][]byte{key, newest}, from.seen, nil
 		}
 	}
-	frames, err := s.latestReadable(ctx, account, node, window)
+	frames, err := s.latestReadable(ctx, w, account, node, window)
 	if err != nil || len(frames) == 0 {
 		return nil, 0, err
 	}
@@ -198,8 +204,8 @@ func (s *Store) latestIn(ctx context.Context, account string, node uuid.UUID, wi
 }
 
 // latestReadable looks through a whole window, for the rare case that the newest frame's key frame is lost or late.
-func (s *Store) latestReadable(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
-	frames, err := s.freshFrames(ctx, account, node, window)
+func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) ([][]byte, error) {
+	frames, err := s.frames(ctx, w, memory.Of(ctx), account, node, window)
 	if err != nil {
 		return nil, err
 	}
@@ -229,10 +235,10 @@ func names(h *frame.Header, b []byte) bool {
 	return err == nil && k.IsKey() && k.At == h.KeyAt() && k.Check == h.KeyCheck
 }
 
-// frameRow returns one frame of a window, or nil.
-func (s *Store) frameRow(ctx context.Context, rest string, args ...any) ([]byte, error) {
+// frame returns one frame of a window, or nil.
+func (s *freshRows) frame(ctx context.Context, w rows.Work, account string, node uuid.UUID, window, at int64) ([]byte, error) {
 	var b []byte
-	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) },
-		"SELECT frame FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ? "+rest, args...)
+	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Equal: []any{at}, Columns: []string{"frame"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool { return scan(&b) })
 	return b, err
 }

@@ -3,7 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
+
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
 // The kinds of roles that Grants knows.
@@ -17,34 +18,32 @@ const (
 
 // Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A service may read everything and write all but the cutover table and the API keys; it
 // cannot change the schema. The grants name tables, so they are to be repeated after new tables have come, which ringwatch schema apply and cutover say.
-func (s *Store) Grants(ctx context.Context, kind, role string) ([]string, error) {
-	role = `"` + strings.ReplaceAll(role, `"`, `""`) + `"`
-	keyspace := s.config.Keyspace
-	grant := func(what, on string) string { return fmt.Sprintf("GRANT %s ON %s TO %s;", what, on, role) }
+func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error) {
+	reads := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Select, Table: table} }
+	writes := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Modify, Table: table} }
+	var list []cassandra.Grant
 	switch kind {
 	case ReaderRole:
-		return []string{grant("SELECT", "KEYSPACE "+keyspace)}, nil
+		list = []cassandra.Grant{reads("")}
 	case SchemaRole:
-		return []string{
-			grant("CREATE", "KEYSPACE "+keyspace), grant("ALTER", "KEYSPACE "+keyspace), grant("DROP", "KEYSPACE "+keyspace),
-			grant("SELECT", "KEYSPACE "+keyspace), grant("MODIFY", "KEYSPACE "+keyspace), grant("SELECT", "KEYSPACE system_views"),
-		}, nil
+		list = []cassandra.Grant{{Right: cassandra.Create}, {Right: cassandra.Alter}, {Right: cassandra.Drop}, reads(""), writes(""), {Right: cassandra.Select, Views: true}}
 	case ServiceRole:
 		tables, err := s.tablesNow(ctx)
 		if err != nil {
 			return nil, err
 		}
-		list := []string{grant("SELECT", "KEYSPACE "+keyspace)}
+		list = []cassandra.Grant{reads("")}
 		for _, t := range tables {
-			if t.name != cutoverTable && t.name != keysTable {
-				list = append(list, grant("MODIFY", "TABLE "+s.table(t.name)))
+			if t.Name != cutoverTable && t.Name != keysTable {
+				list = append(list, writes(t.Name))
 			}
 		}
-		return list, nil
 	case KeysRole:
-		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("MODIFY", "TABLE "+s.table(keysTable))}, nil
+		list = []cassandra.Grant{reads(keysTable), writes(keysTable)}
 	case IngestRole:
-		return []string{grant("SELECT", "TABLE "+s.table(keysTable)), grant("SELECT", "TABLE "+s.table(keyNodesTable)), grant("MODIFY", "TABLE "+s.table(keyNodesTable)), grant("SELECT", "TABLE "+s.table(nodesTable))}, nil
+		list = []cassandra.Grant{reads(keysTable), reads(keyNodesTable), writes(keyNodesTable), reads(nodesTable)}
+	default:
+		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 	}
-	return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
+	return s.session.Grants(role, list...), nil
 }

@@ -2,56 +2,51 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // keyNodesTable holds which node a key was first used by, of keys that are bound to that node. It
 // is a table of its own because ingest writes it, who may not write keys.
 const keyNodesTable = "key_nodes"
 
-func keyNodesLayout() tableLayout {
-	return tableLayout{
-		name:      keyNodesTable,
-		comment:   "Ringwatch: the node that first used a key, of keys that are bound to it; ingest writes it once",
-		partition: []columnLayout{{name: "id", kind: "text"}},
-		rest:      []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}, {name: "first_used_at", kind: "timestamp"}},
-		gcGrace:   10 * 24 * time.Hour, compression: lz4,
+func keyNodesLayout() *rows.Table {
+	return &rows.Table{
+		Name:      keyNodesTable,
+		Comment:   "Ringwatch: the node that first used a key, of keys that are bound to it; ingest writes it once",
+		Partition: []rows.Column{textColumn("id")},
+		Values:    []rows.Column{textColumn("account"), idColumn("node"), timeColumn("first_used_at")},
+		Grace:     10 * 24 * time.Hour, Compression: rows.Fast,
 	}
 }
 
 // BindKey binds a key to a node, unless it is bound, and returns the node that it is bound to. Of
 // several nodes that use it first at the same time one wins, in all processes and datacenters.
-func (s *Store) BindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
-	session, err := s.cql()
-	if err != nil {
-		return uuid.Nil, err
-	}
-	var is gocql.UUID
-	err = s.each(ctx, func(scan func(...any) bool) bool { return scan(&is) }, "SELECT node FROM "+s.table(keyNodesTable)+" WHERE id = ?", id)
+func (s *keyRows) BindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+	var is uuid.UUID
+	query := rows.Query{Table: s.nodes, Key: []any{id}, Columns: []string{"node"}}
+	err := s.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool { return scan(&is) })
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("store: read the node that a key is bound to: %w", err)
 	}
-	if is != (gocql.UUID{}) {
-		return uuid.UUID(is), nil
+	if is != uuid.Nil {
+		return is, nil
 	}
-	before := map[string]any{}
-	done, err := session.Query("INSERT INTO "+s.table(keyNodesTable)+" (id, account, node, first_used_at) VALUES (?, ?, ?, ?) IF NOT EXISTS",
-		id, account, gocql.UUID(node), s.millis()).SerialConsistency(gocql.Serial).MapScanCASContext(ctx, before)
-	s.note(err)
+	row := rows.Row{Key: []any{id}, Values: []any{account, node, s.now()}}
+	done, err := s.engine.PutNew(ctx, rows.Work{}, s.nodes, row, []string{"node"}, &is)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("store: bind a key to a node: %w", err)
 	}
 	if done {
 		return node, nil
 	}
-	is, found := before["node"].(gocql.UUID)
-	if !found {
-		return uuid.Nil, fmt.Errorf(
-			"store: bind a key to a node: Cassandra says %v is there", before)
+	if is == uuid.Nil {
+		return uuid.Nil, errors.New("store: bind a key to a node: a row is there that names none")
 	}
-	return uuid.UUID(is), nil
+	return is, nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // keysTable holds API keys. Nobody's data path writes it: only ringwatch key and POST /v1/keys do.
@@ -31,68 +31,69 @@ type Key struct {
 	CreatedBy, RevokedBy      string
 }
 
-func keysLayout() tableLayout {
-	return tableLayout{
-		name:      keysTable,
-		comment:   "Ringwatch: API keys, hashed; ringwatch key writes it",
-		partition: []columnLayout{{name: "scope", kind: "text"}},
-		cluster:   []columnLayout{{name: "id", kind: "text"}},
-		rest: []columnLayout{{name: "account", kind: "text"}, {name: "name", kind: "text"}, {name: "sha256", kind: "text"},
-			{name: "scopes", kind: "frozen<list<text>>"}, {name: "networks", kind: "frozen<list<text>>"}, {name: "expires_at", kind: "timestamp"},
-			{name: "created_at", kind: "timestamp"}, {name: "created_by", kind: "text"}, {name: "revoked_at", kind: "timestamp"}, {name: "revoked_by", kind: "text"},
-			{name: "clusters", kind: "frozen<list<text>>"}, {name: "node", kind: "text"}},
-		gcGrace: 10 * 24 * time.Hour, compression: lz4,
+func keysLayout() *rows.Table {
+	return &rows.Table{
+		Name:       keysTable,
+		Comment:    "Ringwatch: API keys, hashed; ringwatch key writes it",
+		Partition:  []rows.Column{textColumn("scope")},
+		Clustering: []rows.Column{textColumn("id")},
+		Values: []rows.Column{textColumn("account"), textColumn("name"), textColumn("sha256"), {Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts}, timeColumn("expires_at"),
+			timeColumn("created_at"), textColumn("created_by"), timeColumn("revoked_at"), textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node")},
+		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
+		Everywhere: true, // because others read in their datacenter
 	}
 }
 
+// keyRows keeps API keys, and which nodes they are bound to.
+type keyRows struct {
+	engine      rows.Engine
+	now         func() int64
+	keys, nodes *rows.Table
+}
+
 // Keys returns all API keys by id, revoked ones too.
-func (s *Store) Keys(ctx context.Context) ([]Key, error) {
+func (s *keyRows) Keys(ctx context.Context) ([]Key, error) {
 	var list []Key
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	err := s.engine.Read(ctx, rows.Work{}, rows.Query{
+		Table: s.keys, Key: []any{keysScope},
+		Columns: []string{"id", "account", "name", "sha256", "scopes", "networks", "expires_at", "created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node"},
+	}, func(scan func(...any) bool) bool {
 		var k Key
 		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires, &k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
 			return false
 		}
 		list = append(list, k)
 		return true
-	}, "SELECT id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, revoked_at, revoked_by, clusters, node FROM "+s.table(keysTable)+" WHERE scope = ?", keysScope)
-	var refused gocql.RequestError
-	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeInvalid {
-		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch schema apply", s.table(keysTable), err)
-	} else if err != nil {
+	})
+	switch {
+	case errors.Is(err, rows.ErrUnknown):
+		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch schema apply", keysTable, err)
+	case err != nil:
 		return nil, fmt.Errorf("store: read API keys: %w", err)
 	}
 	return list, nil
 }
 
 // CreateKey writes a new key. It is there in every datacenter when this returns nil.
-func (s *Store) CreateKey(ctx context.Context, k Key) error {
-	var expires any // null: never
+func (s *keyRows) CreateKey(ctx context.Context, k Key) error {
+	var expires any // never
 	if k.Expires > 0 {
 		expires = k.Expires
 	}
-	return s.everywhere(ctx, "INSERT INTO "+s.table(keysTable)+" (scope, id, account, name, sha256, scopes, networks, expires_at, created_at, created_by, clusters, node) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		keysScope, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy, k.Clusters, k.Node)
+	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy, nil, nil, k.Clusters, k.Node)
 }
 
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when this returns nil.
-func (s *Store) RevokeKey(ctx context.Context, id string, at int64, by string) error {
-	return s.everywhere(ctx, "UPDATE "+s.table(keysTable)+" SET revoked_at = ?, revoked_by = ? WHERE scope = ? AND id = ?", at, by, keysScope, id)
+func (s *keyRows) RevokeKey(ctx context.Context, id string, at int64, by string) error {
+	return s.put(ctx, id, nil, nil, nil, nil, nil, nil, nil, nil, at, by, nil, nil)
 }
 
-// everywhere writes with a quorum in each datacenter, because others read in theirs.
-func (s *Store) everywhere(ctx context.Context, statement string, args ...any) error {
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	err = session.Query(statement, args...).Consistency(gocql.EachQuorum).ExecContext(ctx)
-	s.note(err)
-	var refused gocql.RequestError
-	if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized {
+func (s *keyRows) put(ctx context.Context, id string, values ...any) error {
+	err := s.engine.Put(ctx, rows.Work{}, s.keys, rows.Row{Key: []any{keysScope, id}, Values: values})
+	switch {
+	case errors.Is(err, rows.ErrDenied):
 		return fmt.Errorf("%w: %w", ErrKeysRights, err)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("store: write API keys: %w", err)
 	}
 	return nil

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // A window is closed a grace after its end at the earliest, and is answered from its columns from
@@ -45,15 +45,23 @@ func (c *Config) settled(marked, stamp int64) bool {
 	return stamp/1000-marked > (c.markAgain() + 2*c.Timeout).Milliseconds()
 }
 
-func (c *Config) lateLayout() tableLayout {
-	return tableLayout{
-		name:      lateTable,
-		comment:   "Ringwatch: windows with frames that came after they may have been closed; readers look into fresh for them, too",
-		partition: []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}},
-		cluster:   []columnLayout{{name: "window", kind: "timestamp"}},
-		rest:      []columnLayout{{name: "marked", kind: "timestamp"}},
-		ttl:       c.lateTTL(), unit: time.Minute, gcGrace: 10 * time.Minute, compression: lz4,
+func (c *Config) lateLayout() *rows.Table {
+	return &rows.Table{
+		Name:       lateTable,
+		Comment:    "Ringwatch: windows with frames that came after they may have been closed; readers look into fresh for them, too",
+		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
+		Clustering: []rows.Column{timeColumn("window")},
+		Values:     []rows.Column{timeColumn("marked")},
+		TTL:        c.lateTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Fast,
 	}
+}
+
+// lateRows keeps which windows have late frames.
+type lateRows struct {
+	engine rows.Engine
+	table  *rows.Table
+	config *Config
+	marked *bounded[windowID, time.Time] // windows that this process has marked as late, and when
 }
 
 // lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
@@ -63,9 +71,9 @@ func (c *Config) lateFrom(start int64) int64 {
 	return start + windowMillis + (c.Grace - 2*c.Timeout).Milliseconds()
 }
 
-// markLate marks the window of a frame that is about to be written, if the frame is late. It is to be
+// mark marks the window of a frame that is about to be written, if the frame is late. It is to be
 // called before each attempt: what is not late yet may be so at the next one.
-func (s *Store) markLate(ctx context.Context, account string, h *frame.Header) error {
+func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *frame.Header) error {
 	now, start := s.config.Now(), h.Window()
 	if now.UnixMilli() < s.config.lateFrom(start) {
 		return nil
@@ -74,8 +82,7 @@ func (s *Store) markLate(ctx context.Context, account string, h *frame.Header) e
 	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
 		return nil
 	}
-	err := s.exec(ctx, "INSERT INTO "+s.table(lateTable)+" (account, node, window, marked) VALUES (?, ?, ?, ?)",
-		account, gocql.UUID(h.Node), start, now.UnixMilli())
+	err := s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, start}, Values: []any{now.UnixMilli()}})
 	if err != nil {
 		return fmt.Errorf("store: mark a window that gets a late frame: %w", err)
 	}
@@ -83,19 +90,19 @@ func (s *Store) markLate(ctx context.Context, account string, h *frame.Header) e
 	return nil
 }
 
-// lateMarks returns those of a node's windows from … to, by their starts, that may have frames in
+// marks returns those of a node's windows from … to, by their starts, that may have frames in
 // fresh which their columns lack, and when they were marked, in ms.
-func (s *Store) lateMarks(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
+func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
 	list := map[int64]int64{}
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: s.table, Key: []any{account, node}, From: from, To: to, Columns: []string{"window", "marked"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var start, marked int64
 		if !scan(&start, &marked) {
 			return false
 		}
 		list[start] = marked
 		return true
-	}, "SELECT window, marked FROM "+s.table(lateTable)+" WHERE account = ? AND node = ? AND window >= ? AND window <= ?",
-		account, gocql.UUID(node), from, to)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: read which windows have late frames: %w", err)
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // A node's newest frame is the one with the latest time, but a frame that is dated ahead of its
@@ -46,14 +46,10 @@ func seenBy(h *frame.Header, received time.Time) int64 {
 }
 
 // newestOf looks through a window for the newest frame; the zero heard if there is none.
-func (s *Store) newestOf(ctx context.Context, account string, node uuid.UUID, window int64) (heard, error) {
-	session, err := s.cql()
-	if err != nil {
-		return heard{}, err
-	}
+func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) (heard, error) {
 	var best heard
-	q := session.Query("SELECT at, received FROM "+s.table(freshTable)+" WHERE account = ? AND node = ? AND window = ?", account, gocql.UUID(node), window)
-	err = s.scan(ctx, q.PageSize(1000), func(scan func(...any) bool) bool {
+	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"at", "received"}, Page: 1000}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var at, received int64
 		if !scan(&at, &received) {
 			return false

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -18,39 +19,79 @@ type Node struct {
 	LastKey int64 // when its newest key frame was made, milliseconds since the Unix epoch; key frames come every five minutes
 }
 
-// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there once.
-func (s *Store) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
+func (c *Config) nodesLayout() *rows.Table {
+	return &rows.Table{
+		Name:       nodesTable,
+		Comment:    "Ringwatch: the newest key frame of each node",
+		Partition:  []rows.Column{textColumn("account")},
+		Clustering: []rows.Column{textColumn("cluster"), idColumn("node")},
+		Values: []rows.Column{textColumn("datacenter"), textColumn("rack"), {Name: "facts", Kind: rows.TextMap},
+			{Name: "interval_ms", Kind: rows.Int64}, timeColumn("last_key")},
+		TTL: c.RawTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
+	}
+}
+
+// nodeRows keeps what is known of nodes.
+type nodeRows struct {
+	engine rows.Engine
+	table  *rows.Table
+}
+
+// put renews a node's row. The write carries when the node was heard of by the frame, so that an old key frame that is read again never hides a newer one, nor does one that is
+// dated ahead.
+func (s *nodeRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, id *frame.Identity, seen int64) error {
+	facts := make(map[string]string, len(id.Facts))
+	for _, fact := range id.Facts {
+		facts[fact.Name] = fact.Value
+	}
+	return s.engine.Put(ctx, w, s.table, rows.Row{
+		Key:    []any{account, h.Cluster, h.Node},
+		Values: []any{id.Datacenter, id.Rack, facts, h.Interval, seen}, Stamp: seen * 1000,
+	})
+}
+
+// ids returns the ids of an account's nodes, each once.
+func (s *nodeRows) ids(ctx context.Context, w rows.Work, account string) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
-	err := s.each(dashboard(ctx, account), func(scan func(...any) bool) bool {
-		var id gocql.UUID
+	query := rows.Query{Table: s.table, Key: []any{account}, Columns: []string{"node"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
+		var id uuid.UUID
 		if !scan(&id) {
 			return false
 		}
-		ids = append(ids, uuid.UUID(id))
+		ids = append(ids, id)
 		return true
-	}, "SELECT node FROM "+s.table(nodesTable)+" WHERE account = ?", account)
+	})
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(ids), err
 }
 
-// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL is forgotten.
-func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
-	ctx = dashboard(ctx, account)
+// list returns an account's nodes by cluster and id.
+func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Node, error) {
 	var nodes []Node
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: s.table, Key: []any{account}, Columns: []string{"cluster", "node", "datacenter", "rack", "facts", "interval_ms", "last_key"}}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		n := Node{Node: window.Node{Account: account}}
-		var id gocql.UUID
 		var facts map[string]string
-		if !scan(&n.Cluster, &id, &n.Datacenter, &n.Rack, &facts, &n.Interval, &n.LastKey) {
+		if !scan(&n.Cluster, &n.ID, &n.Datacenter, &n.Rack, &facts, &n.Interval, &n.LastKey) {
 			return false
 		}
-		n.ID = uuid.UUID(id)
 		for name, v := range facts {
 			n.Facts = append(n.Facts, frame.Fact{Name: name, Value: v})
 		}
 		slices.SortFunc(n.Facts, func(a, b frame.Fact) int { return strings.Compare(a.Name, b.Name) })
 		nodes = append(nodes, n)
 		return true
-	}, "SELECT cluster, node, datacenter, rack, facts, interval_ms, last_key FROM "+s.table(nodesTable)+" WHERE account = ?", account)
+	})
 	return nodes, err
+}
+
+// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there once.
+func (s *Store) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
+	return s.nodes.ids(ctx, workOf(dashboard(ctx, account)), account)
+}
+
+// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL is forgotten.
+func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
+	return s.nodes.list(ctx, workOf(dashboard(ctx, account)), account)
 }

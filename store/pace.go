@@ -3,8 +3,9 @@ package store
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // pace is how many windows are closed at once. While all of them are in use and Cassandra answers quickly it lets in one more for
@@ -84,33 +85,12 @@ func (p *pace) set(width int) {
 	p.said(float64(width))
 }
 
-// answers adds up what Cassandra's answers took under one context.
-type answers struct{ took, number atomic.Int64 }
-
 type answersKey struct{}
-
-// timed returns a context whose calls of Cassandra are added up.
-func timed(ctx context.Context) (context.Context, *answers) {
-	a := new(answers)
-	return context.WithValue(ctx, answersKey{}, a), a
-}
-
-func answered(ctx context.Context, took time.Duration) {
-	if a, ok := ctx.Value(answersKey{}).(*answers); ok {
-		a.took.Add(int64(took))
-		a.number.Add(1)
-	}
-}
-
-// mean returns 0 if there was no answer.
-func (a *answers) mean() time.Duration {
-	return time.Duration(a.took.Load() / max(1, a.number.Load()))
-}
 
 // closing closes a window whose turn it is by enter; f gets the context to do it with.
 func (p *pace) closing(ctx context.Context, f func(context.Context) error) error {
-	ctx, took := timed(ctx)
-	err := f(ctx)
-	p.leave(took.mean(), Retryable(err) && !throttled(err))
+	var took rows.Answers
+	err := f(context.WithValue(ctx, answersKey{}, &took))
+	p.leave(took.Mean(), Retryable(err) && !throttled(err))
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // round closes as many windows at once as may be.
@@ -101,7 +101,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		width int
-	}{{ErrExpired, 8}, {gocql.ErrTimeoutNoResponse, 4}} {
+	}{{ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
 		p.enter(t.Context())
 		if err := p.closing(t.Context(), func(context.Context) error { return c.err }); !errors.Is(err, c.err) {
 			t.Error(err)

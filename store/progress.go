@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // Who reads must know whether everything that was acknowledged is here. Store processes say so: for
@@ -37,50 +37,44 @@ type Progress struct {
 // progressTTL is after how long a partition of which nobody says anything is forgotten.
 const progressTTL = 30 * 24 * time.Hour
 
-func (c *Config) progressLayout() tableLayout {
-	return tableLayout{
-		name:      progressTable,
-		comment:   "Ringwatch: up to when the frames of each partition of the stream are here; store processes write it every second",
-		partition: []columnLayout{{name: "scope", kind: "text"}},
-		cluster:   []columnLayout{{name: "stream_partition", kind: "int"}},
-		rest:      []columnLayout{{name: "through", kind: "timestamp"}, {name: "partitions", kind: "int"}},
-		ttl:       progressTTL, gcGrace: 3 * time.Hour, compression: lz4,
+func progressLayout() *rows.Table {
+	return &rows.Table{
+		Name:       progressTable,
+		Comment:    "Ringwatch: up to when the frames of each partition of the stream are here; store processes write it every second",
+		Partition:  []rows.Column{textColumn("scope")},
+		Clustering: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}},
+		Values:     []rows.Column{timeColumn("through"), {Name: "partitions", Kind: rows.Int32}},
+		TTL:        progressTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 
-// WriteProgress says how far the stream's frames are in Cassandra. What was said before stands where
-// it says more: rows carry the time that they tell as their write time.
-func (s *Store) WriteProgress(ctx context.Context, p Progress) error {
-	if len(p.Through) == 0 {
-		return nil
-	}
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	batch := session.Batch(gocql.UnloggedBatch)
-	for partition, through := range p.Through {
-		batch.Query("INSERT INTO "+s.table(progressTable)+" (scope, stream_partition, through, partitions) VALUES (?, ?, ?, ?) USING TIMESTAMP ?",
-			progressScope, partition, through, p.Partitions, through*1000)
-	}
-	if err := s.run(ctx, progressTable, batch.ExecContext); err != nil {
-		return fmt.Errorf("store: say how far the stream's frames are: %w", err)
-	}
-	return nil
-}
+// progressRows keeps how far the stream's frames are, and what this process knows of it.
+type progressRows struct {
+	engine rows.Engine
+	table  *rows.Table
 
-// progressCache is what a process knows of the table progress.
-type progressCache struct {
 	mu    sync.Mutex
 	known Progress
 	next  time.Time // when it may be read again, by the machine's clock
 	err   error     // of the last reading
 }
 
+// WriteProgress says how far the stream's frames are in Cassandra. What was said before stands where
+// it says more: rows carry the time that they tell as their write time.
+func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
+	var list []rows.Row
+	for partition, through := range p.Through {
+		list = append(list, rows.Row{Key: []any{progressScope, partition}, Values: []any{through, p.Partitions}, Stamp: through * 1000})
+	}
+	if err := c.engine.Put(ctx, rows.Work{}, c.table, list...); err != nil {
+		return fmt.Errorf("store: say how far the stream's frames are: %w", err)
+	}
+	return nil
+}
+
 // Progress returns how far the stream's frames are in Cassandra, a second old at most. With an error
 // it is what was known last. It is not to be changed.
-func (s *Store) Progress(ctx context.Context) (Progress, error) {
-	c := &s.progress
+func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
 	c.mu.Lock() // who comes meanwhile shares the answer
 	defer c.mu.Unlock()
 	if time.Now().Before(c.next) {
@@ -91,7 +85,8 @@ func (s *Store) Progress(ctx context.Context) (Progress, error) {
 	defer cancel()
 	p := Progress{Through: map[int32]int64{}}
 	newest := int64(0)
-	err := s.each(unmarked(ctx), func(scan func(...any) bool) bool {
+	query := rows.Query{Table: c.table, Key: []any{progressScope}, Columns: []string{"stream_partition", "through", "partitions"}}
+	err := c.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
 		var partition int32
 		var through int64
 		var partitions int
@@ -103,7 +98,7 @@ func (s *Store) Progress(ctx context.Context) (Progress, error) {
 			newest, p.Partitions = through, partitions
 		}
 		return true
-	}, "SELECT stream_partition, through, partitions FROM "+s.table(progressTable)+" WHERE scope = ?", progressScope)
+	})
 	if c.err = err; err != nil {
 		c.next = time.Now().Add(progressPause)
 		c.err = fmt.Errorf("store: read how far the stream's frames are: %w", err)

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -44,9 +44,6 @@ func (k *killer) called() {
 	}
 }
 
-func (k *killer) ObserveQuery(context.Context, gocql.ObservedQuery) { k.called() }
-func (k *killer) ObserveBatch(context.Context, gocql.ObservedBatch) { k.called() }
-
 // fleet is two store processes that share two partitions, are killed between any two calls to Cassandra, and take partitions from each other.
 type fleet struct {
 	t       *testing.T
@@ -67,11 +64,8 @@ type fleet struct {
 }
 
 func (f *fleet) start(process int) {
-	s, err := New(f.base.config, f.base.metrics)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	s.session = f.base.session // a connection is no state, and making one is slow
+	s := on(f.base.session, f.base.config, f.base.metrics) // a connection is no state, and making one is slow
+	s.stamped = f.base.stamped                             // time goes on where the clock stands still
 	defer func() {
 		for p, owner := range f.owner {
 			if owner == process {
@@ -79,7 +73,6 @@ func (f *fleet) start(process int) {
 			}
 		}
 	}()
-	s.stamped = f.base.stamped // time goes on where the clock stands still
 	f.store[process], f.writer[process] = s, NewWriter(s)
 }
 
@@ -282,13 +275,13 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 	base := mustStore(t, c, func(c *Config) { c.FreshTTL, c.HourSpread = c.RawTTL, time.Minute }) // time leaps here, but nothing expires
 	k := &killer{}
 	cluster := base.config.cluster()
-	cluster.QueryObserver, cluster.BatchObserver = k, k
-	session, err := cluster.CreateSession()
-	if err != nil {
+	cluster.Observed = k.called
+	session := cassandra.New(cluster)
+	if err := session.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	base.session.Close()
-	base.session = session
+	t.Cleanup(session.Close)
+	base = on(session, base.config, base.metrics)
 	seeds := uint64(4)
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		seeds = 40
@@ -359,11 +352,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end := c.millis.Load()
 		check := func(when string, samples func(n *windowtest.Node) []window.Series) {
-			s, err := New(base.config, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.session = base.session
+			s := on(base.session, base.config, NewMetrics(nil))
 			for _, n := range nodes {
 				want := samples(n)
 				c.millis.Store(end)

@@ -13,12 +13,12 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// rows is what v1 and v2 have in common: a row per sample, in partitions of one window, and a row per window with its meta blob, written last.
+// sampled is what v1 and v2 have in common: a row per sample, in partitions of one window, and a row per window with its meta blob, written last.
 //
 // A sample's value is a double in base units, as Prometheus has it, so that others can read the table. What a double does not hold exactly is there
 // a second time: integers beyond 2^53, or whose decimal scaling does not round-trip, as the integer. A histogram's buckets are one blob: a series is
 // one row at an instant here as everywhere; a row per bucket would be 165 of them, and then no fleet could have afforded these layouts.
-type rows struct {
+type sampled struct {
 	*Store
 	samples, windows string // tables
 	rowLayout
@@ -31,7 +31,7 @@ type rowLayout interface {
 	// joins reports whether rows of two services may be in one batch.
 	joins() bool
 	// read calls take for the rows of a window. services are those that are wanted, names the prefixes of them all.
-	read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
+	read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
 }
 
 // maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is longer is hashed.
@@ -59,7 +59,7 @@ func service(d *window.Dictionary, prefix string, row int) string {
 }
 
 // Write writes dictionaries, then a row per sample, then meta.
-func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
+func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
 	enc := w.Encode(rep)
 	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (g *rows) Write(ctx context.Context, w *window.Window, rep window.Report, s
 }
 
 // Read reads the meta rows, then the samples of the series that the windows' dictionaries say can match.
-func (g *rows) Read(ctx context.Context, q Query, take func(Kept)) error {
+func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 	metas, err := g.metas(ctx, q)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (g *rows) Read(ctx context.Context, q Query, take func(Kept)) error {
 const samplesInPage = 5000
 
 // eachSample is each for rows of samples.
-func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+func (g *sampled) eachSample(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
 	session, err := g.cql()
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (g *rows) eachSample(ctx context.Context, row func(scan func(into ...any) b
 	return g.scan(ctx, session.Query(statement, args...).PageSize(samplesInPage), row)
 }
 
-func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
+func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
 	err := g.each(ctx, func(scan func(...any) bool) bool {
 		k := Kept{Length: windowMillis}
@@ -180,7 +180,7 @@ func (g *rows) metas(ctx context.Context, q Query) ([]Kept, error) {
 }
 
 // readWindow fills in a window.
-func (g *rows) readWindow(ctx context.Context, q Query, k *Kept) error {
+func (g *sampled) readWindow(ctx context.Context, q Query, k *Kept) error {
 	f := g.finder(ctx, q.Account, q.Node, dayOf(k.Start))
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row

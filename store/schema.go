@@ -2,112 +2,45 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"log/slog"
+	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
 // Changes is what ApplyChanges may do beside creating what is missing.
-type Changes struct {
-	Alter           bool // set what differs: TTLs, compaction, compression, more replicas
-	AllowShorterTTL bool // even if rows will expire earlier than they do now
+type Changes = cassandra.Changes
+
+// Schema looks after the tables, and after which generation of them serves which time.
+type Schema struct {
+	config     *Config
+	log        *slog.Logger
+	session    *cassandra.Session
+	cutovers   *cutoverRows
+	tables     []*rows.Table                    // that all generations share
+	generation func(string) (Generation, error) // by name
 }
 
 // Apply creates what is missing of keyspace, tables and columns, and warns of settings that differ from the configuration. Roles call it when they start; several
 // may at once. A table that is there with other columns is an error that wraps ErrLayout; nothing of it is touched. Without the right to create,
 // and something to create, the error wraps ErrRights.
-func (s *Store) Apply(ctx context.Context) error {
+func (s *Schema) Apply(ctx context.Context) error {
 	_, err := s.ApplyChanges(ctx, Changes{})
 	return err
 }
 
 // ApplyChanges creates what is missing and alters what differs, and returns a sentence for each change. Before it changes anything it looks for what would
-// lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time. While Cassandra's nodes do not agree on the schema it
-// waits: what one of them says may be old. While another process creates the same it waits, too: see settle.go.
-func (s *Store) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
-	var done []string
-	moment := settling{bound: s.settleFor}
-	err := s.retry(ctx, "apply schema", func() (err error) {
-		defer func() { s.applying.by(err) }()
-		more, err := s.applyOnce(ctx, c)
-		done = append(done, more...)
-		return moment.judge(err)
-	})
-	if err == nil {
-		s.applying.gone()
-	}
-	return done, err
-}
-
-// applyOnce returns what it has done, even if it fails then.
-func (s *Store) applyOnce(ctx context.Context, c Changes) (done []string, err error) {
-	plan, err := s.plan(ctx, c)
-	if err != nil && !errors.Is(err, ErrLoss) {
-		return nil, err
-	}
-	if c.Alter || len(plan) > 0 {
-		// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
-		if err := s.agreement(ctx); err != nil {
-			return nil, err
-		}
-		if plan, err = s.plan(ctx, c); err != nil {
-			return nil, err
-		}
-	}
-	for _, step := range plan {
-		if err := s.change(ctx, step.statement); err != nil {
-			return done, err
-		}
-		done = append(done, step.what)
-	}
-	if err := s.seedCutovers(ctx); err != nil {
-		return done, err
-	}
-	return done, s.verify(ctx)
-}
-
-// step is one change of the schema.
-type step struct{ what, statement string }
-
-// plan returns what is to be done. Errors that wrap ErrLoss are collected, so that all of them show at once.
-func (s *Store) plan(ctx context.Context, c Changes) ([]step, error) {
-	steps, refused, err := s.planKeyspace(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := s.tablesNow(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tables {
-		found, missing, err := s.check(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			steps = append(steps, step{"created table " + t.name, t.create(s.config.Keyspace)})
-			continue
-		}
-		for _, m := range missing {
-			steps = append(steps, step{"added column " + m.name + " to " + t.name, fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.table(t.name), m.name, m.kind)})
-		}
-		more, err := s.planSettings(ctx, t, c)
-		if errors.Is(err, ErrLoss) {
-			refused = append(refused, err)
-		} else if err != nil {
-			return nil, err
-		}
-		steps = append(steps, more...)
-	}
-	return steps, errors.Join(refused...)
+// lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time.
+func (s *Schema) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
+	return s.session.Apply(ctx, c, cassandra.Schema{Tables: s.tablesNow, Seed: s.cutovers.seed})
 }
 
 // tablesNow returns the shared tables and those of the generations that serve any time whose data has not expired.
-func (s *Store) tablesNow(ctx context.Context) ([]tableLayout, error) {
-	tables := s.config.tables()
+func (s *Schema) tablesNow(ctx context.Context) ([]*rows.Table, error) {
+	list := append([]*rows.Table{}, s.tables...)
 	names, err := s.liveGenerations(ctx)
 	if err != nil {
 		return nil, err
@@ -118,129 +51,86 @@ func (s *Store) tablesNow(ctx context.Context) ([]tableLayout, error) {
 			s.log.Warn("store: left tables alone", "error", err)
 			continue
 		}
-		tables = append(tables, g.Tables(&s.config)...)
+		list = append(list, tablesOf(g, s.config)...)
 	}
-	return tables, nil
+	return list, nil
 }
 
-// verify looks at everything again: another process may have created something at the same time, in another layout, or be at it still.
-func (s *Store) verify(ctx context.Context) error {
-	tables, err := s.tablesNow(ctx)
-	if err != nil {
-		return err
+// tablesOf returns a generation's own tables.
+func tablesOf(g Generation, c *Config) (list []*rows.Table) {
+	for _, t := range g.Tables(c) {
+		list = append(list, t.table())
 	}
-	for _, t := range tables {
-		found, missing, err := s.check(ctx, t)
-		if err == nil && (!found || len(missing) > 0) {
-			err = fmt.Errorf("store: table %s.%s: %w", s.config.Keyspace, t.name, errNotThere)
+	return list
+}
+
+// liveGenerations returns the generations that serve any time whose data has not expired. Before there is a cutover table it is the one that the
+// configuration names.
+func (s *Schema) liveGenerations(ctx context.Context) ([]string, error) {
+	found, err := s.session.Has(ctx, s.cutovers.table)
+	if err != nil {
+		return nil, err
+	}
+	var list []Cutover
+	if found {
+		if list, err = s.cutovers.all(ctx); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			err = s.probe(ctx, t)
+	}
+	if len(list) == 0 {
+		return []string{s.config.Generation}, nil
+	}
+	return s.cutovers.live(list), nil
+}
+
+// Cutover lets a generation serve the windows from at on, rounded up to the begin of a window. It creates the generation's tables. at must be at least
+// CutoverLead ahead, so that every process knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by another at the same time. The
+// error wraps ErrCutover if it cannot be. by says who wants it.
+func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string) (Cutover, error) {
+	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.config.Now().UnixMilli()}
+	if rest := mod(c.At, windowMillis); rest > 0 {
+		c.At += windowMillis - rest
+	}
+	if !knownGeneration(to) {
+		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to, Generations())
+	}
+	g, err := s.generation(to)
+	if err != nil {
+		return c, err
+	}
+	if err := s.Apply(ctx); err != nil {
+		return c, err
+	}
+	for _, t := range tablesOf(g, s.config) {
+		found, err := s.session.Has(ctx, t)
+		if err == nil && !found {
+			err = s.session.Create(ctx, t)
 		}
 		if err != nil {
-			return err
+			return c, err
 		}
 	}
-	return nil
+	// Only now: creating tables may have taken a while.
+	c.Written = s.config.Now().UnixMilli()
+	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
+		first := frame.WindowOf(earliest-1) + windowMillis
+		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
+	}
+	return c, s.cutovers.put(ctx, c)
 }
 
-// change runs a schema statement on the node with the lowest host id that is up. All processes do, so that node does one after the other: two
-// nodes that create one table at once would give it two identities.
-func (s *Store) change(ctx context.Context, statement string) error {
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	var lowest string
-	for _, h := range session.GetHosts() {
-		if h.IsUp() && (lowest == "" || h.HostID() < lowest) {
-			lowest = h.HostID()
-		}
-	}
-	q := session.Query(statement)
-	if lowest != "" {
-		q = q.SetHostID(lowest)
-	}
-	if err := q.ExecContext(ctx); err != nil {
-		var exists *gocql.RequestErrAlreadyExists
-		if !asError(err, &exists) {
-			s.note(err)
-			var refused gocql.RequestError
-			if errors.As(err, &refused) && refused.Code() == gocql.ErrCodeUnauthorized {
-				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see docs/STORE.md, Roles in Cassandra", ErrRights, err)
-			}
-			return fmt.Errorf("store: schema change failed: %w", err)
-		}
-	}
-	return s.agreement(ctx)
-}
+// CommitLog is what Cassandra says of how safe a write is that it has acknowledged.
+type CommitLog = cassandra.CommitLog
 
-// agreement waits a moment until all nodes have one schema. The error wraps ErrDisagreement if they do not.
-func (s *Store) agreement(ctx context.Context) error {
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	if err = session.AwaitSchemaAgreement(ctx); err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w: %w", ErrDisagreement, err)
-		}
-		s.note(err)
-	}
-	return err
-}
+// CommitLogRemedy is what to do about CommitLog.Risk.
+const CommitLogRemedy = cassandra.CommitLogRemedy
 
-// check compares a table's columns with its layout. Further regular columns are a newer version's and do no harm; regular ones that are missing are an
-// older version's, and returned.
-func (s *Store) check(ctx context.Context, t tableLayout) (found bool, missing []columnLayout, err error) {
-	want := map[string]string{}
-	describe := func(list []columnLayout, kind string) {
-		for i, c := range list {
-			position, order := i, "none"
-			switch {
-			case kind == "regular":
-				position = -1
-			case kind == "clustering" && c.descending:
-				order = "desc"
-			case kind == "clustering":
-				order = "asc"
-			}
-			want[c.name] = fmt.Sprintf("%s %s %d %s", c.kind, kind, position, order)
-		}
-	}
-	describe(t.partition, "partition_key")
-	describe(t.cluster, "clustering")
-	describe(t.rest, "regular")
-	var wrong []string
-	var name, order, kind, typ string
-	var position int
-	err = s.each(ctx, func(scan func(...any) bool) bool {
-		if !scan(&name, &order, &kind, &position, &typ) {
-			return false
-		}
-		found = true
-		got := fmt.Sprintf("%s %s %d %s", typ, kind, position, order)
-		if w, known := want[name]; known && w != got || !known && kind != "regular" {
-			wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", name, got, w))
-		}
-		delete(want, name)
-		return true
-	}, "SELECT column_name, clustering_order, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.name)
-	if err != nil || !found {
-		return false, nil, err
-	}
-	for _, c := range t.rest {
-		if want[c.name] != "" {
-			missing = append(missing, c)
-			delete(want, c.name)
-		}
-	}
-	for name := range want {
-		wrong = append(wrong, name+" is missing")
-	}
-	if len(wrong) > 0 {
-		slices.Sort(wrong)
-		return true, nil, fmt.Errorf("%w: %s.%s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", ErrLayout, s.config.Keyspace, t.name, strings.Join(wrong, "; "))
-	}
-	return true, missing, nil
-}
+// CommitLog asks Cassandra how safe an acknowledged write is.
+func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) { return s.session.CommitLog(ctx) }
+
+// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It logs the sentence when it is new: roles call it when
+// they start. What it cannot learn, for want of rights or because Cassandra is away, is no warning, and what it knew before stays.
+func (s *Schema) Warning(ctx context.Context) string { return s.session.Warning(ctx) }
+
+// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange can tell. Cutovers and write times need clocks that agree.
+func (s *Schema) ClockOff(ctx context.Context) (time.Duration, error) { return s.session.ClockOff(ctx) }

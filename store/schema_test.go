@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -16,7 +17,7 @@ import (
 func settings(t *testing.T, s *Store, table string) (ttl int, size string) {
 	t.Helper()
 	var compaction map[string]string
-	err := s.session.Query("SELECT default_time_to_live, compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table).
+	err := mustCQL(t, s).Query("SELECT default_time_to_live, compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table).
 		ScanContext(t.Context(), &ttl, &compaction)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestApplyAlters(t *testing.T) {
 	}()
 	eventually(t, "two copies", func() bool {
 		var replication map[string]string
-		err := s.session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)
+		err := mustCQL(t, s).Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)
 		return err == nil && replication["replication_factor"] == "2" && m.Ready(t.Context()) != nil
 	})
 	stop()
@@ -106,43 +107,6 @@ func TestApplyAlters(t *testing.T) {
 	done, err = mustOpen(t, one).ApplyChanges(ctx, Changes{Alter: true})
 	if !asIs(err, ErrLoss) || !strings.Contains(err.Error(), "2 copies") || len(done) > 0 {
 		t.Errorf("%q, %v", done, err)
-	}
-}
-
-func TestCompareReplication(t *testing.T) {
-	simple := func(n string) map[string]string {
-		return map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": n}
-	}
-	topology := func(pairs ...string) map[string]string {
-		m := map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy"}
-		for i := 0; i < len(pairs); i += 2 {
-			m[pairs[i]] = pairs[i+1]
-		}
-		return m
-	}
-	short := func(m map[string]string) map[string]string {
-		m["class"] = m["class"][strings.LastIndex(m["class"], ".")+1:]
-		return m
-	}
-	for i, c := range []struct {
-		have, want    map[string]string
-		more, refused bool
-	}{
-		{simple("1"), short(simple("1")), false, false},
-		{simple("1"), short(simple("3")), true, false},
-		{simple("3"), short(simple("1")), false, true},
-		{topology("a", "3"), short(simple("1")), false, false}, // an operator's own
-		{simple("3"), short(topology("a", "3")), false, true},
-		{topology("a", "3"), short(topology("a", "3")), false, false},
-		{topology("a", "3/1"), short(topology("a", "3")), false, false},
-		{topology("a", "3"), short(topology("a", "3", "b", "3")), true, false},
-		{topology("a", "3", "b", "3"), short(topology("a", "3")), false, true},
-		{topology("a", "3", "b", "3"), short(topology("a", "3", "b", "2")), false, true},
-	} {
-		more, err := compareReplication("k", c.have, c.want)
-		if (more != "") != c.more || (err != nil) != c.refused || err != nil && !asIs(err, ErrLoss) {
-			t.Errorf("case %d: more %q, %v", i, more, err)
-		}
 	}
 }
 
@@ -206,11 +170,7 @@ func TestRolesInCassandra(t *testing.T) {
 	var n *windowtest.Node
 	// work is all that the roles store and all do, with nothing in its caches.
 	work := func() error {
-		s, err := New(service.config, nil)
-		if err != nil {
-			return err
-		}
-		s.session = service.session
+		s := on(service.session, service.config, NewMetrics(nil))
 		n, want = windowtest.NewNode(pick), windowtest.Samples{}
 		if err := s.Apply(ctx); err != nil {
 			return err
@@ -223,7 +183,7 @@ func TestRolesInCassandra(t *testing.T) {
 			want.Add(sent.Samples)
 			late := *header(t, sent.Bytes)
 			late.At -= rollup.Hour.Millis
-			if err := s.markLate(ctx, "acme", &late); err != nil {
+			if err := s.late.mark(ctx, rows.Work{}, "acme", &late); err != nil {
 				return err
 			}
 		}
@@ -248,7 +208,7 @@ func TestRolesInCassandra(t *testing.T) {
 		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil { // a role all is ingest, too
 			return err
 		}
-		_, _, err = s.Read(ctx, "acme", n.ID, 0, 1<<50)
+		_, _, err := s.Read(ctx, "acme", n.ID, 0, 1<<50)
 		return err
 	}
 	if err := work(); err != nil {
@@ -276,7 +236,9 @@ func TestRolesInCassandra(t *testing.T) {
 		"its row": func() error {
 			return service.exec(ctx, "INSERT INTO "+service.table(cutoverTable)+" (scope, at, generation) VALUES ('windows', 0, 'v1')")
 		},
-		"create":         func() error { return service.change(ctx, "CREATE TABLE "+service.table("x")+" (a int PRIMARY KEY)") },
+		"create": func() error {
+			return service.session.Create(ctx, &rows.Table{Name: "x", Partition: []rows.Column{{Name: "a"}}, Compression: rows.Fast})
+		},
 		"alter":          func() error { return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int") },
 		"drop":           func() error { return service.change(ctx, "DROP TABLE "+service.table(hoursTable)) },
 		"others":         func() error { return service.exec(ctx, "SELECT role FROM system_auth.roles") },

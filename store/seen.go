@@ -1,14 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // LastSeen returns when each node was heard of by its newest stored frame, milliseconds since the Unix epoch: the frame's time, but when it arrived if it is dated ahead of that. That is
@@ -17,14 +17,14 @@ import (
 //
 // It asks for a window of many nodes in one request to a replica that has them.
 func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
-	ctx = dashboard(ctx, account)
+	work := workOf(dashboard(ctx, account))
 	seen := make(map[uuid.UUID]int64, len(nodes))
 	if len(nodes) == 0 {
 		return seen, nil
 	}
 	now, left := s.millis(), nodes
 	for _, w := range presentWindows(now) {
-		if err := s.seenIn(ctx, account, left, w, seen); err != nil {
+		if err := s.fresh.seenIn(ctx, work, account, left, w, seen); err != nil {
 			return seen, err
 		}
 		// All that is in older windows was heard of before this one began.
@@ -38,7 +38,7 @@ func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID)
 		if len(left) == 0 {
 			break
 		}
-		if err := s.seenIn(ctx, account, left, w, seen); err != nil {
+		if err := s.fresh.seenIn(ctx, work, account, left, w, seen); err != nil {
 			return seen, err
 		}
 	}
@@ -46,7 +46,7 @@ func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID)
 	if len(left) == 0 {
 		return seen, nil
 	}
-	known, err := s.Nodes(ctx, account)
+	known, err := s.nodes.list(ctx, work, account)
 	silent := make(map[uuid.UUID]bool, len(left))
 	for _, node := range left {
 		silent[node] = true
@@ -60,46 +60,37 @@ func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID)
 }
 
 // seenIn takes into seen what a window says of nodes.
-func (s *Store) seenIn(ctx context.Context, account string, nodes []uuid.UUID, window int64, seen map[uuid.UUID]int64) error {
-	reader, err := s.ring()
-	if err != nil {
-		return err
-	}
-	query := ring.Query{Keyspace: s.config.Keyspace, Table: freshTable, Columns: []string{"at", "received"}, Limit: 1, Work: ctx.Value(workKey{}).(work).Work}
-	keys := make([]ring.Key, len(nodes))
+func (s *freshRows) seenIn(ctx context.Context, w rows.Work, account string, nodes []uuid.UUID, window int64, seen map[uuid.UUID]int64) error {
+	keys := make([][]any, len(nodes))
 	for i, node := range nodes {
-		keys[i] = ring.Key{account, gocql.UUID(node), window}
-	}
-	results, err := reader.Read(ctx, query, keys)
-	if err != nil {
-		s.note(err)
-		return fmt.Errorf("store: read when nodes were seen: %w", err)
+		keys[i] = []any{account, node, window}
 	}
 	var failed error
-	for i, r := range results {
-		switch {
-		case r.Err == nil && len(r.Rows) == 0:
-		case r.Err == nil:
-			var at, received int64
-			if err := r.Rows[0].Scan(&at, &received); err != nil {
-				return err
+	var ahead []uuid.UUID // whose newest frame by its own time is not the newest
+	query := rows.Query{Table: s.table, Columns: []string{"at", "received"}, Limit: 1}
+	err := s.engine.ReadMany(ctx, w, query, keys, func(i int, scan func(...any) bool, err error) {
+		var at, received int64
+		if err != nil {
+			failed = cmp.Or(failed, err)
+		} else if scan(&at, &received) {
+			if h := heardAt(at, received); h.ahead() {
+				ahead = append(ahead, nodes[i])
+			} else {
+				seen[nodes[i]] = max(seen[nodes[i]], h.seen)
 			}
-			h := heardAt(at, received)
-			if h.ahead() {
-				if h, err = s.newestOf(ctx, account, nodes[i], window); err != nil {
-					return fmt.Errorf("store: read when nodes were seen: %w", err)
-				}
-			}
-			seen[nodes[i]] = max(seen[nodes[i]], h.seen)
-		case failed == nil:
-			failed = r.Err
+		}
+	})
+	for _, node := range ahead {
+		if err != nil {
+			break
+		}
+		var h heard
+		if h, err = s.newestOf(ctx, w, account, node, window); err == nil {
+			seen[node] = max(seen[node], h.seen)
 		}
 	}
-	if failed == nil {
-		return nil
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("store: read when nodes were seen: %w", err)
 	}
-	if !throttled(failed) {
-		s.note(failed)
-	}
-	return fmt.Errorf("store: read when nodes were seen: %w", failed)
+	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -68,6 +70,27 @@ func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	return s
 }
 
+func mustCQL(t *testing.T, s *Store) *gocql.Session {
+	t.Helper()
+	session, err := s.cql()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// change runs a statement that changes the schema, and waits until all nodes know it.
+func (s *Store) change(ctx context.Context, statement string) error {
+	if err := s.exec(ctx, statement); err != nil {
+		return err
+	}
+	session, err := s.cql()
+	if err != nil {
+		return err
+	}
+	return session.AwaitSchemaAgreement(ctx)
+}
+
 func newClock(at int64) *clock {
 	c := &clock{}
 	c.millis.Store(at)
@@ -108,7 +131,7 @@ func TestSchema(t *testing.T) {
 		var ttl int
 		var compaction, compression map[string]string
 		var repair, speculative string
-		err := s.session.Query("SELECT default_time_to_live, compaction, compression, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+		err := mustCQL(t, s).Query("SELECT default_time_to_live, compaction, compression, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
 			other.Keyspace, table).ScanContext(ctx, &ttl, &compaction, &compression, &repair, &speculative)
 		if err != nil {
 			t.Fatal(table, err)
@@ -255,7 +278,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Connect(ctx) }()
-	eventually(t, "it has tried", func() bool { p := s.trouble.Load(); return p != nil && strings.Contains((*p).Error(), "refused") })
+	eventually(t, "it has tried", func() bool { err := s.session.Failing(); return err != nil && strings.Contains(err.Error(), "refused") })
 	cancel()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)

@@ -23,12 +23,12 @@ const (
 // v1InFlight is how many of its small partitions are written or read at once.
 const v1InFlight = 64
 
-func newV1(s *Store) *rows { return &rows{s, v1Samples, v1Windows, v1{}} }
+func newV1(s *Store) *sampled { return &sampled{s, v1Samples, v1Windows, v1{}} }
 
 func (v1) batches() (int, int) { return v1InFlight, batchBytes }
 func (v1) joins() bool         { return false }
 
-func (v1) read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, _ []string, take func(string, *sampleRow)) error {
+func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, _ []string, take func(string, *sampleRow)) error {
 	var mu sync.Mutex
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(v1InFlight / readsInFlight)
@@ -56,7 +56,7 @@ func (v1) read(ctx context.Context, g *rows, q Query, start int64, services map[
 }
 
 // Tables returns v1's tables.
-func (g *rows) Tables(c *Config) []tableLayout {
+func (g *sampled) Tables(c *Config) []tableLayout {
 	account, host := columnLayout{name: "account", kind: "text"}, columnLayout{name: "host", kind: "uuid"}
 	bucket, service, at := columnLayout{name: "bucket_time", kind: "timestamp"}, columnLayout{name: "service", kind: "text"}, columnLayout{name: "time", kind: "timestamp"}
 	samples := tableLayout{

@@ -28,12 +28,12 @@ const (
 	prefixesInQuery = 8
 )
 
-func newV2(s *Store) *rows { return &rows{s, v2Samples, v2Windows, v2{}} }
+func newV2(s *Store) *sampled { return &sampled{s, v2Samples, v2Windows, v2{}} }
 
 func (v2) batches() (int, int) { return batchesInFlight, batchBytes }
 func (v2) joins() bool         { return true }
 
-func (v2) read(ctx context.Context, g *rows, q Query, start int64, services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
+func (v2) read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
 	statement := "SELECT service, time, value, exact, counts, state FROM " + g.table(v2Samples) + " WHERE account = ? AND host = ? AND bucket_time = ?"
 	args := []any{q.Account, gocql.UUID(q.Node), start}
 	query := func(rest string, more ...any) error {

@@ -173,7 +173,7 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 		received = w.store.config.Now()
 	}
 	err := w.store.retry(ctx, "write frame", func() error {
-		err := w.store.writeFrame(ctx, f.Account, &f.header, f.Value, received)
+		err := w.store.writeFrame(ctx, workOf(ctx), f.Account, &f.header, f.Value, received)
 		w.stuck.by(err)
 		return err
 	})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -43,50 +45,60 @@ const (
 // shelf is one partition that has dictionaries, and how to write and read there.
 type shelf struct {
 	writtenKey
-	ttl     int64                                              // seconds
-	insert  string                                             // of a row
-	row     func(key string, hash window.Hash, b []byte) []any // a dictionary's values for insert
-	receipt func(b []byte) []any                               // the receipt's
-	find    string                                             // reads the receipt
-	at      []any                                              // values for find
+	ttl     int64 // seconds
+	rows    *rows.Table
+	row     func(key string, hash window.Hash, b []byte) rows.Row // a dictionary
+	receipt func(b []byte) rows.Row
+	find    rows.Query // reads the receipt
 }
 
 // receiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
 var receiptName = []byte("receipt")
 
-func (s *Store) dayShelf(account string, node uuid.UUID, day int64) shelf {
-	at := []any{account, gocql.UUID(node), day}
-	row := func(key string, hash, b []byte) []any { return append(slices.Clone(at), key, hash, b) }
+func (s *dictionaryRows) dayShelf(account string, node uuid.UUID, day int64) shelf {
+	row := func(key string, hash, b []byte) rows.Row {
+		return rows.Row{Key: []any{account, node, day, key, hash}, Values: []any{b}}
+	}
 	return shelf{
 		writtenKey: writtenKey{seriesTable, account, node, day},
-		ttl:        seconds(s.config.RawTTL) + dayMillis/1000, // the table's own
-		insert:     "INSERT INTO " + s.table(seriesTable) + " (account, node, day, entity_type, hash, blob) VALUES (?, ?, ?, ?, ?, ?)",
-		row:        func(key string, hash window.Hash, b []byte) []any { return row(key, hash[:], b) },
-		receipt:    func(b []byte) []any { return row("", receiptName, b) },
-		find:       "SELECT blob FROM " + s.table(seriesTable) + " WHERE account = ? AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
-		at:         append(slices.Clone(at), receiptName),
+		ttl:        seconds(s.series.TTL),
+		rows:       s.series,
+		row:        func(key string, hash window.Hash, b []byte) rows.Row { return row(key, hash[:], b) },
+		receipt:    func(b []byte) rows.Row { return row("", receiptName, b) },
+		find:       rows.Query{Table: s.series, Key: []any{account, node}, Equal: []any{day, "", receiptName}, Columns: []string{"blob"}},
 	}
 }
 
 func (s *Store) rollupShelf(t *rollupTable, account string, node uuid.UUID, bucket int64) shelf {
-	at := []any{account, gocql.UUID(node), bucket}
-	ttl := seconds(t.ttl) + t.bucket/1000
-	row := func(part string, b []byte) []any { return append(slices.Clone(at), "", part, bucket, b, ttl) }
+	ttl := t.ttl + time.Duration(t.bucket)*time.Millisecond
+	row := func(metric string, b []byte) rows.Row {
+		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b}, TTL: ttl}
+	}
+	table := s.byName[t.name]
 	return shelf{
 		writtenKey: writtenKey{t.name, account, node, bucket},
-		ttl:        ttl,
-		insert:     "INSERT INTO " + s.table(t.name) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?",
-		row:        func(_ string, hash window.Hash, b []byte) []any { return row(hash.String(), b) },
-		receipt:    func(b []byte) []any { return row(string(receiptName), b) },
-		find:       "SELECT blob FROM " + s.table(t.name) + " WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
-		at:         append(slices.Clone(at), string(receiptName), bucket),
+		ttl:        seconds(ttl),
+		rows:       table,
+		row:        func(_ string, hash window.Hash, b []byte) rows.Row { return row(hash.String(), b) },
+		receipt:    func(b []byte) rows.Row { return row(string(receiptName), b) },
+		find:       rows.Query{Table: table, Key: []any{account, node, bucket}, Equal: []any{"", string(receiptName), bucket}, Columns: []string{"blob"}},
 	}
 }
 
-// fill writes what a shelf lacks of a list of dictionaries, in as few batches as their size allows, and the receipt after that. tell, which may be nil, is called in
+// dictionaryRows keeps dictionaries, and what this process knows of them.
+type dictionaryRows struct {
+	engine          rows.Engine
+	series, written *rows.Table
+	metrics         *Metrics
+	log             *slog.Logger
+	now             func() int64
+	known           *bounded[writtenKey, []window.Hash] // which are in a partition
+}
+
+// fill writes what a shelf lacks of a list of dictionaries, in as few mutations as their size allows, and the receipt after that. tell, which may be nil, is called in
 // between with what was written.
-func (s *Store) fill(ctx context.Context, h shelf, list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
-	known, err := s.knownOn(ctx, h)
+func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf, list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
+	known, err := s.knownOn(ctx, w, h)
 	if err != nil {
 		return err
 	}
@@ -100,24 +112,14 @@ func (s *Store) fill(ctx context.Context, h shelf, list []window.EncodedDictiona
 	if len(missing) == 0 {
 		return nil
 	}
-	session, err := s.cql()
-	if err != nil {
-		return err
+	rest := make([]rows.Row, len(missing))
+	for i, d := range missing {
+		rest[i] = h.row(d.Key, d.Hash, d.Blob)
 	}
-	for rest := missing; len(rest) > 0; {
-		batch := session.Batch(gocql.UnloggedBatch)
-		n, size := 0, 0
-		for n < len(rest) && (n == 0 || size+len(rest[n].Blob) <= spanBatchBytes) {
-			batch.Query(h.insert, h.row(rest[n].Key, rest[n].Hash, rest[n].Blob)...)
-			size += len(rest[n].Blob)
-			n++
-		}
-		if err := s.run(ctx, h.table, batch.ExecContext); err != nil {
-			return fmt.Errorf("store: write dictionaries: %w", err)
-		}
-		s.metrics.DictionariesWritten.Add(float64(n))
-		rest = rest[n:]
+	if err := s.engine.Put(ctx, w, h.rows, rest...); err != nil {
+		return fmt.Errorf("store: write dictionaries: %w", err)
 	}
+	s.metrics.DictionariesWritten.Add(float64(len(missing)))
 	if tell != nil {
 		if err := tell(missing); err != nil {
 			return err
@@ -129,7 +131,7 @@ func (s *Store) fill(ctx context.Context, h shelf, list []window.EncodedDictiona
 	}
 	slices.SortFunc(known, compareHashes)
 	known = slices.Compact(known)
-	if err := s.exec(ctx, h.insert, h.receipt(appendReceipt(nil, h.ttl, known))...); err != nil {
+	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, h.ttl, known))); err != nil {
 		return fmt.Errorf("store: write which dictionaries are there: %w", err)
 	}
 	s.remember(h, known)
@@ -137,12 +139,12 @@ func (s *Store) fill(ctx context.Context, h shelf, list []window.EncodedDictiona
 }
 
 // knownOn returns the dictionaries that are certainly on a shelf, in order.
-func (s *Store) knownOn(ctx context.Context, h shelf) ([]window.Hash, error) {
-	if known, found := s.written.get(h.writtenKey); found {
+func (s *dictionaryRows) knownOn(ctx context.Context, w rows.Work, h shelf) ([]window.Hash, error) {
+	if known, found := s.known.get(h.writtenKey); found {
 		return known, nil
 	}
 	var b []byte
-	if err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) }, h.find, h.at...); err != nil {
+	if err := s.engine.Read(ctx, w, h.find, func(scan func(...any) bool) bool { return scan(&b) }); err != nil {
 		return nil, fmt.Errorf("store: read which dictionaries are there: %w", err)
 	}
 	known := receiptOf(b, h.ttl)
@@ -155,8 +157,8 @@ func (s *Store) knownOn(ctx context.Context, h shelf) ([]window.Hash, error) {
 	return known, nil
 }
 
-func (s *Store) remember(h shelf, known []window.Hash) {
-	s.written.put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
+func (s *dictionaryRows) remember(h shelf, known []window.Hash) {
+	s.known.put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
 }
 
 func compareHashes(a, b window.Hash) int { return slices.Compare(a[:], b[:]) }
@@ -194,9 +196,9 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 	return known
 }
 
-// writeDictionaries writes those of the dictionaries of a node's span that are not there, and then that it did: see dictionaries.go.
-func (s *Store) writeDictionaries(ctx context.Context, n window.Node, start int64, list []window.EncodedDictionary) error {
-	return s.fill(ctx, s.dayShelf(n.Account, n.ID, dayOf(start)), list, func(written []window.EncodedDictionary) error {
-		return s.tellWritten(ctx, n, start, written)
+// write writes those of the dictionaries of a node's span that are not there, and then that it did: see dictionaries.go.
+func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64, list []window.EncodedDictionary) error {
+	return s.fill(ctx, w, s.dayShelf(n.Account, n.ID, dayOf(start)), list, func(written []window.EncodedDictionary) error {
+		return s.tell(ctx, w, n, start, written)
 	})
 }

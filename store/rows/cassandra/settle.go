@@ -1,4 +1,4 @@
-package store
+package cassandra
 
 import (
 	"context"
@@ -8,14 +8,16 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // A schema that is being made gives another answer a moment later. Each node of Cassandra writes a change to system_schema,
 // flushes that to disk, and only then knows it: in between it lists a table and says of a read that the table does not exist.
 // Processes that start together on an empty keyspace meet that moment, because each looks while another creates.
 
-// ErrSettling is wrapped by Apply's error while Cassandra contradicts itself about the schema. It is retryable, for settleFor.
-var ErrSettling = errors.New("store: Cassandra is still making the tables")
+// ErrSettling is wrapped by Apply's error while Cassandra contradicts itself about the schema. It is retryable, for Config.Settle.
+var ErrSettling error = &rows.Error{Err: errors.New("store: Cassandra is still making the tables"), Retryable: true}
 
 // errNotThere says that system_schema lacks something that was just created, or has only a part of it.
 var errNotThere = errors.New("it is not as it was created; look at Cassandra's log")
@@ -64,20 +66,20 @@ func (s *settling) judge(err error) error {
 }
 
 // probe reads nothing from a table: it fails while the node that it asks does not know the table.
-func (s *Store) probe(ctx context.Context, t tableLayout) error {
+func (s *Session) probe(ctx context.Context, t *rows.Table) error {
 	var where []string
 	var key []any
-	for _, c := range t.partition {
-		where = append(where, c.name+" = ?")
-		switch c.kind {
-		case "text":
+	for _, c := range t.Partition {
+		where = append(where, c.Name+" = ?")
+		switch c.Kind {
+		case rows.Text:
 			key = append(key, "ringwatch") // a key of one column must not be empty
-		case "uuid":
+		case rows.UUID:
 			key = append(key, gocql.UUID{})
 		default:
 			key = append(key, int64(0))
 		}
 	}
 	return s.each(ctx, func(func(...any) bool) bool { return false },
-		"SELECT "+t.partition[0].name+" FROM "+s.table(t.name)+" WHERE "+strings.Join(where, " AND ")+" LIMIT 1", key...)
+		"SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" WHERE "+strings.Join(where, " AND ")+" LIMIT 1", key...)
 }

@@ -1,4 +1,4 @@
-package store
+package cassandra
 
 import (
 	"context"
@@ -8,39 +8,41 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// planSettings returns the statement that gives a table the settings of its layout, if they differ. Without Changes.Alter it only warns.
-func (s *Store) planSettings(ctx context.Context, t tableLayout, c Changes) ([]step, error) {
+// planSettings returns the statement that gives a table the settings that it should have, if they differ. Without Changes.Alter it only warns.
+func (s *Session) planSettings(ctx context.Context, t *rows.Table, c Changes) ([]step, error) {
 	var ttl, grace int64
-	var compaction, compression map[string]string
+	var compacts, compresses map[string]string
 	var comment, repair, speculative string
 	found := false
 	err := s.each(ctx, func(scan func(...any) bool) bool {
-		if !scan(&ttl, &grace, &compaction, &compression, &comment, &repair, &speculative) {
+		if !scan(&ttl, &grace, &compacts, &compresses, &comment, &repair, &speculative) {
 			return false
 		}
 		found = true
 		return true
 	}, "SELECT default_time_to_live, gc_grace_seconds, compaction, compression, comment, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
-		s.config.Keyspace, t.name)
+		s.config.Keyspace, t.Name)
 	if err != nil {
 		return nil, err
 	}
 	if !found { // its columns are there, which Cassandra writes first
-		return nil, fmt.Errorf("store: settings of table %s.%s: %w", s.config.Keyspace, t.name, errNotThere)
+		return nil, fmt.Errorf("store: settings of table %s: %w", s.Name(t.Name), errNotThere)
 	}
 	same := map[string]bool{
-		"default_time_to_live": ttl == seconds(t.ttl),
-		"gc_grace_seconds":     grace == seconds(t.gcGrace),
-		"compaction":           holds(compaction, t.compaction()),
-		"compression":          holds(compression, t.compression),
-		"comment":              comment == t.comment,
+		"default_time_to_live": ttl == seconds(t.TTL),
+		"gc_grace_seconds":     grace == seconds(t.Grace),
+		"compaction":           holds(compacts, compaction(t)),
+		"compression":          holds(compresses, compression(t.Compression)),
+		"comment":              comment == t.Comment,
 		"read_repair":          strings.EqualFold(repair, "NONE"),
 		"speculative_retry":    strings.EqualFold(speculative, "NEVER") || strings.EqualFold(speculative, "NONE"), // Cassandra gives it its older name back
 	}
 	var set, names []string
-	for _, o := range t.options() {
+	for _, o := range options(t) {
 		if !same[o.name] {
 			set, names = append(set, o.name+" = "+o.value), append(names, o.name)
 		}
@@ -49,17 +51,17 @@ func (s *Store) planSettings(ctx context.Context, t tableLayout, c Changes) ([]s
 		return nil, nil
 	}
 	if !c.Alter {
-		s.log.Warn("store: a table has other settings than the configuration says; ringwatch schema apply would set them", "table", t.name, "settings", strings.Join(names, ", "))
+		s.log.Warn("store: a table has other settings than the configuration says; ringwatch schema apply would set them", "table", t.Name, "settings", strings.Join(names, ", "))
 		return nil, nil
 	}
-	if shorter := seconds(t.ttl) > 0 && (ttl == 0 || seconds(t.ttl) < ttl); shorter && !c.AllowShorterTTL {
+	if shorter := seconds(t.TTL) > 0 && (ttl == 0 || seconds(t.TTL) < ttl); shorter && !c.AllowShorterTTL {
 		was := "for ever"
 		if ttl > 0 {
 			was = (time.Duration(ttl) * time.Second).String()
 		}
-		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", ErrLoss, t.name, was, t.ttl)
+		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", ErrLoss, t.Name, was, t.TTL)
 	}
-	return []step{{"set " + strings.Join(names, ", ") + " of " + t.name, "ALTER TABLE " + s.table(t.name) + " WITH " + strings.Join(set, " AND ")}}, nil
+	return []step{{"set " + strings.Join(names, ", ") + " of " + t.Name, "ALTER TABLE " + s.Name(t.Name) + " WITH " + strings.Join(set, " AND ")}}, nil
 }
 
 // holds reports whether a table's setting has all that is wanted. Classes are named with their package.
@@ -73,7 +75,7 @@ func holds(have, want map[string]string) bool {
 }
 
 // planKeyspace returns what is to be done about the keyspace, and what of it would lose data.
-func (s *Store) planKeyspace(ctx context.Context, c Changes) (steps []step, refused []error, err error) {
+func (s *Session) planKeyspace(ctx context.Context, c Changes) (steps []step, refused []error, err error) {
 	var have map[string]string
 	err = s.each(ctx, func(scan func(...any) bool) bool { return scan(&have) },
 		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace)
@@ -97,23 +99,6 @@ func (s *Store) planKeyspace(ctx context.Context, c Changes) (steps []step, refu
 		s.log.Warn("store: the keyspace has fewer replicas than the configuration says; ringwatch schema apply would add them", "have", have, "want", want)
 	}
 	return nil, nil, nil
-}
-
-// replication returns the keyspace's replication as it should be.
-func (c *Config) replication() map[string]string {
-	centers := c.Datacenters
-	if len(centers) == 0 && c.Datacenter != "" {
-		centers = []string{c.Datacenter}
-	}
-	copies := strconv.Itoa(c.ReplicationFactor)
-	if len(centers) == 0 {
-		return map[string]string{"class": "SimpleStrategy", "replication_factor": copies}
-	}
-	m := map[string]string{"class": "NetworkTopologyStrategy"}
-	for _, dc := range centers {
-		m[strings.ReplaceAll(dc, "'", "''")] = copies
-	}
-	return m
 }
 
 // compareReplication says what of have is less than wanted, or why want cannot be had without losing copies. A keyspace that an operator has made with a strategy of

@@ -1,4 +1,4 @@
-package store
+package cassandra
 
 import (
 	"context"
@@ -39,16 +39,16 @@ func (c CommitLog) Risk() string {
 
 // CommitLog asks Cassandra. Nodes are asked one after the other until one is periodic; those that do not answer are left out. The error is that of
 // the first node if none tells: before 4.0 there is no system_views.settings, and a role needs the right to read it.
-func (s *Store) CommitLog(ctx context.Context) (CommitLog, error) {
+func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 	c := CommitLog{Keyspace: s.config.Keyspace, Sync: map[string]string{}}
-	session, err := s.cql()
+	session, err := s.CQL()
 	if err != nil {
 		return c, err
 	}
 	var replication map[string]string
 	err = session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", c.Keyspace).Consistency(gocql.One).ScanContext(ctx, &replication)
 	if err != nil && !errors.Is(err, gocql.ErrNotFound) {
-		return c, err
+		return c, judged(err)
 	}
 	c.Replicas = replicas(replication, s.config.Datacenter)
 	var first error
@@ -60,7 +60,7 @@ func (s *Store) CommitLog(ctx context.Context) (CommitLog, error) {
 		err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").SetHostID(h.HostID()).Consistency(gocql.One).ScanContext(ctx, &sync)
 		if err != nil {
 			if first == nil {
-				first = err
+				first = judged(err)
 			}
 			continue
 		}
@@ -103,7 +103,7 @@ type warning struct {
 
 // Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It logs the sentence when it is new: roles call it when
 // they start. What it cannot learn, for want of rights or because Cassandra is away, is no warning, and what it knew before stays.
-func (s *Store) Warning(ctx context.Context) string {
+func (s *Session) Warning(ctx context.Context) string {
 	w := &s.warning
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,4 +1,4 @@
-package store
+package cassandra
 
 import (
 	"bytes"
@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // TestWarning: a Cassandra with one replica whose commit log is synced periodically is named, in one line and with the remedy; others are not.
 func TestWarning(t *testing.T) {
-	open := func(t *testing.T, node *engines.Cassandra, log *bytes.Buffer, change ...func(*Config)) *Store {
-		config := testConfig(t, node.Addr(), newClock(base))
+	open := func(t *testing.T, node *engines.Cassandra, log *bytes.Buffer, change ...func(*Config)) *Session {
+		config := testConfig(t, node.Addr())
 		for _, f := range change {
 			f(&config)
 		}
 		config.Log = slog.New(slog.NewTextHandler(log, nil))
-		s := mustOpen(t, config)
+		s := mustConnect(t, config)
 		// Only the keyspace: the tables are nobody's business here.
-		if err := s.exec(t.Context(), "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+" WITH replication = "+mapLiteral(config.replication())); err != nil {
+		if err := s.Exec(t.Context(), rows.Work{}, "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+" WITH replication = "+mapLiteral(config.replication())); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -69,8 +70,8 @@ func TestWarning(t *testing.T) {
 			if text := three.Warning(t.Context()); text != "" {
 				t.Errorf("three replicas: %s", text)
 			}
-			if err := s.Ready(t.Context()); err != nil {
-				t.Errorf("it is not ready: %v", err)
+			if err := s.Failing(); err != nil {
+				t.Errorf("it fails: %v", err)
 			}
 		})
 	}
@@ -78,18 +79,18 @@ func TestWarning(t *testing.T) {
 		node := engines.MustCassandra(t, periodic, func(c *engines.CassandraConfig) {
 			c.Extra["authenticator"], c.Extra["authorizer"] = "PasswordAuthenticator", "CassandraAuthorizer"
 		})
-		config := testConfig(t, node.Addr(), newClock(base))
+		config := testConfig(t, node.Addr())
 		config.Username, config.Password = "cassandra", "cassandra"
-		admin := mustOpen(t, config)
+		admin := mustConnect(t, config)
 		for _, statement := range []string{"CREATE KEYSPACE " + config.Keyspace + " WITH replication = " + mapLiteral(config.replication()), "CREATE ROLE service WITH LOGIN = true AND PASSWORD = 'service'", fmt.Sprintf("GRANT SELECT ON KEYSPACE %s TO service", config.Keyspace)} {
-			if err := admin.exec(t.Context(), statement); err != nil {
+			if err := admin.Exec(t.Context(), rows.Work{}, statement); err != nil {
 				t.Fatal(err)
 			}
 		}
 		config.Username, config.Password = "service", "service"
 		var log bytes.Buffer
 		config.Log = slog.New(slog.NewTextHandler(&log, nil))
-		s := mustOpen(t, config)
+		s := mustConnect(t, config)
 		if _, err := s.CommitLog(t.Context()); err == nil {
 			t.Error("a role without rights on system_views reads it")
 		}

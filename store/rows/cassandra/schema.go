@@ -1,0 +1,275 @@
+package cassandra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/store/rows"
+)
+
+// Schema is what Apply creates and looks after.
+type Schema struct {
+	// Tables returns which tables there must be. It may read those that are there.
+	Tables func(context.Context) ([]*rows.Table, error)
+	// Seed writes the rows that a new keyspace begins with.
+	Seed func(context.Context) error
+}
+
+// Changes is what Apply may do beside creating what is missing.
+type Changes struct {
+	Alter           bool // set what differs: TTLs, compaction, compression, more replicas
+	AllowShorterTTL bool // even if rows will expire earlier than they do now
+}
+
+var (
+	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than ours.
+	ErrLayout = errors.New("store: a table of another layout")
+	// ErrLoss is wrapped by Apply's errors about changes that would lose data.
+	ErrLoss = errors.New("store: refused, because it would lose data")
+	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema and it has to be changed.
+	ErrRights = errors.New("store: this role may not change the schema")
+	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because one of them is away or frozen. It is retryable.
+	ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
+)
+
+// Apply creates what is missing of keyspace, tables and columns, alters what differs if it may, and returns a sentence for each change. Without Changes.Alter it warns of settings that differ from
+// the configuration. Before it changes anything it looks for what would lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time, and by several
+// at once. While Cassandra's nodes do not agree on the schema it waits: what one of them says may be old. While another process creates the same it waits, too: see settle.go.
+//
+// A table that is there with other columns is an error that wraps ErrLayout; nothing of it is touched. Without the right to create, and something to create, the error wraps ErrRights.
+func (s *Session) Apply(ctx context.Context, c Changes, schema Schema) ([]string, error) {
+	var done []string
+	moment := settling{bound: s.config.Settle}
+	err := s.retry(ctx, "apply schema", func() error {
+		more, err := s.applyOnce(ctx, c, schema)
+		done = append(done, more...)
+		if err = moment.judge(err); err != nil && !errors.Is(err, context.Canceled) {
+			s.applying.Store(&err)
+		}
+		return err
+	})
+	if err == nil {
+		s.applying.Store(nil)
+	}
+	return done, err
+}
+
+// retry calls f until it succeeds, its error is not retryable or ctx ends.
+func (s *Session) retry(ctx context.Context, what string, f func() error) error {
+	return rows.Retry(ctx, what, s.config.Retried, f)
+}
+
+// applyOnce returns what it has done, even if it fails then.
+func (s *Session) applyOnce(ctx context.Context, c Changes, schema Schema) (done []string, err error) {
+	plan, err := s.plan(ctx, c, schema)
+	if err != nil && !errors.Is(err, ErrLoss) {
+		return nil, err
+	}
+	if c.Alter || len(plan) > 0 {
+		// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
+		if err := s.agreement(ctx); err != nil {
+			return nil, err
+		}
+		if plan, err = s.plan(ctx, c, schema); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range plan {
+		if err := s.change(ctx, step.statement); err != nil {
+			return done, err
+		}
+		done = append(done, step.what)
+	}
+	if err := schema.Seed(ctx); err != nil {
+		return done, err
+	}
+	return done, s.verify(ctx, schema)
+}
+
+// step is one change of the schema.
+type step struct{ what, statement string }
+
+// plan returns what is to be done. Errors that wrap ErrLoss are collected, so that all of them show at once.
+func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, error) {
+	steps, refused, err := s.planKeyspace(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := schema.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		found, missing, err := s.check(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			steps = append(steps, step{"created table " + t.Name, s.create(t)})
+			continue
+		}
+		for _, m := range missing {
+			steps = append(steps, step{"added column " + m.Name + " to " + t.Name, fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.Name(t.Name), m.Name, kinds[m.Kind])})
+		}
+		more, err := s.planSettings(ctx, t, c)
+		if errors.Is(err, ErrLoss) {
+			refused = append(refused, err)
+		} else if err != nil {
+			return nil, err
+		}
+		steps = append(steps, more...)
+	}
+	return steps, errors.Join(refused...)
+}
+
+// verify looks at everything again: another process may have created something at the same time, in another layout, or be at it still.
+func (s *Session) verify(ctx context.Context, schema Schema) error {
+	tables, err := schema.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		found, missing, err := s.check(ctx, t)
+		if err == nil && (!found || len(missing) > 0) {
+			err = fmt.Errorf("store: table %s: %w", s.Name(t.Name), errNotThere)
+		}
+		if err == nil {
+			err = s.probe(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Has reports whether a table is there. The error wraps ErrLayout if it is there with other columns.
+func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
+	found, _, err := s.check(ctx, t)
+	return found, err
+}
+
+// Create creates a table that is not there.
+func (s *Session) Create(ctx context.Context, t *rows.Table) error {
+	return s.retry(ctx, "create "+t.Name, func() error { return s.change(ctx, s.create(t)) })
+}
+
+// Drop drops a table, if it is there.
+func (s *Session) Drop(ctx context.Context, t *rows.Table) error {
+	drop := func() error { return s.change(ctx, "DROP TABLE IF EXISTS "+s.Name(t.Name)) }
+	return s.retry(ctx, "drop "+t.Name, drop) // a change may take a busy Cassandra longer than a query may
+}
+
+// change runs a schema statement on the node with the lowest host id that is up. All processes do, so that node does one after the other: two
+// nodes that create one table at once would give it two identities.
+func (s *Session) change(ctx context.Context, statement string) error {
+	session, err := s.CQL()
+	if err != nil {
+		return err
+	}
+	var lowest string
+	for _, h := range session.GetHosts() {
+		if h.IsUp() && (lowest == "" || h.HostID() < lowest) {
+			lowest = h.HostID()
+		}
+	}
+	q := session.Query(statement)
+	if lowest != "" {
+		q = q.SetHostID(lowest)
+	}
+	if err := judged(q.ExecContext(ctx)); err != nil {
+		var exists *gocql.RequestErrAlreadyExists
+		if !errors.As(err, &exists) {
+			s.note(err)
+			if errors.Is(err, rows.ErrDenied) {
+				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see docs/STORE.md, Roles in Cassandra", ErrRights, err)
+			}
+			return fmt.Errorf("store: schema change failed: %w", err)
+		}
+	}
+	return s.agreement(ctx)
+}
+
+// agreement waits a moment until all nodes have one schema. The error wraps ErrDisagreement if they do not.
+func (s *Session) agreement(ctx context.Context) error {
+	session, err := s.CQL()
+	if err != nil {
+		return err
+	}
+	if err = session.AwaitSchemaAgreement(ctx); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrDisagreement, err)
+		}
+		s.note(err)
+	}
+	return err
+}
+
+// check compares a table's columns with what they should be. Further regular columns are a newer version's and do no harm; regular ones that are missing are an
+// older version's, and returned.
+func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing []rows.Column, err error) {
+	want := map[string]string{}
+	describe := func(list []rows.Column, kind string) {
+		for i, c := range list {
+			position, order := i, "none"
+			switch {
+			case kind == "regular":
+				position = -1
+			case kind == "clustering" && c.Descending:
+				order = "desc"
+			case kind == "clustering":
+				order = "asc"
+			}
+			want[c.Name] = fmt.Sprintf("%s %s %d %s", kinds[c.Kind], kind, position, order)
+		}
+	}
+	describe(t.Partition, "partition_key")
+	describe(t.Clustering, "clustering")
+	describe(t.Values, "regular")
+	var wrong []string
+	var name, order, kind, typ string
+	var position int
+	err = s.each(ctx, func(scan func(...any) bool) bool {
+		if !scan(&name, &order, &kind, &position, &typ) {
+			return false
+		}
+		found = true
+		got := fmt.Sprintf("%s %s %d %s", typ, kind, position, order)
+		if w, known := want[name]; known && w != got || !known && kind != "regular" {
+			wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", name, got, w))
+		}
+		delete(want, name)
+		return true
+	}, "SELECT column_name, clustering_order, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name)
+	if err != nil || !found {
+		return false, nil, err
+	}
+	for _, c := range t.Values {
+		if want[c.Name] != "" {
+			missing = append(missing, c)
+			delete(want, c.Name)
+		}
+	}
+	for name := range want {
+		wrong = append(wrong, name+" is missing")
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return true, nil, fmt.Errorf("%w: %s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", ErrLayout, s.Name(t.Name), strings.Join(wrong, "; "))
+	}
+	return true, missing, nil
+}
+
+// each runs a query of Cassandra's own tables.
+func (s *Session) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+	session, err := s.CQL()
+	if err != nil {
+		return err
+	}
+	return s.Scan(ctx, rows.Work{}, "", session.Query(statement, args...), row)
+}

@@ -1,0 +1,158 @@
+// Package cassandra keeps rows in Apache Cassandra. A Session is a connection to it as a rows.Engine; it
+// also looks after the schema, which is the engine's business: tables and their settings, who may do what, how
+// much there is, and how safe an acknowledged write is.
+//
+// It is the only place in the store that knows CQL.
+package cassandra
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/rows"
+)
+
+// Session is a connection to Cassandra. Its methods may be called from many goroutines.
+type Session struct {
+	config Config
+	log    *slog.Logger
+
+	mu      sync.RWMutex
+	session *gocql.Session
+
+	reading sync.Mutex
+	reader  *ring.Reader // once somebody has read many partitions at once
+
+	applying   atomic.Pointer[error] // why the tables are not there yet; nil: they are, or nobody has asked
+	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
+	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
+	warning    warning               // how acknowledged frames can be lost
+}
+
+var _ rows.Engine = (*Session)(nil)
+
+// New returns a session with a configuration that is valid. It starts nothing: call Connect.
+func New(c Config) *Session {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Settle == 0 {
+		c.Settle = settleFor
+	}
+	return &Session{config: c, log: c.Log}
+}
+
+// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each failure
+// is logged.
+func (s *Session) Connect(ctx context.Context) error {
+	for wait := rows.NewBackoff(); ; {
+		session, err := s.config.cluster().CreateSession()
+		if err == nil {
+			s.mu.Lock()
+			s.session = session
+			s.mu.Unlock()
+			s.note(nil)
+			return nil
+		}
+		err = judged(err)
+		s.note(err)
+		s.log.Warn("store: cannot connect to Cassandra; trying again", "hosts", s.config.Hosts, "error", err)
+		if ended := wait.Sleep(ctx); ended != nil {
+			return fmt.Errorf("store: gave up connecting to Cassandra: %w: %w", ended, err)
+		}
+	}
+}
+
+// Close ends the connection.
+func (s *Session) Close() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.reader != nil {
+		s.reader.Close()
+		s.reader = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		s.session.Close()
+		s.session = nil
+	}
+}
+
+// CQL returns the driver's session, or rows.ErrNotConnected.
+func (s *Session) CQL() (*gocql.Session, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, rows.ErrNotConnected
+	}
+	return s.session, nil
+}
+
+// Name returns a table's full name, as a statement has it.
+func (s *Session) Name(table string) string { return s.config.Keyspace + "." + table }
+
+// admit asks the throttle for one call, and returns what is to be called when that has ended.
+func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(took time.Duration, err error), error) {
+	if w.Class == "" || s.config.Admit == nil {
+		return func(time.Duration, error) {}, nil
+	}
+	wait := ctx
+	if w.Patience > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, w.Patience)
+		defer cancel()
+	}
+	done, err := s.config.Admit(wait, ring.Work{Class: w.Class, Client: w.Client}, s.config.Keyspace, table, 1)
+	if err != nil {
+		return nil, judged(err)
+	}
+	return func(took time.Duration, err error) {
+		if !rows.Retryable(err) {
+			err = nil // it says nothing of Cassandra's health
+		}
+		done(took, err)
+	}, nil
+}
+
+// Run runs a statement or a batch that returns nothing; table is what it is about.
+func (s *Session) Run(ctx context.Context, w rows.Work, table string, execute func(context.Context) error) error {
+	done, err := s.admit(ctx, w, table)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	err = judged(execute(ctx))
+	took := time.Since(begun)
+	done(took, err)
+	w.Answers.Add(took)
+	s.note(err)
+	return err
+}
+
+// Scan runs a query about a table and calls row until it returns false. What the throttle is told to have
+// taken is the time to the first page: how many follow is the question's size.
+func (s *Session) Scan(ctx context.Context, w rows.Work, table string, q *gocql.Query, row func(scan func(into ...any) bool) bool) error {
+	done, err := s.admit(ctx, w, table)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	iter := q.IterContext(ctx)
+	took := time.Since(begun)
+	w.Answers.Add(took)
+	scan := func(into ...any) bool { return iter.Scan(targets(into)...) }
+	for row(scan) {
+	}
+	err = judged(iter.Close())
+	done(took, err)
+	s.note(err)
+	return err
+}

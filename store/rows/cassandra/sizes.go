@@ -1,0 +1,93 @@
+package cassandra
+
+import (
+	"context"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+)
+
+// TableUse is how much of a table there is. Sizes are those of Cassandra's own virtual tables system_views.disk_usage and max_partition_size, which each node
+// knows of itself only: SSTables on disk, compressed, all replicas, without what is still in memory; whole MiB, rounded up at each node.
+type TableUse struct {
+	Name         string
+	TTL          time.Duration // 0: for ever
+	DiskMiB      int64         // of all nodes together
+	PartitionMiB int64         // its largest partition, before compression
+}
+
+// Use is how much there is of all tables of the keyspace.
+type Use struct {
+	Tables []TableUse
+	Nodes  int // of Cassandra, that were asked for sizes
+	Away   int // of Cassandra, that did not answer
+	Why    error
+}
+
+// Use asks all nodes how much there is. One that does not answer is left out and counted.
+func (s *Session) Use(ctx context.Context) (Use, error) {
+	var u Use
+	err := s.each(ctx, func(scan func(...any) bool) bool {
+		var name string
+		var ttl int64
+		if !scan(&name, &ttl) {
+			return false
+		}
+		u.Tables = append(u.Tables, TableUse{Name: name, TTL: time.Duration(ttl) * time.Second})
+		return true
+	}, "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?", s.config.Keyspace)
+	if err != nil {
+		return u, err
+	}
+	session, err := s.CQL()
+	if err != nil {
+		return u, err
+	}
+	for _, h := range session.GetHosts() {
+		if err := s.sizesAt(ctx, session, h.HostID(), u.Tables); err != nil {
+			u.Away, u.Why = u.Away+1, err
+			continue
+		}
+		u.Nodes++
+	}
+	return u, nil
+}
+
+// sizesAt adds what one node has.
+func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string, tables []TableUse) error {
+	disk, partition := make([]int64, len(tables)), make([]int64, len(tables))
+	for i, t := range tables {
+		for view, into := range map[string]*int64{"disk_usage": &disk[i], "max_partition_size": &partition[i]} {
+			iter := session.Query("SELECT mebibytes FROM system_views."+view+" WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name).
+				SetHostID(host).Consistency(gocql.One).IterContext(ctx)
+			for iter.Scan(into) {
+			}
+			if err := iter.Close(); err != nil {
+				return judged(err)
+			}
+		}
+	}
+	for i := range tables {
+		tables[i].DiskMiB += disk[i]
+		tables[i].PartitionMiB = max(tables[i].PartitionMiB, partition[i])
+	}
+	return nil
+}
+
+// TTL returns how long a table keeps its rows; 0: for ever.
+func (s *Session) TTL(ctx context.Context, table string) (ttl time.Duration, found bool, err error) {
+	var n int64
+	err = s.each(ctx, func(scan func(...any) bool) bool {
+		more := scan(&n)
+		found = found || more
+		return more
+	}, "SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table)
+	return time.Duration(n) * time.Second, found, err
+}
+
+// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange can tell.
+func (s *Session) ClockOff(ctx context.Context) (time.Duration, error) {
+	var id gocql.UUID
+	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) }, "SELECT now() FROM system.local")
+	return time.Until(id.Time()), err
+}
