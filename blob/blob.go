@@ -51,6 +51,15 @@ func (r *Reader) Done() error {
 
 // Uvarint reads an unsigned varint (LEB128).
 func (r *Reader) Uvarint() uint64 {
+	if len(r.Rest) > 0 && r.Rest[0] < 0x80 {
+		v := r.Rest[0]
+		r.Rest = r.Rest[1:]
+		return uint64(v)
+	}
+	return r.longUvarint()
+}
+
+func (r *Reader) longUvarint() uint64 {
 	v, n := binary.Uvarint(r.Rest)
 	if n <= 0 {
 		r.Fail("a varint does not end or exceeds 64 bits")
@@ -58,6 +67,24 @@ func (r *Reader) Uvarint() uint64 {
 	}
 	r.Rest = r.Rest[n:]
 	return v
+}
+
+// UvarintAt reads the unsigned varint that begins at, for loops that cannot afford a Reader. It returns
+// where the next one begins, or a place beyond b if there is none.
+func UvarintAt(b []byte, at int) (uint64, int) {
+	if at < len(b) && b[at] < 0x80 {
+		return uint64(b[at]), at + 1
+	}
+	return longUvarintAt(b, at)
+}
+
+func longUvarintAt(b []byte, at int) (uint64, int) {
+	if at < len(b) {
+		if v, n := binary.Uvarint(b[at:]); n > 0 {
+			return v, at + n
+		}
+	}
+	return 0, len(b) + 1
 }
 
 // Svarint reads a signed one, zigzag.

@@ -145,17 +145,17 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-func BenchmarkColumns(b *testing.B) {
+func BenchmarkEncode(b *testing.B) {
 	eachBusy(b, func(b *testing.B, frames [][]byte) {
 		w, rep := mustBuild(b, frames)
 		var enc window.Encoded
 		b.ReportAllocs()
 		for b.Loop() {
-			enc = w.Columns(rep)
+			enc = w.Encode(rep)
 		}
-		size, in := len(enc.Meta), 0
-		for _, c := range enc.Columns {
-			size += len(c.Blob)
+		size, in := len(enc.Head), 0
+		for _, p := range enc.Parts {
+			size += len(p.Blob)
 		}
 		for _, f := range frames {
 			in += len(f)
@@ -163,20 +163,20 @@ func BenchmarkColumns(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchCells, "ns/cell")
 		b.ReportMetric(float64(size), "B/window")
 		b.ReportMetric(float64(size)/benchCells, "B/cell")
-		b.ReportMetric(float64(size)/float64(max(1, len(enc.Columns))), "B/column")
+		b.ReportMetric(float64(size)/float64(max(1, len(enc.Parts))), "B/part")
 		b.ReportMetric(float64(in), "frameB/window")
 	})
 }
 
-func BenchmarkFromColumns(b *testing.B) {
+func BenchmarkFromParts(b *testing.B) {
 	eachBusy(b, func(b *testing.B, frames [][]byte) {
 		w, rep := mustBuild(b, frames)
-		var s stored
-		s.put(w.Columns(rep))
+		k := keep(w.Encode(rep))
+		h, parts := k.head(b, w.Start), k.parts(nil)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, damage, err := s.open(w.Start, nil); err != nil || len(damage) > 0 {
-				b.Fatal(err, damage)
+			if _, damage := window.FromParts("acme", h, nil, k.find, parts); len(damage) > 0 {
+				b.Fatal(damage)
 			}
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchCells, "ns/cell")

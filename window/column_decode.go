@@ -2,9 +2,6 @@ package window
 
 import "github.com/ringwatch/ringwatch/frame"
 
-// maxEdges bounds what a pattern of presence that many rows share can unfold to.
-const maxEdges = 1 << 22
-
 // columnHead is what stands before a column's presence.
 type columnHead struct {
 	hash   Hash
@@ -17,7 +14,7 @@ func (r *reader) columnHead(start int64) columnHead {
 	var h columnHead
 	copy(h.hash[:], r.Take(len(h.hash)))
 	h.metric = r.Number("the metric", 2*frame.MaxMetrics)
-	h.times = r.times(start)
+	h.times = r.times(start, frame.WindowMillis)
 	return h
 }
 
@@ -31,7 +28,7 @@ func (r *reader) column(d *Dictionary, metric int, instants int32) *column {
 		r.Fail("a column without instants")
 	}
 	m, rows := &d.Metrics[metric], len(d.Rows)
-	in := columnReader{reader: r, m: m, instants: instants, present: r.presence(rows, instants)}
+	in := oldColumnReader{reader: r, m: m, instants: instants, present: r.presence(rows, instants)}
 	in.out.hist = m.Kind.IsHistogram()
 	var texts []string
 	if m.Kind == frame.String {
@@ -54,8 +51,8 @@ func (r *reader) column(d *Dictionary, metric int, instants int32) *column {
 	return c
 }
 
-// columnReader reads the values of a column.
-type columnReader struct {
+// oldColumnReader reads the values of a column.
+type oldColumnReader struct {
 	*reader
 	m        *Metric
 	instants int32
@@ -65,7 +62,7 @@ type columnReader struct {
 }
 
 // first reads the values at the rows' first instants and returns them by row.
-func (r *columnReader) first(rows int) []int64 {
+func (r *oldColumnReader) first(rows int) []int64 {
 	words := make([]int64, rows)
 	for row := 0; row < rows && r.Err == nil; {
 		row += r.Number("a run of zeros", rows-row+1)
@@ -89,7 +86,7 @@ func (r *columnReader) first(rows int) []int64 {
 }
 
 // later reads the changes after the first instants.
-func (r *columnReader) later(rows int, words []int64) {
+func (r *oldColumnReader) later(rows int, words []int64) {
 	n := r.Count("rows that change", rows)
 	previous := -1
 	for ; n > 0 && r.Err == nil; n-- {
@@ -117,7 +114,7 @@ func (r *columnReader) later(rows int, words []int64) {
 }
 
 // instantsAfter reads a list of instants, and calls f for each where its value stands.
-func (r *columnReader) instantsAfter(first int32, f func(t int32)) {
+func (r *oldColumnReader) instantsAfter(first int32, f func(t int32)) {
 	domain := int(r.instants - first - 1)
 	switch n := r.Uvarint(); {
 	case n == changesAlways:
@@ -158,7 +155,7 @@ func (r *columnReader) instantsAfter(first int32, f func(t int32)) {
 }
 
 // value reads one value and enters it as a change. It returns the word that the next value builds on.
-func (r *columnReader) value(row, at int32, base int64) int64 {
+func (r *oldColumnReader) value(row, at int32, base int64) int64 {
 	var word int64
 	switch r.m.Kind {
 	case frame.Counter, frame.Gauge:
@@ -180,7 +177,7 @@ func (r *columnReader) value(row, at int32, base int64) int64 {
 	return word
 }
 
-func (r *columnReader) histogram(row, at int32) {
+func (r *oldColumnReader) histogram(row, at int32) {
 	var sum int64
 	if r.m.HasSum {
 		sum = r.Svarint()
@@ -201,60 +198,4 @@ func (r *columnReader) histogram(row, at int32) {
 	}
 	r.out.scalar(row, at, sum)
 	r.out.bucketEnd = append(r.out.bucketEnd, int32(len(r.out.bucket)))
-}
-
-func (r *reader) presence(rows int, instants int32) *presence {
-	n := r.Count("patterns", rows)
-	if n == 0 || r.Err != nil {
-		return nil
-	}
-	patterns := make([][]int32, n)
-	of := make([]int32, rows) // by row: number of its pattern, from 1; 0: always there
-	listed, total := 0, 0
-	for i := range patterns {
-		edges := make([]int32, r.Count("edges", int(instants)))
-		previous := -1
-		for j := range edges {
-			previous = r.Gap("an edge", previous, int(instants))
-			edges[j] = int32(previous)
-		}
-		if len(edges) == 1 && edges[0] == 0 {
-			r.Fail("a pattern that is always there")
-		}
-		patterns[i] = edges
-		runs := r.Count("runs", rows)
-		if runs == 0 {
-			r.Fail("a pattern without rows")
-		}
-		for row := 0; runs > 0 && r.Err == nil; runs-- {
-			row += r.Number("a run's beginning", rows-row)
-			size := 1 + r.Number("a run's length", rows-row)
-			if listed, total = listed+size, total+size*len(edges); total > maxEdges {
-				r.Fail("presence unfolds to more than %d edges", maxEdges)
-			}
-			if r.Err != nil {
-				return nil
-			}
-			for ; size > 0; size-- {
-				if of[row] != 0 {
-					r.Fail("a row has two patterns")
-					return nil
-				}
-				of[row] = int32(i + 1)
-				row++
-			}
-		}
-	}
-	if r.Err != nil {
-		return nil
-	}
-	p := &presence{rows: make([]int32, 0, listed), end: make([]int32, 0, listed), edges: make([]int32, 0, total)}
-	for row, i := range of {
-		if i > 0 {
-			p.rows = append(p.rows, int32(row))
-			p.edges = append(p.edges, patterns[i-1]...)
-			p.end = append(p.end, int32(len(p.edges)))
-		}
-	}
-	return p
 }

@@ -5,30 +5,12 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Encoded is a window as it is stored. All of it together is the window; meta and the dictionaries with some of the columns answer for the metrics of
-// these columns.
-type Encoded struct {
-	Meta         []byte // times, dictionaries and which columns there are; small
-	Dictionaries []EncodedDictionary
-	Columns      []EncodedColumn // only metrics that meta does not answer for: see COLUMNS.md §2
-}
-
-// EncodedDictionary is a dictionary's blob and its address.
-type EncodedDictionary struct {
-	Key  string // Dictionary.Key
-	Hash Hash
-	Blob []byte
-}
-
 // EncodedColumn is a column's blob. Key and Metric tell it apart within its window.
 type EncodedColumn struct {
 	Key    string // Dictionary.Key
 	Metric string // Dictionary.MetricKey
 	Blob   []byte
 }
-
-// unknown stands for a column that was not read. It has no values, and it is not written.
-var unknown = &column{}
 
 // Columns encodes the window. Equal windows give equal bytes. rep is kept in meta.
 func (w *Window) Columns(rep Report) Encoded {
@@ -47,7 +29,7 @@ func (w *Window) Columns(rep Report) Encoded {
 		states := make([]uint64, len(t.Metrics))
 		for m, c := range t.columns {
 			states[m] = uint64(t.state(c))
-			if states[m] != stateColumn || c == unknown {
+			if states[m] != stateStored || !c.whole() {
 				continue
 			}
 			from := len(buf)
@@ -60,14 +42,6 @@ func (w *Window) Columns(rep Report) Encoded {
 	return out
 }
 
-// What meta says of a metric.
-const (
-	stateZero   = 0 // zero wherever the entity is live
-	stateColumn = 1 // as its column says
-	stateAbsent = 2 // never a value
-	stateBits   = 2
-)
-
 func (t *Type) state(c *column) byte {
 	switch {
 	case c == nil:
@@ -75,7 +49,7 @@ func (t *Type) state(c *column) byte {
 	case c != unknown && c.present.none(len(t.Rows)):
 		return stateAbsent
 	}
-	return stateColumn
+	return stateStored
 }
 
 const metaVersion = 1
@@ -111,7 +85,7 @@ type MetaType struct {
 
 // Stored reports whether metric number i has a column of its own.
 func (t *MetaType) Stored(i int) bool {
-	return i < len(t.states) && t.states[i] == stateColumn
+	return i < len(t.states) && t.states[i] == stateStored
 }
 
 // DecodeMeta reads the meta blob of the window that begins at start. The error wraps ErrVersion or ErrMalformed.
@@ -126,7 +100,7 @@ func DecodeMeta(start int64, b []byte) (*Meta, error) {
 	for _, n := range []*int{&m.Report.Frames, &m.Report.Duplicates, &m.Report.Corrupt, &m.Report.MissingKey, &m.Report.Excess} {
 		*n = r.Number("a count of frames", 1<<31)
 	}
-	m.Times = r.times(start)
+	m.Times = r.times(start, frame.WindowMillis)
 	for range r.Count("types", 2*frame.MaxTemplates) {
 		t := MetaType{Key: r.Text("a type")}
 		copy(t.Hash[:], r.Take(len(t.Hash)))

@@ -11,6 +11,9 @@ type cursor struct {
 	instant int32    // where the cursor stands after next
 	word    int64    // value there: integer, double's bits, index of a text or a histogram's sum
 	counts  []int64  // histograms only: counts there; scratch
+	bare    bool     // a histogram without buckets
+	size    int      // its number of buckets
+	total   int64    // its count
 	filled  []uint16 // buckets that a change of the row has named, in any order
 	named   []bool   // the same by bucket
 
@@ -24,7 +27,10 @@ type cursor struct {
 func newCursor(t *Type, metric int, instants int32) *cursor {
 	c := &cursor{column: t.columns[metric], instants: instants}
 	c.live = t.presenceOf(c.column)
-	if n := t.Metrics[metric].buckets(); n > 0 {
+	c.bare = c.column.bare()
+	if n := t.Metrics[metric].buckets(); c.bare {
+		c.size = n
+	} else if n > 0 {
 		c.counts, c.named = make([]int64, n), make([]bool, n)
 	}
 	return c
@@ -32,7 +38,7 @@ func newCursor(t *Type, metric int, instants int32) *cursor {
 
 // row sets the cursor before the first instant of a row.
 func (c *cursor) row(row int32) {
-	c.instant, c.word, c.change, c.last = -1, 0, 0, 0
+	c.instant, c.word, c.total, c.change, c.last = -1, 0, 0, 0, 0
 	for _, b := range c.filled {
 		c.counts[b], c.named[b] = 0, false
 	}
@@ -71,9 +77,13 @@ func (c *cursor) next(first, end int32) bool {
 }
 
 func (c *cursor) apply() {
-	if c.counts == nil {
+	switch {
+	case c.bare:
+		c.word += c.column.words[c.change]
+		c.total += c.column.totals[c.change]
+	case c.counts == nil:
 		c.word = c.column.words[c.change]
-	} else {
+	default:
 		c.word += c.column.words[c.change]
 		from, to := c.column.buckets(c.change)
 		for j := from; j < to; j++ {
@@ -98,6 +108,9 @@ func (c *cursor) text() string {
 
 // histogram returns the value; its lists are shared between instants that do not differ.
 func (c *cursor) histogram() Histogram {
+	if c.bare {
+		return Histogram{Size: c.size, Sum: c.word, Total: c.total}
+	}
 	if c.shared != nil {
 		return *c.shared
 	}

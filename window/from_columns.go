@@ -8,9 +8,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Dictionaries finds a decoded dictionary by key and hash. Its error should wrap ErrDictionary or be a blob's error.
-type Dictionaries func(key string, hash Hash) (*Dictionary, error)
-
 // StoredColumn is a column's blob as it was found, with the key of its dictionary.
 type StoredColumn struct {
 	Key  string
@@ -118,7 +115,7 @@ func other(list []*Window, meta *Meta, key string, h columnHead, dictionary Dict
 		}
 	}
 	if w == nil {
-		w = &Window{Start: meta.Start, Length: frame.WindowMillis, Times: h.times}
+		w = &Window{Start: meta.Start, Times: h.times}
 		list = append(list, w)
 	}
 	for _, t := range w.Types {
@@ -132,4 +129,24 @@ func other(list []*Window, meta *Meta, key string, h columnHead, dictionary Dict
 	}
 	w.Types = append(w.Types, t)
 	return list, t, nil
+}
+
+// FromSamples is FromSamplesOf of version 1: it makes a window of meta and of the series that find knows. find returns nil for a series without values; it is asked for the metrics
+// that want says, of which it must know all rows that matter, and the window has no others. Instants that meta does not have are left out.
+func FromSamples(account string, meta *Meta, dictionary Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (w *Window, damage []error) {
+	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
+	w.Node.Account = account
+	values := make([]value, len(meta.Times))
+	for i := range meta.Types {
+		t, err := meta.Types[i].open(dictionary, int32(len(meta.Times)))
+		if err != nil {
+			damage = append(damage, err)
+			continue
+		}
+		w.Node.ID = t.Node
+		w.Types = append(w.Types, t)
+		t.enter(values, meta.Times, want, find)
+	}
+	slices.SortFunc(w.Types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
+	return w, damage
 }

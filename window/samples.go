@@ -3,18 +3,17 @@ package window
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Walk calls visit for every series of the window, for stores that keep a row per sample: d, metric and row say whose values s has. s has no labels, and it
-// and its slices are used again for the next call; counts of histograms may be kept.
+// and its slices are used again for the next call; counts of histograms may be kept. Histograms whose buckets were not read are left out.
 func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	var s Series
 	for _, t := range w.Types {
 		for m := range t.Metrics {
-			if t.columns[m] == unknown {
+			if t.columns[m] == unknown || t.columns[m].bare() {
 				continue
 			}
 			c := newCursor(t, m, int32(len(w.Times)))
@@ -32,38 +31,36 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	}
 }
 
-// FromSamples is the way back: it makes a window of meta and of the series that find knows. find returns nil for a series without values; it is asked for the metrics
-// that want says, of which it must know all rows that matter, and the window has no others. Instants that meta does not have are left out.
-func FromSamples(account string, meta *Meta, dictionary Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (w *Window, damage []error) {
-	w = &Window{Node: meta.Node, Start: meta.Start, Length: frame.WindowMillis, Times: meta.Times}
-	w.Node.Account = account
-	values := make([]value, len(meta.Times))
-	for i := range meta.Types {
-		t, err := meta.Types[i].open(dictionary, int32(len(meta.Times)))
-		if err != nil {
-			damage = append(damage, err)
+// FromSamplesOf is the way back: it makes a window of a head and of the series that find knows. find
+// returns nil for a series without values; it is asked for the metrics that want says, of which it
+// must know all rows that matter, and the window has no others. Instants that the head does not have
+// are left out.
+func FromSamplesOf(account string, h *Head, dictionaries Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
+	w, _, damage := h.window(account, nil, dictionaries)
+	values := make([]value, len(h.Times))
+	for _, t := range w.Types {
+		t.enter(values, h.Times, want, find)
+	}
+	return w, damage
+}
+
+// enter makes the columns of what find knows. values is scratch.
+func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) {
+	for m := range t.Metrics {
+		if !want(t.Dictionary, m) {
+			t.columns[m] = unknown
 			continue
 		}
-		w.Node.ID = t.Node
-		w.Types = append(w.Types, t)
-		for m := range t.Metrics {
-			if !want(t.Dictionary, m) {
-				t.columns[m] = unknown
-				continue
+		a := newAssembler(&t.Metrics[m], t.live, len(t.Rows))
+		for row := range t.Rows {
+			if s := find(t.Dictionary, m, row); s != nil {
+				clear(values)
+				s.spread(values, times, t.Metrics[m].buckets())
+				a.row(int32(row), values)
 			}
-			a := newAssembler(&t.Metrics[m], t.live, len(t.Rows))
-			for row := range t.Rows {
-				if s := find(t.Dictionary, m, row); s != nil {
-					clear(values)
-					s.spread(values, meta.Times, t.Metrics[m].buckets())
-					a.row(int32(row), values)
-				}
-			}
-			t.columns[m] = a.column()
 		}
+		t.columns[m] = a.column()
 	}
-	slices.SortFunc(w.Types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
-	return w, damage
 }
 
 // spread enters the values of a series at their instants. What has another number of buckets is not its metric's, and left out.

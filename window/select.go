@@ -67,7 +67,7 @@ const (
 	seriesBytes    = 2 * 192 // without labels and values
 	labelBytes     = 24      // of one label, without its text
 	pointBytes     = 2 * 16
-	histogramBytes = 2*72 + 96
+	histogramBytes = 2*80 + 96
 	filledBytes    = 10
 	askEvery       = 256 << 10
 )

@@ -1,6 +1,6 @@
 // Package window is the type between frames, stores and queries: frames go in, columns and series come out.
 //
-// A Window holds what one node said in five minutes. Build makes one from frames in any order, with repetitions; Select answers
+// A Window holds what one node said in five minutes or in an hour. Build makes one from frames in any order, with repetitions; Select answers
 // from it by Prometheus matchers. Values stay what the agent counted: integers with an exponent, bucket counts, doubles, texts.
 // Rates, percentiles and floats are made where they are asked for.
 package window
@@ -63,11 +63,14 @@ func (s *Series) Between(i, j int) Series {
 
 // Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over buckets) and their sum, an integer scaled by
 // Metric.Exponent. Most buckets are empty, so only the others are there. The lists may be shared between values: do not change them.
+//
+// One that was read without its buckets has Total in their place.
 type Histogram struct {
 	Size   int      // buckets that there are, the one above the last bound among them
 	Filled []uint16 // numbers of those that are not empty, ascending
 	Counts []int64  // theirs
 	Sum    int64
+	Total  int64 // if buckets were not read: the count; else 0
 }
 
 // NewHistogram returns the histogram of counts by bucket, empty ones among them.
@@ -93,7 +96,7 @@ func (h *Histogram) Dense(dst []int64) []int64 {
 
 // Count returns the number of observations.
 func (h *Histogram) Count() int64 {
-	var n int64
+	n := h.Total
 	for _, c := range h.Counts {
 		n += c
 	}

@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"github.com/ringwatch/ringwatch/blob"
-	"github.com/ringwatch/ringwatch/frame"
 )
 
-// appendTimes appends ascending instants of one window: a grid, and by how much each instant is off it.
+// appendTimes appends ascending instants of a window: a grid, and by how much each instant is off it.
 func appendTimes(dst []byte, start int64, times []int64) []byte {
 	n := int64(len(times))
 	dst = blob.AppendUvarint(dst, uint64(n))
@@ -52,11 +51,11 @@ func appendTimes(dst []byte, start int64, times []int64) []byte {
 // timesVarint stands where the width does if the offsets are varints.
 const timesVarint = 255
 
-// maxOffsetBits is the widest offset: twice the window's length in zigzag.
-const maxOffsetBits = 21
+// maxOffsetBits is the widest offset: twice the longest window's length in zigzag.
+const maxOffsetBits = 23
 
 // times reads the instants of the window that begins at start.
-func (r *reader) times(start int64) []int64 {
+func (r *reader) times(start, length int64) []int64 {
 	n := r.Uvarint()
 	if n == 0 || r.Err != nil {
 		return nil
@@ -65,8 +64,8 @@ func (r *reader) times(start int64) []int64 {
 		r.Fail("%d instants, %d are allowed", n, MaxInstants)
 		return nil
 	}
-	first := r.Number("the first instant", frame.WindowMillis)
-	step := int64(r.Number("the step", frame.WindowMillis+1))
+	first := r.Number("the first instant", int(length))
+	step := int64(r.Number("the step", int(length)+1))
 	width := int(r.Byte())
 	var packed []byte
 	switch {
@@ -84,16 +83,24 @@ func (r *reader) times(start int64) []int64 {
 	}
 	times := make([]int64, n)
 	times[0] = start + int64(first)
+	var acc uint64 // packed bits that are not used yet
+	have := 0
 	for i := 1; i < len(times); i++ {
 		var z uint64
 		if width == timesVarint {
 			z = r.Uvarint()
 		} else {
-			z = packedAt(packed, i-1, width)
+			for ; have < width; have += 8 {
+				acc |= uint64(packed[0]) << have
+				packed = packed[1:]
+			}
+			z = acc & (1<<width - 1)
+			acc >>= width
+			have -= width
 		}
 		d := step + (int64(z>>1) ^ -int64(z&1))
 		times[i] = times[i-1] + d
-		if d < 1 || d > frame.WindowMillis || times[i]-start >= frame.WindowMillis {
+		if d < 1 || d > length || times[i]-start >= length {
 			r.Fail("instants do not rise or leave the window")
 			return nil
 		}

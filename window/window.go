@@ -10,14 +10,15 @@ import (
 // window has 300.
 const MaxInstants = 1 << 15
 
-// HourMillis is the length of an hour's span.
+// HourMillis is the length of an hour. Five minutes are frame.WindowMillis.
 const HourMillis = 60 * 60_000
 
-// Window is what one node said in five minutes, by columns. It is immutable once made, so it may be read from many goroutines.
+// Window is what one node said in five minutes or in an hour, by columns. It is immutable once made,
+// so it may be read from many goroutines.
 type Window struct {
 	Node   Node    // as the newest key frame describes it
 	Start  int64   // milliseconds since the Unix epoch
-	Length int64   // milliseconds: frame.WindowMillis or HourMillis
+	Length int64   // milliseconds
 	Times  []int64 // the instants of all frames, ascending, milliseconds since the Unix epoch
 	Types  []*Type // by ascending Dictionary.Key
 }
@@ -45,6 +46,30 @@ type column struct {
 	bucketEnd []int32 // by change
 	bucket    []uint16
 	count     []int64
+
+	totals  []int64 // histograms whose buckets were not read: how the count differs, by change
+	partial bool    // pieces were not read: their rows are never there
+}
+
+// unknown stands for a column that was not read. It has no values, and it is not written.
+var unknown = &column{}
+
+// whole reports whether all of the column is known. One that is not is not written.
+func (c *column) whole() bool { return c != unknown && (c == nil || c.totals == nil && !c.partial) }
+
+// bare reports whether the column is a histogram's and has no buckets.
+func (c *column) bare() bool { return c != nil && c.totals != nil }
+
+// total returns how the count of a histogram differs from that before the change.
+func (c *column) total(change int) (n int64) {
+	if c.totals != nil {
+		return c.totals[change]
+	}
+	from, to := c.buckets(change)
+	for _, d := range c.count[from:to] {
+		n += d
+	}
+	return n
 }
 
 // changes returns the range of changes of a row that is number i in c.rows.
@@ -65,54 +90,6 @@ func (c *column) buckets(change int) (from, to int) {
 
 // find returns where a row stands in c.rows.
 func (c *column) find(row int32) (int, bool) { return slices.BinarySearch(c.rows, row) }
-
-// presence says at which instants which rows are there. nil means all rows at all instants, and so does it for each row that is not listed.
-type presence struct {
-	rows  []int32 // ascending
-	end   []int32 // by index in rows: where its edges end
-	edges []int32 // instants, ascending in a row, at which the row by turns comes and goes; it is away before the first
-}
-
-// of returns the edges of a row; full says that the row is there at all instants.
-func (p *presence) of(row int32) (edges []int32, full bool) {
-	if p == nil {
-		return nil, true
-	}
-	i, found := slices.BinarySearch(p.rows, row)
-	if !found {
-		return nil, true
-	}
-	return p.at(i), false
-}
-
-func (p *presence) at(i int) []int32 {
-	from := int32(0)
-	if i > 0 {
-		from = p.end[i-1]
-	}
-	return p.edges[from:p.end[i]]
-}
-
-// none reports whether no row of so many is ever there.
-func (p *presence) none(rows int) bool {
-	return p != nil && len(p.rows) == rows && len(p.edges) == 0
-}
-
-// never is the presence of a column about which nothing is known.
-func never(rows int) *presence {
-	p := &presence{rows: make([]int32, rows), end: make([]int32, rows)}
-	for i := range p.rows {
-		p.rows[i] = int32(i)
-	}
-	return p
-}
-
-func (p *presence) equal(o *presence) bool {
-	if p == nil || o == nil {
-		return p == o
-	}
-	return slices.Equal(p.rows, o.rows) && slices.Equal(p.end, o.end) && slices.Equal(p.edges, o.edges)
-}
 
 // presenceOf returns the column's presence, which is the type's if it has none of its own.
 func (t *Type) presenceOf(c *column) *presence {

@@ -1,0 +1,224 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/blob"
+)
+
+// Encode encodes the window. Equal windows give equal bytes. rep is kept in the head.
+func (w *Window) Encode(rep Report) Encoded {
+	e := NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
+	parts := e.Add(w)
+	out := e.Finish()
+	out.Parts = parts
+	return out
+}
+
+// Encoder encodes a window a few metrics at a time, for windows that are too large to be held
+// whole. It gives the bytes that Encode gives of the whole.
+type Encoder struct {
+	head     Head
+	types    []*encodedType // as in Head.Types
+	byKey    map[string]int
+	err      error
+	arena    []byte // parts' blobs
+	scratch  [2][]byte
+	instants int32
+}
+
+// encodedType is what an Encoder knows of a type.
+type encodedType struct {
+	*Dictionary
+	EncodedDictionary
+	live   *presence
+	states []uint64
+	starts map[int][]int32 // by metric that is cut: the first rows of its pieces but the first one
+}
+
+// NewEncoder returns an Encoder of a window at these instants.
+func NewEncoder(node Node, start, length int64, times []int64, rep Report) *Encoder {
+	return &Encoder{
+		head:     Head{Node: node, Start: start, Length: length, Times: times, Report: rep},
+		byKey:    map[string]int{},
+		instants: int32(len(times)),
+	}
+}
+
+// Add encodes the metrics that w knows, in ascending order of their PartID. A type may come several
+// times, each time with other metrics known. Types come the first time in ascending order of their
+// keys, and every time with the same dictionary and the same presence; else Add returns nothing any
+// more, and Err says why.
+func (e *Encoder) Add(w *Window) (parts []Part) {
+	if e.err == nil && !slices.Equal(w.Times, e.head.Times) {
+		e.err = fmt.Errorf("window: encode window %d: a part of it has other instants", e.head.Start)
+	}
+	for _, t := range w.Types {
+		i := e.number(t)
+		if e.err != nil {
+			return nil
+		}
+		for m := range t.Metrics {
+			parts = e.metric(parts, t, i, m)
+		}
+	}
+	return parts
+}
+
+// Err says why the parts that came are not of one window.
+func (e *Encoder) Err() error { return e.err }
+
+// number returns the number of a type in the head.
+func (e *Encoder) number(t *Type) int {
+	if e.err != nil {
+		return 0
+	}
+	i, known := e.byKey[t.Key]
+	if !known {
+		if i = len(e.types); i > 0 && e.types[i-1].Dictionary.Key > t.Key {
+			e.err = fmt.Errorf("window: encode window %d: type %s comes after %s", e.head.Start, t.Key, e.types[i-1].Dictionary.Key)
+			return 0
+		}
+		e.byKey[t.Key] = i
+		b := t.Dictionary.Append(nil)
+		of := &encodedType{
+			Dictionary:        t.Dictionary,
+			EncodedDictionary: EncodedDictionary{Key: t.Key, Hash: HashOf(b), Blob: b},
+			live:              t.live,
+			states:            make([]uint64, len(t.Metrics)),
+		}
+		for m := range of.states {
+			of.states[m] = stateStored
+		}
+		e.types = append(e.types, of)
+		return i
+	}
+	of := e.types[i]
+	if !t.live.equal(of.live) || t.Dictionary != of.Dictionary && HashOf(t.Dictionary.Append(nil)) != of.Hash {
+		e.err = fmt.Errorf("window: encode window %d: type %s comes with other entities", e.head.Start, t.Key)
+	}
+	return i
+}
+
+// metric encodes one metric, if it is known.
+func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
+	of, c := e.types[number], t.columns[metric]
+	switch {
+	case c == nil:
+		of.states[metric] = stateZero
+		return parts
+	case !c.whole():
+		return parts
+	case c.present.none(len(t.Rows)):
+		of.states[metric] = stateAbsent
+		return parts
+	}
+	p := newPartEncoder(t, metric, e.instants)
+	all := piece{0, int32(len(t.Rows))}
+	fits := !p.surelyLarge()
+	if fits {
+		e.encode(p, all)
+		fits = len(e.scratch[Values]) <= PieceBytes && len(e.scratch[Buckets]) <= PieceBytes
+	}
+	key := t.MetricKey(metric)
+	add := func(f Facet, piece int, small bool) {
+		id := PartID{Type: number, Metric: metric, Facet: f, Piece: piece}
+		parts = append(parts, Part{PartID: id, Key: t.Key, Metric: key, Small: small, Blob: e.keep(e.scratch[f])})
+	}
+	facets := t.Metrics[metric].facets()
+	if fits {
+		small := len(e.scratch[Values])+len(e.scratch[Buckets]) <= SmallBytes
+		of.states[metric] = stateStored
+		if small {
+			of.states[metric] = stateSmall
+		}
+		for f := range facets {
+			add(Facet(f), 0, small)
+		}
+		return parts
+	}
+	starts := p.starts()
+	if len(starts) > 0 {
+		if of.starts == nil {
+			of.starts = map[int][]int32{}
+		}
+		of.starts[metric] = starts
+	}
+	for f := range facets {
+		for i := range len(starts) + 1 {
+			e.encodeFacet(p, pieceOf(starts, i, len(t.Rows)), Facet(f))
+			add(Facet(f), i, false)
+		}
+	}
+	return parts
+}
+
+// encode encodes all facets of a piece.
+func (e *Encoder) encode(p *partEncoder, of piece) {
+	e.encodeFacet(p, of, Values)
+	e.scratch[Buckets] = e.scratch[Buckets][:0]
+	if p.m.Kind.IsHistogram() {
+		e.encodeFacet(p, of, Buckets)
+	}
+}
+
+func (e *Encoder) encodeFacet(p *partEncoder, of piece, f Facet) {
+	if f == Values {
+		e.scratch[f] = p.appendValues(e.scratch[f][:0], of)
+	} else {
+		e.scratch[f] = p.appendBuckets(e.scratch[f][:0], of)
+	}
+}
+
+// keep copies a blob to where it stays.
+func (e *Encoder) keep(b []byte) []byte {
+	const arenaBytes = 64 << 10
+	if cap(e.arena)-len(e.arena) < len(b) {
+		e.arena = make([]byte, 0, max(arenaBytes, len(b)))
+	}
+	from := len(e.arena)
+	e.arena = append(e.arena, b...)
+	return e.arena[from:len(e.arena):len(e.arena)]
+}
+
+// Finish returns the head and the dictionaries; the parts are those that Add returned. Without a
+// head it is not a window: see Err.
+func (e *Encoder) Finish() Encoded {
+	if e.err != nil {
+		return Encoded{}
+	}
+	out := Encoded{Head: e.head.append(nil)}
+	out.Head = blob.AppendUvarint(out.Head, uint64(len(e.types)))
+	var body []byte
+	for _, t := range e.types {
+		out.Dictionaries = append(out.Dictionaries, t.EncodedDictionary)
+		out.Head = append(blob.AppendText(out.Head, t.EncodedDictionary.Key), t.Hash[:]...)
+		body = t.append(body[:0])
+		out.Head = append(blob.AppendUvarint(out.Head, uint64(len(body))), body...)
+	}
+	return out
+}
+
+// append appends what a reader needs together with the dictionary.
+func (t *encodedType) append(dst []byte) []byte {
+	dst = blob.AppendUvarint(dst, uint64(len(t.states)))
+	dst = appendPacked(dst, t.states, stateBits)
+	dst = blob.AppendUvarint(dst, uint64(len(t.starts)))
+	previous := int32(-1)
+	for m := range t.states {
+		starts := t.starts[m]
+		if len(starts) == 0 {
+			continue
+		}
+		dst = blob.AppendGap(dst, previous, int32(m))
+		previous = int32(m)
+		dst = blob.AppendUvarint(dst, uint64(len(starts)))
+		row := int32(0)
+		for _, s := range starts {
+			dst = blob.AppendGap(dst, row, s)
+			row = s
+		}
+	}
+	return appendPresence(dst, t.live)
+}

@@ -1,0 +1,182 @@
+package window
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// FromParts makes a window of a head and of those parts that are needed. Metrics of which no part is
+// given are not in the window, unless the head answers for them; entities in pieces that are not
+// given have no values; and histograms of which only Values are given have counts and sums and no
+// buckets. types are the numbers of those types of the head that are looked at; nil: all.
+//
+// What cannot be decoded is left out, and damage says why, one error for each part or dictionary.
+func FromParts(account string, h *Head, types []int, find Dictionaries, parts []StoredPart) (w *Window, damage []error) {
+	w, opened, damage := h.window(account, types, find)
+	compare := func(a, b StoredPart) int { return a.Compare(b.PartID) }
+	if !slices.IsSortedFunc(parts, compare) {
+		parts = slices.Clone(parts)
+		slices.SortStableFunc(parts, compare)
+	}
+	c := columnReaders.Get().(*columnReader)
+	defer c.release()
+	for len(parts) > 0 {
+		id, end := parts[0].PartID, 1
+		for end < len(parts) && parts[end].Type == id.Type && parts[end].Metric == id.Metric {
+			end++
+		}
+		of := parts[:end]
+		parts = parts[end:]
+		if id.Type < 0 || id.Type >= len(opened) {
+			damage = append(damage, fmt.Errorf("%w: a part of type %d, the head has %d", ErrMalformed, id.Type, len(opened)))
+			continue
+		}
+		t := &opened[id.Type]
+		if t.Type == nil { // not asked for, or told already
+			continue
+		}
+		if id.Metric < 0 || id.Metric >= len(t.columns) || !h.Types[id.Type].Stored(id.Metric) {
+			damage = append(damage, fmt.Errorf("%w: a part of metric %d of type %s, which has none", ErrMalformed, id.Metric, t.Key))
+			continue
+		}
+		col, errs := c.read(t, id.Metric, int32(len(h.Times)), of)
+		for _, err := range errs {
+			damage = append(damage, fmt.Errorf("metric %s of type %s: %w", t.Metrics[id.Metric].Name, t.Key, err))
+		}
+		if col != nil {
+			t.columns[id.Metric] = col
+		}
+	}
+	return w, damage
+}
+
+// window makes a window of the head alone, with these types (nil: all). opened has them by their
+// number in the head.
+func (h *Head) window(account string, types []int, find Dictionaries) (w *Window, opened []openType, damage []error) {
+	w = &Window{Node: h.Node, Start: h.Start, Length: h.Length, Times: h.Times}
+	w.Node.Account = account
+	opened = make([]openType, len(h.Types))
+	open := func(i int) {
+		t, err := h.Types[i].open(find, len(h.Times))
+		if err != nil {
+			damage = append(damage, err)
+			return
+		}
+		opened[i] = t
+	}
+	if types == nil {
+		for i := range h.Types {
+			open(i)
+		}
+	}
+	for _, i := range types {
+		if opened[i].Type == nil {
+			open(i)
+		}
+	}
+	for i := range opened { // a head has its types in order
+		if t := opened[i].Type; t != nil {
+			w.Node.ID = t.Node
+			w.Types = append(w.Types, t)
+		}
+	}
+	return w, opened, damage
+}
+
+// read makes a column of some of its parts, which are in order. It returns nil if there is nothing
+// that can be read.
+func (c *columnReader) read(t *openType, metric int, instants int32, parts []StoredPart) (col *column, damage []error) {
+	c.begin(&t.Metrics[metric], instants)
+	n := slices.IndexFunc(parts, func(p StoredPart) bool { return p.Facet != Values })
+	if n < 0 {
+		n = len(parts)
+	}
+	values, buckets := parts[:n], parts[n:]
+	fail := func(format string, args ...any) {
+		damage = append(damage, fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...))
+	}
+	if len(buckets) > 0 && (!c.m.Kind.IsHistogram() || buckets[len(buckets)-1].Facet != Buckets) {
+		fail("it has no such facet")
+		buckets = nil
+	}
+	there := pieces{starts: t.starts[metric], rows: len(t.Rows)}
+	last, known := -1, 0
+	for i := range values {
+		v := &values[i]
+		if v.Piece < 0 || v.Piece > len(there.starts) || v.Piece == last {
+			fail("piece %d of %d is wrong, or there twice", v.Piece, len(there.starts)+1)
+			continue
+		}
+		last = v.Piece
+		of := pieceOf(there.starts, v.Piece, len(t.Rows))
+		r := pieceReader{columnReader: c, rows: int(of.to - of.from), base: of.from, live: t.live.within(of, len(t.Rows))}
+		if err := r.read(v, buckets); err != nil {
+			damage = append(damage, err)
+			continue
+		}
+		known++
+		there.add(of, r.present, r.own)
+	}
+	for i := range buckets {
+		if _, found := slices.BinarySearchFunc(values, buckets[i].Piece, byPiece); !found {
+			fail("piece %d has buckets and no values", buckets[i].Piece)
+		}
+	}
+	if known == 0 {
+		return nil, damage
+	}
+	col = c.column(len(buckets) > 0)
+	col.partial = known <= len(there.starts)
+	if p, own := there.presence(); own && !p.equal(t.live) {
+		col.present = p
+	}
+	return col, damage
+}
+
+func byPiece(p StoredPart, piece int) int { return cmp.Compare(p.Piece, piece) }
+
+// pieces collects the presence of those pieces of a column that are read. Rows of the others are
+// never there.
+type pieces struct {
+	starts []int32
+	rows   int
+	next   int32 // row after the last piece
+	own    bool  // presence is not the type's
+	all    *presence
+}
+
+func (p *pieces) add(of piece, present *presence, own bool) {
+	p.own = p.own || own
+	if len(p.starts) == 0 {
+		p.all = present
+		return
+	}
+	p.skip(of.from)
+	if p.all == nil {
+		p.all = &presence{}
+	}
+	p.all.addAll(present, 0, of.to-of.from, of.from)
+	p.next = of.to
+}
+
+// skip enters rows before row as never there.
+func (p *pieces) skip(row int32) {
+	for ; p.next < row; p.next++ {
+		if p.own = true; p.all == nil {
+			p.all = &presence{}
+		}
+		p.all.add(p.next, nil)
+	}
+}
+
+// presence returns the column's presence; own says that it may be another than the type's.
+func (p *pieces) presence() (all *presence, own bool) {
+	if len(p.starts) > 0 {
+		p.skip(int32(p.rows))
+	}
+	if p.all != nil && len(p.all.rows) == 0 {
+		return nil, p.own
+	}
+	return p.all, p.own
+}

@@ -1,0 +1,371 @@
+package window
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// columnReader collects what the parts of one column say. It is used for one column after the other,
+// so that its lists need not grow again and each column takes no more memory than it needs.
+type columnReader struct {
+	m        *Metric
+	instants int32
+	out      column // rows come in ascending order; histograms have totals, and buckets too if wanted
+
+	// Of the piece that is being read.
+	firsts []first
+	later  []int32 // instants of a row
+}
+
+var columnReaders = sync.Pool{New: func() any { return &columnReader{} }}
+
+// release makes the reader one for others, unless it has grown much larger than usual.
+func (c *columnReader) release() {
+	const most = 1 << 18
+	if o := &c.out; cap(o.at) <= most && cap(o.count) <= most && cap(c.firsts) <= most {
+		c.out.texts = nil
+		columnReaders.Put(c)
+	}
+}
+
+// first is a row's value at its first instant.
+type first struct {
+	row, at     int32
+	word, total int64
+}
+
+// begin makes ready for a column.
+func (c *columnReader) begin(m *Metric, instants int32) {
+	o := &c.out
+	c.m, c.instants = m, instants
+	*o = column{
+		rows: o.rows[:0], end: o.end[:0], at: o.at[:0], words: o.words[:0], totals: o.totals[:0],
+		bucketEnd: o.bucketEnd[:0], bucket: o.bucket[:0], count: o.count[:0],
+	}
+	if m.Kind == frame.String {
+		o.texts = []string{""}
+	}
+}
+
+// column returns what was collected, with its buckets or without.
+func (c *columnReader) column(buckets bool) *column {
+	o := &c.out
+	n, k := len(o.rows), len(o.at)
+	size := 2*n + k
+	if buckets {
+		size += k
+	}
+	all := make([]int32, 0, size)
+	take := func(list []int32) []int32 {
+		from := len(all)
+		all = append(all, list...)
+		return all[from:len(all):len(all)]
+	}
+	out := &column{rows: take(o.rows), end: take(o.end), at: take(o.at), words: slices.Clone(o.words), texts: o.texts}
+	switch {
+	case buckets:
+		out.bucketEnd, out.bucket, out.count = take(o.bucketEnd), slices.Clone(o.bucket), slices.Clone(o.count)
+	case c.m.Kind.IsHistogram() && k > 0:
+		out.totals = slices.Clone(o.totals)
+	}
+	return out
+}
+
+// cutTo forgets all rows but the first n, which had so many changes and texts.
+func (c *columnReader) cutTo(rows, changes, texts int) {
+	o := &c.out
+	o.rows, o.end = o.rows[:rows], o.end[:rows]
+	o.at, o.words, o.texts = o.at[:changes], o.words[:changes], o.texts[:texts]
+	if c.m.Kind.IsHistogram() {
+		o.totals = o.totals[:changes]
+		o.bucketEnd = o.bucketEnd[:min(changes, len(o.bucketEnd))]
+		filled := 0
+		if n := len(o.bucketEnd); n > 0 {
+			filled = int(o.bucketEnd[n-1])
+		}
+		o.bucket, o.count = o.bucket[:filled], o.count[:filled]
+	}
+}
+
+// pieceReader reads the parts of a piece.
+type pieceReader struct {
+	reader
+	*columnReader
+	rows    int // of the piece
+	base    int32
+	live    *presence // of the piece's rows, from 0
+	present *presence // the column's, the type's if it has none of its own
+	own     bool      // the column has its own
+	texts   int       // texts[texts] is the piece's text 0
+	unit    int64     // integers: what the differences after the first instants are counted in
+}
+
+// read reads a piece's values and, if buckets has any, its buckets among these, which are in order.
+// What it cannot read leaves no trace.
+func (r *pieceReader) read(v *StoredPart, buckets []StoredPart) error {
+	rows, changes, texts := len(r.out.rows), len(r.out.at), len(r.out.texts)
+	r.reader = read(v.Blob)
+	r.values()
+	err := r.Done()
+	if err == nil && len(buckets) > 0 {
+		i, found := slices.BinarySearchFunc(buckets, v.Piece, byPiece)
+		if found {
+			r.reader = read(buckets[i].Blob)
+			r.buckets(changes)
+		} else {
+			r.Fail("piece %d has no buckets", v.Piece)
+		}
+		err = r.Done()
+	}
+	if err != nil {
+		r.cutTo(rows, changes, texts)
+	}
+	return err
+}
+
+// values reads the Values of a piece.
+func (r *pieceReader) values() {
+	r.present = r.live
+	if len(r.Rest) > 0 && r.Rest[0] == 0 {
+		r.Rest = r.Rest[1:]
+	} else {
+		r.present = r.presence(r.rows, r.instants)
+		r.own = true
+	}
+	switch r.m.Kind {
+	case frame.Counter, frame.Gauge:
+		r.unit = int64(r.Uvarint())
+	case frame.String:
+		r.texts = len(r.out.texts) - 1
+		for range r.Count("texts", len(r.Rest)) {
+			r.out.texts = append(r.out.texts, r.Text("a text"))
+		}
+	}
+	r.readFirsts()
+	r.readLater()
+}
+
+// readFirsts reads the values at the rows' first instants.
+func (r *pieceReader) readFirsts() {
+	r.firsts = r.firsts[:0]
+	for row := 0; row < r.rows && r.Err == nil; {
+		row += r.Number("a run of zeros", r.rows-row+1)
+		n := r.Number("a run of values", r.rows-row+1)
+		if n == 0 && row < r.rows {
+			r.Fail("a run of values is empty")
+		}
+		if n > len(r.Rest) {
+			r.Fail("values are missing")
+		}
+		for ; n > 0 && r.Err == nil; n-- {
+			at, there := r.present.first(int32(row))
+			if !there {
+				r.Fail("a value of a row that is never there")
+			}
+			word, total := r.value(0, 1)
+			r.firsts = append(r.firsts, first{int32(row), at, word, total})
+			row++
+		}
+	}
+}
+
+// readLater reads the changes after the first instants, and enters all values by row.
+func (r *pieceReader) readLater() {
+	n := r.Count("rows that change", r.rows)
+	next, previous := 0, -1
+	for ; n > 0 && r.Err == nil; n-- {
+		row := r.Gap("a row", previous, r.rows)
+		previous = row
+		at, there := r.present.first(int32(row))
+		if !there {
+			r.Fail("a change of a row that is never there")
+		}
+		r.readInstants(at)
+		r.checkPresent(int32(row))
+		if r.Err != nil {
+			return
+		}
+		for ; next < len(r.firsts) && int(r.firsts[next].row) < row; next++ {
+			r.only(&r.firsts[next])
+		}
+		word := int64(0)
+		if next < len(r.firsts) && int(r.firsts[next].row) == row {
+			f := &r.firsts[next]
+			r.change(f.at, f.word, f.total)
+			word = f.word
+			next++
+		}
+		for _, t := range r.later {
+			var total int64
+			word, total = r.value(word, r.unit)
+			r.change(t, word, total)
+		}
+		r.endRow(int32(row))
+	}
+	for ; next < len(r.firsts) && r.Err == nil; next++ {
+		r.only(&r.firsts[next])
+	}
+}
+
+func (r *pieceReader) only(f *first) {
+	r.change(f.at, f.word, f.total)
+	r.endRow(f.row)
+}
+
+func (r *pieceReader) change(at int32, word, total int64) {
+	o := &r.out
+	o.at, o.words = append(o.at, at), append(o.words, word)
+	if r.m.Kind.IsHistogram() {
+		o.totals = append(o.totals, total)
+	}
+}
+
+func (r *pieceReader) endRow(row int32) {
+	o := &r.out
+	o.rows, o.end = append(o.rows, r.base+row), append(o.end, int32(len(o.at)))
+}
+
+// readInstants reads a list of instants after first.
+func (r *pieceReader) readInstants(first int32) {
+	list := r.later[:0]
+	domain := int(r.instants - first - 1)
+	switch n := r.Uvarint(); {
+	case n == changesAlways:
+		if domain <= 0 {
+			r.Fail("a row without changes")
+		}
+		for t := first + 1; t < r.instants; t++ {
+			list = append(list, t)
+		}
+	case n == changesBitmap:
+		set := r.Take((domain + 7) / 8)
+		for i, b := range set {
+			for ; b != 0; b &= b - 1 {
+				list = append(list, first+1+int32(8*i+bits.TrailingZeros8(b)))
+			}
+		}
+		if len(list) == 0 || list[len(list)-1] >= r.instants {
+			r.Fail("a row without changes, or with one after the last instant")
+		}
+	case n-changesListed+1 > uint64(min(domain, len(r.Rest))):
+		r.Fail("%d changes, there are %d instants", n, domain)
+	default:
+		previous := int(first)
+		for range n - changesListed + 1 {
+			previous = r.Gap("an instant", previous, int(r.instants))
+			list = append(list, int32(previous))
+		}
+	}
+	if len(list) > len(r.Rest) {
+		r.Fail("values are missing")
+	}
+	r.later = list
+}
+
+// checkPresent looks that the row is there where it changes.
+func (r *pieceReader) checkPresent(row int32) {
+	edges, here := r.present.of(row)
+	if here {
+		return
+	}
+	for _, t := range r.later {
+		for len(edges) > 0 && edges[0] <= t {
+			here, edges = !here, edges[1:]
+		}
+		if !here {
+			r.Fail("a change where there is no value")
+			return
+		}
+	}
+}
+
+// value reads one value against the row's value before: the word, and of a histogram the difference
+// of the count. Differences of integers are in units.
+func (r *pieceReader) value(base, unit int64) (word, total int64) {
+	switch r.m.Kind {
+	case frame.Counter, frame.Gauge:
+		word = base + unit*r.Svarint()
+	case frame.GaugeDouble:
+		word = base ^ r.Double()
+	case frame.String:
+		if word = int64(r.Number("a text", len(r.out.texts)-r.texts)); word > 0 {
+			word += int64(r.texts)
+		}
+	default:
+		if r.m.HasSum {
+			word = r.Svarint()
+		}
+		return word, r.Svarint()
+	}
+	if word == base {
+		r.Fail("a change that changes nothing")
+	}
+	return word, 0
+}
+
+// buckets reads the Buckets of a piece, whose Values were read last and began with change from.
+func (r *pieceReader) buckets(from int) {
+	o := &r.out
+	size := r.m.buckets()
+	head := r.Uvarint()
+	if head>>1 > uint64(len(r.Rest)) {
+		r.Fail("bytes are missing")
+		return
+	}
+	places, counts := r.Take(int(head>>1)), r.Rest
+	at, next := 0, 0 // in places and in counts
+	for k := from; k < len(o.totals); k++ {
+		var runs uint64
+		runs, at = blob.UvarintAt(places, at)
+		left := o.totals[k] // what the change's last bucket gets
+		if runs == 0 && (left != 0 || o.words[k] == 0) {
+			r.Fail("a change of no bucket")
+			return
+		}
+		bucket := 0
+		for ; runs > 0; runs-- {
+			var gap, more uint64
+			gap, at = blob.UvarintAt(places, at)
+			more, at = blob.UvarintAt(places, at)
+			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
+				r.Fail("a bucket beyond the last, or bytes are missing")
+				return
+			}
+			bucket += int(gap)
+			end := bucket + int(more)
+			for ; bucket <= end; bucket++ {
+				count := left
+				if runs > 1 || bucket < end {
+					var u uint64
+					if next < len(counts) && counts[next] < 0x80 {
+						u = uint64(counts[next])
+						next++
+					} else {
+						u, next = blob.UvarintAt(counts, next)
+					}
+					if count = int64(u); head&1 == 1 {
+						count = int64(u>>1) ^ -int64(u&1)
+					}
+					if left -= count; count == 0 {
+						continue
+					}
+				}
+				o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
+			}
+			if next > len(counts) || left == 0 && runs == 1 {
+				r.Fail("a bucket that does not change, or bytes are missing")
+				return
+			}
+		}
+		o.bucketEnd = append(o.bucketEnd, int32(len(o.bucket)))
+	}
+	if at != len(places) {
+		r.Fail("places of no change")
+		return
+	}
+	r.Rest = counts[next:]
+}

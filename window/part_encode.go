@@ -1,0 +1,418 @@
+package window
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// How the instants of a row's changes are written: COLUMNS.md §4.
+const (
+	changesAlways = 0 // at every instant after the first
+	changesBitmap = 1
+	changesListed = 2 // this and above: the number of changes, plus 1
+)
+
+// partEncoder writes the parts of one column.
+type partEncoder struct {
+	*Type
+	*column
+	m        *Metric
+	there    *presence // the column's, or the type's
+	instants int32
+	numbers  []int64 // strings only: number of each text in the part
+	unit     int64   // integers only: what the differences after the first instants are counted in
+	scratch  []byte
+}
+
+func newPartEncoder(t *Type, metric int, instants int32) *partEncoder {
+	c := t.columns[metric]
+	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], there: t.presenceOf(c), instants: instants}
+}
+
+// cut is where a piece's rows stand among the column's.
+func (e *partEncoder) cut(p piece) (from, to int) {
+	from, _ = slices.BinarySearch(e.rows, p.from)
+	to, _ = slices.BinarySearch(e.rows, p.to)
+	return from, to
+}
+
+// appendValues appends the Values of a piece.
+func (e *partEncoder) appendValues(dst []byte, p piece) []byte {
+	if own := e.present.within(p, len(e.Rows)); e.present == nil || own.equal(e.live.within(p, len(e.Rows))) {
+		dst = append(dst, 0)
+	} else {
+		dst = appendPresence(dst, own)
+	}
+	from, to := e.cut(p)
+	switch e.m.Kind {
+	case frame.String:
+		dst = e.appendTexts(dst, from, to)
+	case frame.Counter, frame.Gauge:
+		e.unit = e.unitOf(from, to)
+		dst = blob.AppendUvarint(dst, uint64(e.unit))
+	}
+	dst = e.appendFirst(dst, p, from, to)
+	return e.appendLater(dst, p, from, to)
+}
+
+// unitOf returns the greatest number that divides all differences of rows number from … to−1 after
+// their first instants.
+func (e *partEncoder) unitOf(from, to int) int64 {
+	var unit uint64
+	for i := from; i < to; i++ {
+		for first, k, end := e.split(i); k < end; k++ {
+			d := e.difference(first, k)
+			if d < 0 {
+				d = -d
+			}
+			for n := uint64(d); n != 0; {
+				unit, n = n, unit%n
+			}
+			if unit == 1 {
+				return 1
+			}
+		}
+	}
+	if unit > math.MaxInt64 { // the one difference that has no opposite
+		return 1
+	}
+	return max(int64(unit), 1)
+}
+
+// difference returns how a change of an integer differs from the row's change before; first is the
+// row's first one.
+func (e *partEncoder) difference(first, change int) int64 {
+	if change == first {
+		return e.words[change]
+	}
+	return e.words[change] - e.words[change-1]
+}
+
+// appendTexts appends the texts that rows number from … to−1 have, in the order in which their
+// values follow.
+func (e *partEncoder) appendTexts(dst []byte, from, to int) []byte {
+	e.numbers = make([]int64, max(len(e.texts), 1))
+	var list []string
+	note := func(change int) {
+		if w := e.words[change]; w != 0 && e.numbers[w] == 0 {
+			list = append(list, e.texts[w])
+			e.numbers[w] = int64(len(list))
+		}
+	}
+	for i := from; i < to; i++ {
+		if first, later, _ := e.split(i); first < later {
+			note(first)
+		}
+	}
+	for i := from; i < to; i++ {
+		for _, k, end := e.split(i); k < end; k++ {
+			note(k)
+		}
+	}
+	dst = blob.AppendUvarint(dst, uint64(len(list)))
+	for _, s := range list {
+		dst = blob.AppendText(dst, s)
+	}
+	return dst
+}
+
+// split returns the changes of row number i: first … later−1 is the one at its first instant, if
+// there is one, and later … end−1 are those after it.
+func (e *partEncoder) split(i int) (first, later, end int) {
+	first, end = e.changes(i)
+	later = first
+	if at, _ := e.there.first(e.rows[i]); e.at[first] == at {
+		later++
+	}
+	return first, later, end
+}
+
+func (e *partEncoder) beginsAtFirst(i int) bool {
+	first, later, _ := e.split(i)
+	return later > first
+}
+
+// appendFirst appends each row's value at its first instant: by turns how many rows are zero, how
+// many are not, and those that are not.
+func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
+	next := p.from // row to be written next
+	for i := from; i < to; {
+		if !e.beginsAtFirst(i) {
+			i++
+			continue
+		}
+		end := i + 1
+		for end < to && e.rows[end] == e.rows[end-1]+1 && e.beginsAtFirst(end) {
+			end++
+		}
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(e.rows[i]-next)), uint64(end-i))
+		next = e.rows[end-1] + 1
+		for ; i < end; i++ {
+			change, _ := e.changes(i)
+			dst = e.appendValue(dst, change, 0, 1)
+		}
+	}
+	if next < p.to {
+		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(p.to-next)), 0)
+	}
+	return dst
+}
+
+// appendLater appends the changes after the first instants.
+func (e *partEncoder) appendLater(dst []byte, p piece, from, to int) []byte {
+	count := 0
+	for i := from; i < to; i++ {
+		if _, later, end := e.split(i); later < end {
+			count++
+		}
+	}
+	dst = blob.AppendUvarint(dst, uint64(count))
+	previous := p.from - 1
+	for i := from; i < to; i++ {
+		if _, later, end := e.split(i); later < end {
+			dst = blob.AppendGap(dst, previous, e.rows[i])
+			previous = e.rows[i]
+			dst = e.appendChanges(dst, i)
+		}
+	}
+	return dst
+}
+
+// appendChanges appends the changes of row number i after its first instant.
+func (e *partEncoder) appendChanges(dst []byte, i int) []byte {
+	first, later, end := e.split(i)
+	start, _ := e.there.first(e.rows[i])
+	dst = appendInstants(dst, e.at[later:end], start, e.instants)
+	for k := later; k < end; k++ {
+		base := int64(0)
+		if k > first {
+			base = e.words[k-1]
+		}
+		dst = e.appendValue(dst, k, base, e.unit)
+	}
+	return dst
+}
+
+// appendInstants appends instants after first and below end.
+func appendInstants(dst []byte, at []int32, first, end int32) []byte {
+	domain := int(end - first - 1)
+	switch {
+	case len(at) == domain:
+		return append(dst, changesAlways)
+	case len(at) > domain/8:
+		dst = append(dst, changesBitmap)
+		start := len(dst)
+		dst = append(dst, make([]byte, (domain+7)/8)...)
+		for _, t := range at {
+			i := t - first - 1
+			dst[start+int(i/8)] |= 1 << (i % 8)
+		}
+		return dst
+	}
+	dst = blob.AppendUvarint(dst, uint64(len(at)+changesListed-1))
+	previous := first
+	for _, t := range at {
+		dst = blob.AppendGap(dst, previous, t)
+		previous = t
+	}
+	return dst
+}
+
+// onesIn returns how many bits are set.
+func onesIn(b []byte) int {
+	n := 0
+	for _, x := range b {
+		n += bits.OnesCount8(x)
+	}
+	return n
+}
+
+// appendValue appends the value of a change against that of the row's change before. Differences of
+// integers are in units.
+func (e *partEncoder) appendValue(dst []byte, change int, base, unit int64) []byte {
+	w := e.words[change]
+	switch e.m.Kind {
+	case frame.Counter, frame.Gauge:
+		return blob.AppendSvarint(dst, (w-base)/unit)
+	case frame.GaugeDouble:
+		return blob.AppendDouble(dst, w^base)
+	case frame.String:
+		return blob.AppendUvarint(dst, uint64(e.numbers[w]))
+	}
+	if e.m.HasSum {
+		dst = blob.AppendSvarint(dst, w)
+	}
+	return blob.AppendSvarint(dst, e.total(change))
+}
+
+// mostZeros is how many buckets that do not differ may stand in a run of buckets that do. Each takes a
+// byte, and another run takes two.
+const mostZeros = 3
+
+// appendBuckets appends the Buckets of a piece: first, per change, which buckets differ, in runs, and
+// then by how much. The last one's difference follows from the count's.
+func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
+	from, to := e.cut(p)
+	if from == to {
+		return append(dst, 0)
+	}
+	first, _ := e.changes(from)
+	_, end := e.changes(to - 1)
+	places := e.scratch[:0]
+	for k := first; k < end; k++ {
+		places = e.appendRuns(places, k)
+	}
+	e.scratch = places
+	signed := e.signed(first, end)
+	head := uint64(len(places)) << 1
+	if signed {
+		head |= 1
+	}
+	dst = append(blob.AppendUvarint(dst, head), places...)
+	for k := first; k < end; k++ {
+		dst = e.appendCounts(dst, k, signed)
+	}
+	return dst
+}
+
+// runEnd returns where the run of buckets that begins with difference i ends.
+func (e *partEncoder) runEnd(i, end int) int {
+	for i++; i < end && e.bucket[i]-e.bucket[i-1] <= mostZeros+1; i++ {
+	}
+	return i
+}
+
+// appendRuns appends which buckets differ at a change: how many runs, and of each the buckets
+// between it and the one before, and its length less 1.
+func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
+	from, end := e.buckets(change)
+	runs := uint64(0)
+	for i := from; i < end; i = e.runEnd(i, end) {
+		runs++
+	}
+	dst = blob.AppendUvarint(dst, runs)
+	previous := int32(-1)
+	for i := from; i < end; {
+		to := e.runEnd(i, end)
+		dst = blob.AppendGap(dst, previous, int32(e.bucket[i]))
+		previous = int32(e.bucket[to-1])
+		dst = blob.AppendUvarint(dst, uint64(previous)-uint64(e.bucket[i]))
+		i = to
+	}
+	return dst
+}
+
+// signed reports whether a difference of the changes first … end−1 is negative.
+func (e *partEncoder) signed(first, end int) bool {
+	from, _ := e.buckets(first)
+	_, to := e.buckets(end - 1)
+	for _, n := range e.count[from:to] {
+		if n < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// appendCounts appends the differences of a change's runs, zeros among them, but for the last.
+func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
+	from, end := e.buckets(change)
+	for i := from; i < end-1; i++ {
+		if signed {
+			dst = blob.AppendSvarint(dst, e.count[i])
+		} else {
+			dst = blob.AppendUvarint(dst, uint64(e.count[i]))
+		}
+		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= mostZeros {
+			for range zeros {
+				dst = append(dst, 0)
+			}
+		}
+	}
+	return dst
+}
+
+// surelyLarge reports without encoding it that the column does not fit one piece.
+func (e *partEncoder) surelyLarge() bool {
+	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
+}
+
+// starts returns the first rows of the pieces but the first one, so that no facet of a piece has
+// more than PieceBytes, unless one entity alone has.
+func (e *partEncoder) starts() (starts []int32) {
+	const limit = PieceBytes - 16     // what stands between the rows' values
+	seen := make([]int, len(e.texts)) // texts: the number of the last piece that has it, from 1
+	e.numbers, e.unit = make([]int64, len(e.texts)), 1
+	var sizes [2]int
+	begin, i, j := int32(0), 0, 0
+	for row := range int32(len(e.Rows)) {
+		var own [2]int
+		if e.present != nil && j < len(e.present.rows) && e.present.rows[j] == row {
+			own[Values] += placeBytes + 3*len(e.present.at(j))
+			j++
+		}
+		changes := i < len(e.column.rows) && e.column.rows[i] == row
+		if changes {
+			values, buckets := e.sizes(i)
+			own[Values], own[Buckets] = own[Values]+values, buckets
+		}
+		texts := 0
+		if changes && e.m.Kind == frame.String {
+			texts = e.textSizes(i, seen, len(starts)+1)
+		}
+		if row > begin && (sizes[Values]+own[Values]+texts > limit || sizes[Buckets]+own[Buckets] > limit) {
+			starts, begin, sizes = append(starts, row), row, [2]int{}
+			if texts > 0 {
+				texts = e.textSizes(i, seen, len(starts)+1)
+			}
+		}
+		sizes[Values], sizes[Buckets] = sizes[Values]+own[Values]+texts, sizes[Buckets]+own[Buckets]
+		if changes {
+			i++
+		}
+	}
+	return starts
+}
+
+// placeBytes is what it takes at most to say which row a value or a pattern of presence is of.
+const placeBytes = 10
+
+// sizes returns what the changes of row number i take at most in each facet, without texts.
+func (e *partEncoder) sizes(i int) (values, buckets int) {
+	first, later, end := e.split(i)
+	e.scratch = e.scratch[:0]
+	if first < later {
+		e.scratch = e.appendValue(e.scratch, first, 0, 1)
+	}
+	if later < end {
+		e.scratch = e.appendChanges(e.scratch, i)
+	}
+	values = placeBytes + len(e.scratch)
+	switch {
+	case e.m.Kind == frame.String:
+		values += 2 * (end - first) // a text's number may take as much more
+	case e.m.Kind.IsHistogram():
+		e.scratch = e.scratch[:0]
+		for k := first; k < end; k++ {
+			e.scratch = e.appendCounts(e.appendRuns(e.scratch, k), k, true)
+		}
+		buckets = len(e.scratch)
+	}
+	return values, buckets
+}
+
+// textSizes returns what those texts of row number i take that this piece has not seen.
+func (e *partEncoder) textSizes(i int, seen []int, piece int) (n int) {
+	first, end := e.changes(i)
+	for k := first; k < end; k++ {
+		if w := e.words[k]; w != 0 && seen[w] != piece {
+			seen[w] = piece
+			n += 5 + len(e.texts[w])
+		}
+	}
+	return n
+}
