@@ -48,8 +48,12 @@ func UnionWanted(start, length int64, list []*Window,
 	return out
 }
 
-// Merge returns the union of two windows of one span: see Union.
-func Merge(a, b *Window) *Window { return Union(a.Start, a.Length, []*Window{a, b}) }
+// Merge returns the union of two windows, in the span from the first's start to the last's end.
+func Merge(a, b *Window) *Window {
+	start := min(a.Start, b.Start)
+	end := max(a.Start+a.Length, b.Start+b.Length)
+	return Union(start, end-start, []*Window{a, b})
+}
 
 // timeline is the instants of a union, and those of its windows among them.
 type timeline struct {
