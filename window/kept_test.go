@@ -99,7 +99,7 @@ func span(t tester, pick windowtest.Pick, whole bool) (*window.Window, window.Re
 		windows += pick(11)
 	}
 	want := windowtest.Samples{}
-	var w *window.Window
+	var list []*window.Window
 	var rep window.Report
 	for i := range windows {
 		at := begin + int64(i)*frame.WindowMillis + int64(pick(3000))
@@ -117,17 +117,14 @@ func span(t tester, pick windowtest.Pick, whole bool) (*window.Window, window.Re
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w == nil {
-			w, rep = one, r
-		} else {
-			w = window.Merge(w, one)
-			rep.Frames += r.Frames
-		}
+		list = append(list, one)
+		r.Frames += rep.Frames
+		rep = r
 	}
 	if whole {
-		w.Start, w.Length = begin, window.HourMillis
+		return window.Union(begin, window.HourMillis, list), rep, want
 	}
-	return w, rep, want
+	return list[0], rep, want
 }
 
 // eachSpan checks with random windows of five minutes and of an hour.

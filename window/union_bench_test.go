@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// recordedHour is twelve windows of a node that lives as a recorded one does.
-func recordedHour(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
+// hourOfTables is twelve windows of a node that lives as a recorded one does.
+func hourOfTables(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
 	b.Helper()
 	shape, err := fleet.Read("../bench/recordings/"+name+".rwf", name, tables, interval)
 	if err != nil {
@@ -41,7 +41,7 @@ func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
 			tables   int
 			interval int64
 		}{{10, 20_000}, {100, 20_000}, {100, 5000}} {
-			list, series := recordedHour(b, name, size.tables, size.interval)
+			list, series := hourOfTables(b, name, size.tables, size.interval)
 			cells := series * int(window.HourMillis/size.interval)
 			what := fmt.Sprintf("%s/series=%d/every=%ds", name, series, size.interval/1000)
 			b.Run(what, func(b *testing.B) {
@@ -94,18 +94,16 @@ func BenchmarkSlice(b *testing.B) {
 	})
 }
 
-// BenchmarkHourFromColumns is what reading the twelve windows costs, beside which Union's cost is.
-func BenchmarkHourFromColumns(b *testing.B) {
+// BenchmarkDecodeWindows is what reading the twelve windows costs, beside which Union's cost is.
+func BenchmarkDecodeWindows(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
-		all := make([]stored, len(list))
-		for i, w := range list {
-			all[i].put(w.Columns(window.Report{}))
+		var all []*kept
+		for _, w := range list {
+			all = append(all, keep(w.Encode(window.Report{})))
 		}
 		for b.Loop() {
 			for i, w := range list {
-				if _, damage, err := all[i].open(w.Start, nil); err != nil || len(damage) > 0 {
-					b.Fatal(err, damage)
-				}
+				all[i].open(b, w.Start)
 			}
 		}
 	})
