@@ -53,7 +53,7 @@ func manyTables(t testing.TB, tables, instants int) (frames [][]byte) {
 		for i := range tables {
 			reads[i] += 1 + rnd.Int64N(1000)
 			c[0].Ints = append(c[0].Ints, reads[i])
-			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%500, strings.Repeat("x", 20)))
+			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%1500, strings.Repeat("x", 20)))
 			if tick > 0 && tick < instants/2 && i%10 == 3 {
 				away.Entities = append(away.Entities, i)
 				continue
