@@ -57,6 +57,40 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	}
 }
 
+// TestUvarintAt: without a Reader the same numbers are read, and a place beyond the bytes says that
+// one is missing.
+func TestUvarintAt(t *testing.T) {
+	numbers := []uint64{0, 1, 127, 128, 300, 1 << 40, math.MaxUint64, 5}
+	var b []byte
+	for _, n := range numbers {
+		b = AppendUvarint(b, n)
+	}
+	for end := range len(b) + 1 {
+		r := New(b[:end], &format)
+		at := 0
+		for i := 0; ; i++ {
+			want := r.Uvarint()
+			got, next := UvarintAt(b[:end], at)
+			if r.Err != nil {
+				if got != 0 || next <= end {
+					t.Fatalf("number %d of %d bytes: %d, next at %d", i, end, got, next)
+				}
+				if got, next = UvarintAt(b[:end], next); got != 0 || next <= end {
+					t.Fatalf("after the end of %d bytes: %d, next at %d", end, got, next)
+				}
+				break
+			}
+			if got != want || got != numbers[i] || next != end-len(r.Rest) {
+				t.Fatalf("number %d of %d bytes: %d, want %d", i, end, got, want)
+			}
+			at = next
+		}
+	}
+	if got, next := UvarintAt([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, 0); got != 0 || next != 11 {
+		t.Errorf("a varint of 65 bits: %d, next at %d", got, next)
+	}
+}
+
 func TestHostile(t *testing.T) {
 	for name, read := range map[string]func(*Reader){
 		"a count beyond its limit":      func(r *Reader) { r.Count("rows", 2) },

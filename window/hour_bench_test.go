@@ -35,14 +35,8 @@ func recordedHour(b *testing.B, name string) (hour *window.Window, windows []*wi
 		}
 		w, _ := mustBuild(b, frames)
 		windows = append(windows, w)
-		if hour == nil {
-			hour = w
-		} else {
-			hour = window.Merge(hour, w)
-		}
 	}
-	hour.Start, hour.Length = begin, window.HourMillis
-	return hour, windows
+	return window.Union(begin, window.HourMillis, windows), windows
 }
 
 func eachRecording(b *testing.B, f func(b *testing.B, hour *window.Window, windows []*window.Window)) {

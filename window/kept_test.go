@@ -118,7 +118,8 @@ func span(t tester, pick windowtest.Pick, whole bool) (*window.Window, window.Re
 			t.Fatal(err)
 		}
 		list = append(list, one)
-		rep.Frames += r.Frames
+		r.Frames += rep.Frames
+		rep = r
 	}
 	if whole {
 		return window.Union(begin, window.HourMillis, list), rep, want

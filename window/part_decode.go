@@ -166,7 +166,7 @@ func (r *pieceReader) readFirsts() {
 			if !there {
 				r.Fail("a value of a row that is never there")
 			}
-			word, total := r.value(0, 1)
+			word, total := r.firstValue()
 			r.firsts = append(r.firsts, first{int32(row), at, word, total})
 			row++
 		}
@@ -199,11 +199,7 @@ func (r *pieceReader) readLater() {
 			word = f.word
 			next++
 		}
-		for _, t := range r.later {
-			var total int64
-			word, total = r.value(word, r.unit)
-			r.change(t, word, total)
-		}
+		r.laterValues(word)
 		r.endRow(int32(row))
 	}
 	for ; next < len(r.firsts) && r.Err == nil; next++ {
@@ -283,28 +279,72 @@ func (r *pieceReader) checkPresent(row int32) {
 	}
 }
 
-// value reads one value against the row's value before: the word, and of a histogram the difference
-// of the count. Differences of integers are in units.
-func (r *pieceReader) value(base, unit int64) (word, total int64) {
-	switch r.m.Kind {
-	case frame.Counter, frame.Gauge:
-		word = base + unit*r.Svarint()
-	case frame.GaugeDouble:
-		word = base ^ r.Double()
-	case frame.String:
-		if word = int64(r.Number("a text", len(r.out.texts)-r.texts)); word > 0 {
-			word += int64(r.texts)
-		}
-	default:
-		if r.m.HasSum {
-			word = r.Svarint()
-		}
-		return word, r.Svarint()
+// laterValues reads the values of a row's later instants; word is the one before.
+func (r *pieceReader) laterValues(word int64) {
+	o, n := &r.out, len(r.later)
+	o.at = append(o.at, r.later...)
+	o.words = grownBy(o.words, n)
+	var totals []int64
+	if r.m.Kind.IsHistogram() {
+		o.totals = grownBy(o.totals, n)
+		totals = o.totals[len(o.totals)-n:]
 	}
-	if word == base {
-		r.Fail("a change that changes nothing")
+	r.readValues(word, r.unit, o.words[len(o.words)-n:], totals)
+}
+
+// firstValue reads a value at a row's first instant.
+func (r *pieceReader) firstValue() (word, total int64) {
+	var words, totals [1]int64
+	r.readValues(0, 1, words[:], totals[:])
+	return words[0], totals[0]
+}
+
+// readValues reads successive values of a row, of which word is the one before: the words, and of a
+// histogram how its count differs. Differences of integers are in units.
+func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
+	b, at := r.Rest, 0
+	for i := range words {
+		var u uint64
+		u, at = blob.UvarintAt(b, at)
+		before := word
+		switch r.m.Kind {
+		case frame.Counter, frame.Gauge:
+			word += unit * (int64(u>>1) ^ -int64(u&1))
+		case frame.GaugeDouble:
+			word ^= int64(bits.ReverseBytes64(u))
+		case frame.String:
+			if u >= uint64(len(r.out.texts)-r.texts) {
+				r.Fail("text %d of %d", u, len(r.out.texts)-r.texts-1)
+				return
+			}
+			if word = int64(u); u > 0 {
+				word += int64(r.texts)
+			}
+		default:
+			if word = 0; r.m.HasSum {
+				word = int64(u>>1) ^ -int64(u&1)
+				u, at = blob.UvarintAt(b, at)
+			}
+			totals[i] = int64(u>>1) ^ -int64(u&1)
+			before = word + 1 // buckets may differ though neither does
+		}
+		if word == before {
+			r.Fail("a change that changes nothing")
+			return
+		}
+		words[i] = word
 	}
-	return word, 0
+	if at > len(b) {
+		r.Fail("bytes are missing")
+		return
+	}
+	r.Rest = b[at:]
+}
+
+// grownBy returns a list with n elements more.
+func grownBy(list []int64, n int) []int64 {
+	list = slices.Grow(list, n)
+	return list[:len(list)+n]
 }
 
 // buckets reads the Buckets of a piece, whose Values were read last and began with change from.
@@ -317,6 +357,7 @@ func (r *pieceReader) buckets(from int) {
 		return
 	}
 	places, counts := r.Take(int(head>>1)), r.Rest
+	ends, list, differences := o.bucketEnd, o.bucket, o.count
 	at, next := 0, 0 // in places and in counts
 	for k := from; k < len(o.totals); k++ {
 		var runs uint64
@@ -354,18 +395,19 @@ func (r *pieceReader) buckets(from int) {
 						continue
 					}
 				}
-				o.bucket, o.count = append(o.bucket, uint16(bucket)), append(o.count, count)
+				list, differences = append(list, uint16(bucket)), append(differences, count)
 			}
 			if next > len(counts) || left == 0 && runs == 1 {
 				r.Fail("a bucket that does not change, or bytes are missing")
 				return
 			}
 		}
-		o.bucketEnd = append(o.bucketEnd, int32(len(o.bucket)))
+		ends = append(ends, int32(len(list)))
 	}
 	if at != len(places) {
 		r.Fail("places of no change")
 		return
 	}
+	o.bucketEnd, o.bucket, o.count = ends, list, differences
 	r.Rest = counts[next:]
 }

@@ -53,7 +53,7 @@ func manyTables(t testing.TB, tables, instants int) (frames [][]byte) {
 		for i := range tables {
 			reads[i] += 1 + rnd.Int64N(1000)
 			c[0].Ints = append(c[0].Ints, reads[i])
-			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%500, strings.Repeat("x", 20)))
+			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%1500, strings.Repeat("x", 20)))
 			if tick > 0 && tick < instants/2 && i%10 == 3 {
 				away.Entities = append(away.Entities, i)
 				continue
@@ -179,4 +179,34 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("%s differs", series)
 		}
 	}
+}
+
+// TestDamagedPieces: a head that lies about where pieces begin is an error, or pieces are left out.
+func TestDamagedPieces(t *testing.T) {
+	w, rep := mustBuild(t, manyTables(t, 1500, 6))
+	k := keep(w.Encode(rep))
+	parts := k.parts(func(p *window.Part) bool { return p.Metric == "state" })
+	if len(parts) < 2 {
+		t.Fatalf("%d pieces", len(parts))
+	}
+	for i := range parts { // short ones, for what counts is where they stand
+		parts[i].Blob = parts[i].Blob[:min(len(parts[i].Blob), 5000)]
+	}
+	whole := k.parts(func(p *window.Part) bool { return p.Metric == "state" && p.Piece == 1 })
+	d := w.Types[0].Dictionary
+	eachDamage(k.Head, func(what string, b []byte) {
+		h, err := window.DecodeHead(w.Start, b)
+		if err != nil || len(h.Types) != 1 {
+			return
+		}
+		for _, of := range [][]window.StoredPart{parts, whole} {
+			got, _ := window.FromParts("acme", h, nil, k.find, of)
+			if _, err := windowtest.Of(all(got)); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		for m := range d.Metrics {
+			h.PartsOf(0, d, m, []int32{0, 700, 1499})
+		}
+	})
 }

@@ -10,7 +10,9 @@ import (
 // Union returns what several spans of one node say together, as one span. An instant that several
 // spans know is as the earliest of them in the list says. A column that was not read in a span says
 // nothing at that span's instants, not even that there is no value; it is unknown in the union only
-// if no span that has the metric has read it. What is outside start and length is left out.
+// if no span that has the metric has read it. Histograms of which some span has read counts and sums
+// alone have no buckets in the union, unless other spans know all its instants. What is outside
+// start and length is left out.
 //
 // The union's dictionaries follow from those of the spans and their order, and not from which
 // columns were read. So a span may be united a few metrics at a time, if all types of one name are
@@ -48,8 +50,12 @@ func UnionWanted(start, length int64, list []*Window,
 	return out
 }
 
-// Merge returns the union of two windows of one span: see Union.
-func Merge(a, b *Window) *Window { return Union(a.Start, a.Length, []*Window{a, b}) }
+// Merge returns the union of two windows, in the span from the first's start to the last's end.
+func Merge(a, b *Window) *Window {
+	start := min(a.Start, b.Start)
+	end := max(a.Start+a.Length, b.Start+b.Length)
+	return Union(start, end-start, []*Window{a, b})
+}
 
 // timeline is the instants of a union, and those of its windows among them.
 type timeline struct {

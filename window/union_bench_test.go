@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// windowsOfAnHour is twelve windows of a node that lives as a recorded one does.
-func windowsOfAnHour(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
+// hourOfTables is twelve windows of a node that lives as a recorded one does.
+func hourOfTables(b *testing.B, name string, tables int, interval int64) ([]*window.Window, int) {
 	b.Helper()
 	shape, err := fleet.Read("../bench/recordings/"+name+".rwf", name, tables, interval)
 	if err != nil {
@@ -41,7 +41,7 @@ func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
 			tables   int
 			interval int64
 		}{{10, 20_000}, {100, 20_000}, {100, 5000}} {
-			list, series := windowsOfAnHour(b, name, size.tables, size.interval)
+			list, series := hourOfTables(b, name, size.tables, size.interval)
 			cells := series * int(window.HourMillis/size.interval)
 			what := fmt.Sprintf("%s/series=%d/every=%ds", name, series, size.interval/1000)
 			b.Run(what, func(b *testing.B) {
@@ -94,35 +94,16 @@ func BenchmarkSlice(b *testing.B) {
 	})
 }
 
-// BenchmarkHourFromParts is what reading the twelve windows costs, beside which Union's cost is.
-func BenchmarkHourFromParts(b *testing.B) {
+// BenchmarkDecodeWindows is what reading the twelve windows costs, beside which Union's cost is.
+func BenchmarkDecodeWindows(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
-		type stored struct {
-			head  *window.Head
-			parts []window.StoredPart
+		var all []*kept
+		for _, w := range list {
+			all = append(all, keep(w.Encode(window.Report{})))
 		}
-		all := make([]stored, len(list))
-		dictionaries := map[window.Hash]*window.Dictionary{}
-		for i, w := range list {
-			enc := w.Encode(window.Report{})
-			head, err := window.DecodeHead(w.Start, enc.Head)
-			if err != nil {
-				b.Fatal(err)
-			}
-			all[i].head = head
-			for _, p := range enc.Parts {
-				all[i].parts = append(all[i].parts, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
-			}
-			for j, d := range enc.Dictionaries {
-				dictionaries[d.Hash] = w.Types[j].Dictionary
-			}
-		}
-		find := func(_ string, hash window.Hash) (*window.Dictionary, error) { return dictionaries[hash], nil }
 		for b.Loop() {
-			for i := range all {
-				if _, damage := window.FromParts("", all[i].head, nil, find, all[i].parts); len(damage) > 0 {
-					b.Fatal(damage)
-				}
+			for i, w := range list {
+				all[i].open(b, w.Start)
 			}
 		}
 	})

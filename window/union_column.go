@@ -28,6 +28,9 @@ type joiner struct {
 	texts  []string
 	number map[string]int64
 
+	// Histograms without buckets: how the counts differ.
+	totals []int64
+
 	// Histograms: the row's value at the last instant, and where it is not zero.
 	last     []int64
 	lastSum  int64
@@ -53,7 +56,7 @@ type reading struct {
 	edges       []int32
 	passed      int // edges that are passed
 	change, end int // changes that are ahead
-	word        int64
+	word, total int64
 	texts       []int64 // number of a text → that of the union, −1: not known yet
 	counts      []int64 // histograms of sources that have several runs
 }
@@ -101,7 +104,7 @@ func (r *reading) place(row int32) {
 
 // row goes to the changes of a row of the union.
 func (r *reading) row(row int32) {
-	r.word, r.change, r.end = 0, 0, 0
+	r.word, r.total, r.change, r.end = 0, 0, 0, 0
 	r.place(row)
 	if r.has && r.pending == row {
 		r.change, r.end = r.column.changes(r.nextRow)
@@ -181,7 +184,7 @@ func (j *joiner) column(metric int) *column {
 			continue
 		}
 		none, known, zero = false, known || counts, zero && c == nil
-		own = own || c != nil && c.present != nil
+		own = own || c != nil && c.present != nil || c.bare()
 		j.readings[i] = s.open(c)
 	}
 	switch {
@@ -190,18 +193,33 @@ func (j *joiner) column(metric int) *column {
 	case zero:
 		return nil
 	}
-	runs := j.runs
-	if skip != nil {
-		runs = j.lines.runs(skip)
-	}
-	j.join(&j.Metrics[metric], runs)
-	c := j.take()
+	runs, bare := j.bareRuns(skip)
+	j.join(&j.Metrics[metric], runs, bare)
+	c := j.take(bare)
 	if own {
 		for i := range j.readings {
 			j.readings[i].nextLive = 0
 		}
 		if p := j.presence(runs); !p.equal(j.live) {
-			return j.with(c, p)
+			c = j.with(c, p)
+		}
+	}
+	return j.partial(c, runs)
+}
+
+// partial says so in the column if a source's column is partial.
+func (j *joiner) partial(c *column, runs []run) *column {
+	for i := range runs {
+		if runs[i].window < 0 {
+			continue
+		}
+		if of := j.readings[runs[i].window].column; of != nil && of.partial {
+			some := column{}
+			if c != nil {
+				some = *c
+			}
+			some.partial = true
+			return &some
 		}
 	}
 	return c
@@ -223,14 +241,16 @@ func (j *joiner) with(c *column, p *presence) *column {
 }
 
 // join collects the changes of all rows.
-func (j *joiner) join(m *Metric, runs []run) {
+func (j *joiner) join(m *Metric, runs []run, bare bool) {
 	o := &j.out
 	o.at, o.words = o.at[:0], o.words[:0]
 	o.bucketEnd, o.bucket, o.count = o.bucketEnd[:0], o.bucket[:0], o.count[:0]
-	j.rows, j.end, j.texts = j.rows[:0], j.end[:0], nil
+	j.rows, j.end, j.texts, j.totals = j.rows[:0], j.end[:0], nil, j.totals[:0]
 	o.hist = m.Kind.IsHistogram()
 	of := j.scalars
 	switch {
+	case bare:
+		of = j.bareHistograms
 	case o.hist:
 		j.beginHistograms(m, runs)
 		of = j.histograms
@@ -314,7 +334,7 @@ func (r *reading) copyAt(o *changes, u *run, from int) (end int) {
 }
 
 // take returns the column of the changes that were collected, nil if there are none.
-func (j *joiner) take() *column {
+func (j *joiner) take(bare bool) *column {
 	o := &j.out
 	if len(o.at) == 0 {
 		return nil
@@ -326,7 +346,10 @@ func (j *joiner) take() *column {
 		return all[from:len(all):len(all)]
 	}
 	c := &column{rows: cut(j.rows), end: cut(j.end), at: cut(o.at), words: slices.Clone(o.words)}
-	if o.hist {
+	switch {
+	case bare:
+		c.totals = slices.Clone(j.totals)
+	case o.hist:
 		c.bucketEnd = cut(o.bucketEnd)
 		c.bucket, c.count = slices.Clone(o.bucket), slices.Clone(o.count)
 	}
