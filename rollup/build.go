@@ -245,7 +245,7 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 	}
 	switch {
 	case first:
-		*out = single(f.kind, word, sparse{})
+		*out = single(f.kind, word)
 	case f.kind == frame.Counter:
 		out.total.Lo += uint64(increase(out.last, word))
 		out.last = word
@@ -254,7 +254,7 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 		out.total = out.total.Add(wide(word))
 		out.last = word
 	default:
-		s := single(f.kind, word, sparse{})
+		s := single(f.kind, word)
 		*out = out.then(f.kind, &s)
 	}
 }

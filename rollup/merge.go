@@ -145,7 +145,7 @@ func (m *merger) row(of *window.Metric, row int32) (sum *cell, n uint32) {
 		n += l.counts[r]
 	}
 	if own && of.Kind.IsHistogram() {
-		sum.hist = bucketsOf(sum.firsts(), sum.lasts(), m.of(m.total))
+		sum.hist = m.bucketsOf(sum.firsts(), sum.lasts(), m.of(m.total))
 	}
 	return sum, n
 }

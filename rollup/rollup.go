@@ -5,8 +5,8 @@
 //	histograms    count, first, last, increase by bucket and of the sum
 //	gauge histograms  count, first, last, sum by bucket and of the sum
 //
-// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes from a window, Merge a coarser one from finer ones, Encode and
-// FromColumns store it (FORMAT.md), Select answers from it.
+// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes from a window, Merge a coarser one from finer ones, EncodeRun and
+// FromRun store some of them together (FORMAT.md), Select answers from them.
 //
 // What it promises: a coarser rollup equals, bit for bit, what its samples give directly, whichever finer rollups it was made from.
 //

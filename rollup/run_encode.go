@@ -8,10 +8,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// What a run's head says of a metric, beside stateZero and stateAbsent.
+// What a run's head says of a metric.
 const (
+	stateZero    = 0 // zero wherever the entity is live
 	stateStored  = 1 // as its parts say
-	stateSmall   = 3 // the same, and they are small
+	stateAbsent  = 2 // never a value
+	stateSmall   = 3 // as its parts say, and they are small
+	stateBits    = 2
 	stateUnknown = 4 // never written
 )
 

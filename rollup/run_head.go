@@ -182,3 +182,6 @@ func (t *RunType) read(r *reader, all string) {
 
 // maxRows bounds the entities of a dictionary.
 const maxRows = frame.MaxCells
+
+// maxCount bounds how many samples of a series a period may have: MaxInstants in each window of a day.
+const maxCount = window.MaxInstants * 288
