@@ -60,7 +60,7 @@ func (p *partReader) part(blob []byte, from, to int) error {
 	if p.Err != nil {
 		return p.Err
 	}
-	had := p.grow(n)
+	p.grow(n)
 	for row := from; n > 0 && p.Err == nil && p.o.err == nil; n-- {
 		v := p.Uvarint()
 		if v>>entryBits >= uint64(to-row) {
@@ -97,17 +97,13 @@ func (p *partReader) part(blob []byte, from, to int) error {
 		}
 		row++
 	}
-	if err := p.Done(); err != nil {
-		p.shrink(had)
-		return err
-	}
-	return nil
+	return p.Done()
 }
 
-// grow makes room for the cells of so many rows, and returns how many there are.
-func (p *partReader) grow(rows int) int {
+// grow makes room for the cells of so many rows more.
+func (p *partReader) grow(rows int) {
 	if len(p.columns) == 0 {
-		return 0
+		return
 	}
 	had := len(p.columns[0].rows)
 	p.o.take((4 + 8*len(p.columns)) * (had + rows))
@@ -118,14 +114,6 @@ func (p *partReader) grow(rows int) int {
 		of := cells[i*(had+rows) : i*(had+rows)+had : (i+1)*(had+rows)]
 		copy(of, p.columns[i].cells)
 		p.columns[i].rows, p.columns[i].cells = numbers, of
-	}
-	return had
-}
-
-// shrink drops the cells of rows after the first.
-func (p *partReader) shrink(rows int) {
-	for i := range p.columns {
-		p.columns[i].rows, p.columns[i].cells = p.columns[i].rows[:rows], p.columns[i].cells[:rows]
 	}
 }
 

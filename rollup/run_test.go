@@ -263,6 +263,25 @@ func TestRunInPieces(t *testing.T) {
 	if seen != len(whole) {
 		t.Fatalf("the pieces have %d series, %d are right", seen, len(whole))
 	}
+	for piece, p := range s.parts[start] {
+		parts := slices.Clone(s.parts[start])
+		parts[piece].Blob = p.Blob[:len(p.Blob)-1]
+		got, damage := rollup.FromRun(h, nil, s.find, parts)
+		if len(damage) != 1 || !errors.Is(damage[0], rollup.ErrMalformed) {
+			t.Fatal(damage)
+		}
+		some := points(t, got...)
+		alone, _ := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
+		lost := points(t, alone...)
+		if len(some)+len(lost) != len(whole) {
+			t.Fatalf("without piece %d of %d series there are %d of %d", piece, len(lost), len(some), len(whole))
+		}
+		for series, values := range some {
+			if !reflect.DeepEqual(values, whole[series]) {
+				t.Fatalf("%s is %v, it was %v", series, values, whole[series])
+			}
+		}
+	}
 	if ids := h.PartsOf(0, nil, 0, []int32{0, 5999}); len(ids) != 2 || ids[0].Piece != 0 || ids[1].Piece != len(e.Parts)-1 {
 		t.Fatalf("the parts of the first and the last row are %+v", ids)
 	}
@@ -336,7 +355,7 @@ func TestDamagedParts(t *testing.T) {
 	for i, p := range s.parts[start] {
 		for n := range p.Blob {
 			read(i, p.Blob[:n], true)
-			for bit := range 8 {
+			for _, bit := range []int{n % 8, (n + 3) % 8, 7} {
 				b := bytes.Clone(p.Blob)
 				b[n] ^= 1 << bit
 				read(i, b, false)
