@@ -36,7 +36,8 @@ func (p *partReader) none(from, to int) {
 		if period < 0 {
 			continue
 		}
-		if p.columns[period].counts == nil && !slices.ContainsFunc(p.t.live[slot][from:to], func(n uint32) bool { return n > 0 }) {
+		live := slices.ContainsFunc(p.t.live[slot][from:to], func(n uint32) bool { return n > 0 })
+		if p.columns[period].counts == nil && !live {
 			continue
 		}
 		clear(p.own(slot)[from:to])

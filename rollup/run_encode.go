@@ -62,7 +62,8 @@ type lookup struct {
 }
 
 func newRunInput(g *group, slots int, names []string) *runInput {
-	return &runInput{group: g, slots: slots, names: names, counts: make([]uint32, slots), cells: make([]*cell, slots), classes: make([]byte, slots)}
+	return &runInput{group: g, slots: slots, names: names,
+		counts: make([]uint32, slots), cells: make([]*cell, slots), classes: make([]byte, slots)}
 }
 
 // add adds the group's types of a period.
@@ -127,8 +128,8 @@ type cut struct {
 	at  int
 }
 
-// encode returns what the head says of a metric and, if it is stored, its part; several with the cuts
-// between them.
+// encode returns what the head says of a metric and, if it is stored, its part; several with the
+// cuts between them.
 func (in *runInput) encode(metric int) (state byte, part []byte, cuts []cut) {
 	m := &in.Metrics[metric]
 	if m.Kind == frame.String {
