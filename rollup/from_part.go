@@ -61,7 +61,9 @@ func (p *partReader) part(blob []byte, from, to int) error {
 	if p.Err != nil {
 		return p.Err
 	}
-	p.grow(n)
+	if p.grow(n); p.o.err != nil {
+		return p.o.err
+	}
 	for row := from; n > 0 && p.Err == nil && p.o.err == nil; n-- {
 		v := p.Uvarint()
 		if v>>entryBits >= uint64(to-row) {
@@ -107,7 +109,9 @@ func (p *partReader) grow(rows int) {
 		return
 	}
 	had := len(p.columns[0].rows)
-	p.o.take((4 + 8*len(p.columns)) * (had + rows))
+	if p.o.take((4 + 8*len(p.columns)) * (had + rows)); p.o.err != nil {
+		return
+	}
 	numbers := make([]int32, had, had+rows)
 	copy(numbers, p.columns[0].rows)
 	cells := make([]*cell, len(p.columns)*(had+rows))

@@ -64,7 +64,7 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
+		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
@@ -82,6 +82,7 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 type selector struct {
 	owes
 	*group
+	ctx      context.Context
 	rollups  []*Rollup
 	from, to int64
 	now      []lookup // the metric at hand in all rollups that know it
@@ -123,6 +124,9 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 		n := s.count(row)
 		if n == 0 {
 			continue
+		}
+		if s.ctx.Err() != nil {
+			return out // who calls it asks ctx
 		}
 		if s.take(seriesBytes + n*pointBytes); s.err != nil {
 			return nil
