@@ -73,7 +73,7 @@ func BenchmarkHour(b *testing.B) {
 		for b.Loop() {
 			list := rollups(windows)
 			began := cpu()
-			e = rollup.EncodeRun(rollup.FiveMinutes, start, rollup.Hour.Millis, list)
+			e = rollup.EncodeRun(start, rollup.Hour.Millis, list)
 			encoding += cpu() - began
 		}
 		bytes := len(e.Head)

@@ -7,14 +7,15 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// FromWindow returns the rollup of a window's five minutes. Its cost is the window's values that are not zero all the time. Columns that were not read have no rollup.
+// FromWindow returns the rollup of a window's five minutes. Its cost is the window's values that
+// are not zero all the time. Columns that were not read have no rollup.
 func FromWindow(w *window.Window) *Rollup {
 	r, _ := FromWindowWithin(nil, w) // nothing refuses
 	return r
 }
 
-// FromWindowWithin is FromWindow with as much memory as the allowance gives, which is asked as the rollup
-// grows; nil gives any. Its error is the allowance's.
+// FromWindowWithin is FromWindow with as much memory as the allowance gives, which is asked as the
+// rollup grows; nil gives any. Its error is the allowance's.
 func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error) {
 	r := &Rollup{Level: FiveMinutes, Start: w.Start, Instants: len(w.Times)}
 	var dictionaries []*window.Dictionary
@@ -179,8 +180,9 @@ type feed struct {
 	first                sparse
 }
 
-// row returns what the samples of one series give. It is usually one walk; more if entities that are one series were described differently within the
-// window. Where two walks know an instant the first wins, as in window.Select.
+// row returns what the samples of one series give. It is usually one walk; more if entities that
+// are one series were described differently within the window. Where two walks know an instant the
+// first wins, as in window.Select.
 func (f *feed) row(of []*window.Cells) (cell, uint32) {
 	if len(of) == 1 {
 		c := of[0]
@@ -245,7 +247,7 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 	}
 	switch {
 	case first:
-		*out = single(f.kind, word, sparse{})
+		*out = single(f.kind, word)
 	case f.kind == frame.Counter:
 		out.total.Lo += uint64(increase(out.last, word))
 		out.last = word
@@ -254,7 +256,7 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 		out.total = out.total.Add(wide(word))
 		out.last = word
 	default:
-		s := single(f.kind, word, sparse{})
+		s := single(f.kind, word)
 		*out = out.then(f.kind, &s)
 	}
 }

@@ -23,7 +23,8 @@ type sparses struct {
 
 const mostBuckets = 4096 // that are allocated at once
 
-// begin makes room for a list of so many buckets, which is then appended to, and returns where it begins.
+// begin makes room for a list of so many buckets, which is then appended to, and returns where it
+// begins.
 func (s *sparses) begin(size int) int {
 	if len(s.index)+size > cap(s.index) || len(s.count)+size > cap(s.count) {
 		n := max(min(max(2*cap(s.index), 32), mostBuckets), size)
@@ -164,7 +165,8 @@ func (s sparse) isTimes(a sparse, n int64) bool {
 	return true
 }
 
-// kindSums reports whether what a cell of one value all the time says follows from how many values it has.
+// kindSums reports whether what a cell of one value all the time says follows from how many values
+// it has.
 func kindSums(kind frame.Kind) bool {
 	return kind == frame.Gauge || kind == frame.GaugeDouble || kind == frame.GaugeHistogram
 }

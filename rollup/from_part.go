@@ -36,7 +36,8 @@ func (p *partReader) none(from, to int) {
 		if period < 0 {
 			continue
 		}
-		if p.columns[period].counts == nil && !slices.ContainsFunc(p.t.live[slot][from:to], func(n uint32) bool { return n > 0 }) {
+		live := slices.ContainsFunc(p.t.live[slot][from:to], func(n uint32) bool { return n > 0 })
+		if p.columns[period].counts == nil && !live {
 			continue
 		}
 		clear(p.own(slot)[from:to])
@@ -60,7 +61,9 @@ func (p *partReader) part(blob []byte, from, to int) error {
 	if p.Err != nil {
 		return p.Err
 	}
-	had := p.grow(n)
+	if p.grow(n); p.o.err != nil {
+		return p.o.err
+	}
 	for row := from; n > 0 && p.Err == nil && p.o.err == nil; n-- {
 		v := p.Uvarint()
 		if v>>entryBits >= uint64(to-row) {
@@ -97,20 +100,18 @@ func (p *partReader) part(blob []byte, from, to int) error {
 		}
 		row++
 	}
-	if err := p.Done(); err != nil {
-		p.shrink(had)
-		return err
-	}
-	return nil
+	return p.Done()
 }
 
-// grow makes room for the cells of so many rows, and returns how many there are.
-func (p *partReader) grow(rows int) int {
+// grow makes room for the cells of so many rows more.
+func (p *partReader) grow(rows int) {
 	if len(p.columns) == 0 {
-		return 0
+		return
 	}
 	had := len(p.columns[0].rows)
-	p.o.take((4 + 8*len(p.columns)) * (had + rows))
+	if p.o.take((4 + 8*len(p.columns)) * (had + rows)); p.o.err != nil {
+		return
+	}
 	numbers := make([]int32, had, had+rows)
 	copy(numbers, p.columns[0].rows)
 	cells := make([]*cell, len(p.columns)*(had+rows))
@@ -118,14 +119,6 @@ func (p *partReader) grow(rows int) int {
 		of := cells[i*(had+rows) : i*(had+rows)+had : (i+1)*(had+rows)]
 		copy(of, p.columns[i].cells)
 		p.columns[i].rows, p.columns[i].cells = numbers, of
-	}
-	return had
-}
-
-// shrink drops the cells of rows after the first.
-func (p *partReader) shrink(rows int) {
-	for i := range p.columns {
-		p.columns[i].rows, p.columns[i].cells = p.columns[i].rows[:rows], p.columns[i].cells[:rows]
 	}
 }
 

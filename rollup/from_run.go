@@ -36,18 +36,19 @@ func (o *openType) column(metric, period int) *column {
 	return unknown
 }
 
-// FromRun returns the rollups of a run, one for each period, ascending, from its head and those parts
-// that were read. types are the numbers of the types that are wanted; nil: all. Metrics without any
-// part are not in the rollups, unless the head answers for them; entities of pieces that were not given
-// have no values. What cannot be decoded is left out, and damage says why.
+// FromRun returns the rollups of a run, one for each period, ascending, from its head and those
+// parts that were read. types are the numbers of the types that are wanted; nil: all. Metrics
+// without any part are not in the rollups, unless the head answers for them; entities of pieces
+// that were not given have no values. What cannot be decoded is left out, and damage says why.
 func FromRun(h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart) (list []*Rollup, damage []error) {
 	list, damage, _ = FromRunWithin(nil, h, types, find, parts) // nothing refuses
 	return list, damage
 }
 
-// FromRunWithin is FromRun with as much memory as the allowance gives, which is asked as the rollups
-// grow; nil gives any. Its error is the allowance's.
-func FromRunWithin(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart) (list []*Rollup, damage []error, err error) {
+// FromRunWithin is FromRun with as much memory as the allowance gives, which is asked as the
+// rollups grow; nil gives any. Its error is the allowance's.
+func FromRunWithin(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries,
+	parts []window.StoredPart) (list []*Rollup, damage []error, err error) {
 	o := opener{head: h, owes: owes{allow: allow}, slots: int(h.Length / h.Millis)}
 	o.open(types, find)
 	if !slices.IsSortedFunc(parts, compareParts) {
@@ -68,7 +69,8 @@ func FromRunWithin(allow window.Allowance, h *RunHead, types []int, find window.
 }
 
 func compareParts(a, b window.StoredPart) int {
-	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Piece, b.Piece))
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric),
+		cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Piece, b.Piece))
 }
 
 // opener is one FromRun.
@@ -243,17 +245,19 @@ func (o *opener) damaged(id window.PartID, err error) {
 func (o *opener) rollups() []*Rollup {
 	open := slices.DeleteFunc(slices.Clone(o.types), func(t *openType) bool { return t == nil })
 	list := make([]*Rollup, len(o.head.Periods))
-	rollups, types, pointers := make([]Rollup, len(list)), make([]Type, len(list)*len(open)), make([]*Type, len(list)*len(open))
+	rollups := make([]Rollup, len(list))
+	types, pointers := make([]Type, len(list)*len(open)), make([]*Type, len(list)*len(open))
 	for i := range list {
 		p := &o.head.Periods[i]
-		list[i] = &rollups[i]
-		*list[i] = Rollup{Level: o.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: pointers[i*len(open) : (i+1)*len(open) : (i+1)*len(open)]}
+		own := pointers[:len(open):len(open)]
+		pointers = pointers[len(open):]
 		slot := (p.Start - o.head.Start) / o.head.Millis
 		for j, t := range open {
-			to := &types[i*len(open)+j]
-			*to = Type{Dictionary: t.dictionary, live: t.live[slot], run: t, period: i}
-			list[i].Types[j] = to
+			own[j] = &types[i*len(open)+j]
+			*own[j] = Type{Dictionary: t.dictionary, live: t.live[slot], run: t, period: i}
 		}
+		rollups[i] = Rollup{Level: o.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: own}
+		list[i] = &rollups[i]
 	}
 	return list
 }

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// Int128 is a two's complement integer: sums of gauges that are at Java's Long.MAX_VALUE, of which there are some, leave 64 bits.
+// Int128 is a two's complement integer: sums of gauges that are at Java's Long.MAX_VALUE, of which
+// there are some, leave 64 bits.
 type Int128 struct {
 	Hi int64
 	Lo uint64

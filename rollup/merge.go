@@ -7,7 +7,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Merge returns the rollup of a coarser period from those of its finer ones that are there, in any order. A metric that was not read in one of them is not in the result.
+// Merge returns the rollup of a coarser period from those of its finer ones that are there, in any
+// order. A metric that was not read in one of them is not in the result.
 func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 	parts = slices.SortedFunc(slices.Values(parts), byStart)
 	r := &Rollup{Level: level, Start: start}
@@ -17,7 +18,8 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 	}
 	var kept keeper
 	for _, g := range unite(dictionariesOf(parts)) {
-		m := merger{group: g, keeper: &kept, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+		m := merger{group: g, keeper: &kept,
+			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
 		for i, p := range parts {
 			for _, t := range p.Types {
 				if to := g.maps[t.Dictionary]; to != nil {
@@ -41,7 +43,8 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 
 func byStart(a, b *Rollup) int { return int((a.Start - b.Start) / FiveMinutes.Millis) }
 
-// dictionariesOf returns the dictionaries of rollups; those of neighbours that are the same come once.
+// dictionariesOf returns the dictionaries of rollups; those of neighbours that are the same come
+// once.
 func dictionariesOf(rollups []*Rollup) (list []*window.Dictionary) {
 	for _, r := range rollups {
 		for i, t := range r.Types {
@@ -64,8 +67,8 @@ type merger struct {
 }
 
 // find collects the sources of a metric. known is false if a rollup's column was not read, and no
-// other type of that rollup has it, as it may be while a rollup is being written again. zero: all say
-// zero wherever the entity is live.
+// other type of that rollup has it, as it may be while a rollup is being written again. zero: all
+// say zero wherever the entity is live.
 func (m *merger) find(metric int) (known, zero bool) {
 	m.now = m.now[:0]
 	missing := -1 // a rollup without the column, if no type of it has been found with it
@@ -145,7 +148,7 @@ func (m *merger) row(of *window.Metric, row int32) (sum *cell, n uint32) {
 		n += l.counts[r]
 	}
 	if own && of.Kind.IsHistogram() {
-		sum.hist = bucketsOf(sum.firsts(), sum.lasts(), m.of(m.total))
+		sum.hist = m.bucketsOf(sum.firsts(), sum.lasts(), m.of(m.total))
 	}
 	return sum, n
 }
@@ -176,8 +179,8 @@ func (m *merger) add(of *window.Metric, sum, c *cell) {
 	sum.last, sum.hist.last = c.last, c.lasts()
 }
 
-// between adds a histogram's increase from the last value of the cell before to c's first to counts by
-// bucket, and returns the increase of the sum.
+// between adds a histogram's increase from the last value of the cell before to c's first to counts
+// by bucket, and returns the increase of the sum.
 func (c *cell) between(before *cell, counts []int64) int64 {
 	addTo(counts, c.firsts(), 1)
 	if before.lasts().above(c.firsts()) { // it started again

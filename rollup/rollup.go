@@ -1,24 +1,33 @@
-// Package rollup computes what is kept of a node's series for years: per series and period of five minutes, an hour or a day
+// Package rollup computes what is kept of a node's series for years: per series and period of five
+// minutes, an hour or a day
 //
 //	gauges        count, first, last, min, max, sum
 //	counters      count, first, last, increase
 //	histograms    count, first, last, increase by bucket and of the sum
 //	gauge histograms  count, first, last, sum by bucket and of the sum
 //
-// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes from a window, Merge a coarser one from finer ones, Encode and
-// FromColumns store it (FORMAT.md), Select answers from it.
+// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes
+// from a window, Merge a coarser one from finer ones, EncodeRun and FromRun store some of them
+// together (FORMAT.md), Select answers from them.
 //
-// What it promises: a coarser rollup equals, bit for bit, what its samples give directly, whichever finer rollups it was made from.
+// What it promises: a coarser rollup equals, bit for bit, what its samples give directly, whichever
+// finer rollups it was made from.
 //
-//   - Integers stay integers. Sums of gauges have 128 bits; increases, and what histograms count, are modulo 2^64.
-//   - A counter that is lower than before started again: the increase is the new value. A histogram started again if any bucket is lower than before.
-//   - An increase is from sample to sample. Each rollup holds the increase from its first sample to its last; what lies between two periods follows from the
-//     last of the one and the first of the other whenever they are read or merged, and belongs to the later period. So an hour is the sum of its five minutes,
-//     however long the series was away in between, and a corrected period never makes its neighbours wrong.
-//   - Doubles are added in order of time within five minutes, and then the sums in order of time, as Merge does: the rounding of that order is part of the
-//     definition. -0 and 0 are equal and the earlier stands. NaN is no value (frame/FORMAT.md), but the sum of both infinities is.
+//   - Integers stay integers. Sums of gauges have 128 bits; increases, and what histograms count,
+//     are modulo 2^64.
+//   - A counter that is lower than before started again: the increase is the new value. A histogram
+//     started again if any bucket is lower than before.
+//   - An increase is from sample to sample. Each rollup holds the increase from its first sample to
+//     its last; what lies between two periods follows from the last of the one and the first of the
+//     other whenever they are read or merged, and belongs to the later period. So an hour is the
+//     sum of its five minutes, however long the series was away in between, and a corrected period
+//     never makes its neighbours wrong.
+//   - Doubles are added in order of time within five minutes, and then the sums in order of time,
+//     as Merge does: the rounding of that order is part of the definition. -0 and 0 are equal and
+//     the earlier stands. NaN is no value (frame/FORMAT.md), but the sum of both infinities is.
 //
-// A series is its labels and its metric's definition, as in package window: an entity that went and came back is one series.
+// A series is its labels and its metric's definition, as in package window: an entity that went and
+// came back is one series.
 package rollup
 
 import (
@@ -42,7 +51,8 @@ var (
 	Levels      = []Level{FiveMinutes, Hour, Day}
 )
 
-// Start returns the beginning of the period that an instant is in; both in milliseconds since the Unix epoch.
+// Start returns the beginning of the period that an instant is in; both in milliseconds since the
+// Unix epoch.
 func (l Level) Start(at int64) int64 {
 	into := at % l.Millis
 	if into < 0 {
@@ -69,8 +79,8 @@ type Rollup struct {
 	Types    []*Type // by ascending Dictionary.Key; one for each entity type, or several if the node changed its cluster, datacenter or rack
 }
 
-// Part says what a coarser rollup was made of: a period of the next finer level and its Instants. A period only ever gains instants, so
-// equal parts mean an equal rollup.
+// Part says what a coarser rollup was made of: a period of the next finer level and its Instants. A
+// period only ever gains instants, so equal parts mean an equal rollup.
 type Part struct {
 	Start    int64
 	Instants int
@@ -121,7 +131,8 @@ func (c *column) cell(row int32) *cell {
 	return nil
 }
 
-// cell is one series in one period. Words are integers or doubles' bits; in histograms they are of the sum.
+// cell is one series in one period. Words are integers or doubles' bits; in histograms they are of
+// the sum.
 type cell struct {
 	first, last int64
 	min, max    int64    // gauges
@@ -129,7 +140,8 @@ type cell struct {
 	hist        *buckets // histograms; nil: no counts
 }
 
-// buckets are the counts of a histogram's cell. Cells share them where they are equal; they never change.
+// buckets are the counts of a histogram's cell. Cells share them where they are equal; they never
+// change.
 type buckets struct{ first, last, total sparse }
 
 // sparse is counts by bucket without the zeros.

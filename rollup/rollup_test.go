@@ -18,7 +18,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// begin is the last hour and a half before midnight UTC of some day, so that histories cross the beginning of an hour and of a day.
+// begin is the last hour and a half before midnight UTC of some day, so that histories cross the
+// beginning of an hour and of a day.
 var begin = rollup.Day.Start(1_790_000_000_000) - 90*60_000
 
 // stored keeps the runs of one level as a store does, by their starts.
@@ -55,7 +56,7 @@ func runs(level rollup.Level, list []*rollup.Rollup) map[int64][]*rollup.Rollup 
 func (s *stored) put(list []*rollup.Rollup) {
 	for start, of := range runs(s.Level, list) {
 		_, length := runOf(s.Level, start)
-		s.keep(start, rollup.EncodeRun(s.Level, start, length, of))
+		s.keep(start, rollup.EncodeRun(start, length, of))
 	}
 }
 
@@ -169,7 +170,8 @@ func levels(t *testing.T, windows []*window.Window) map[rollup.Level][]*rollup.R
 	return out
 }
 
-// TestLevelsEqualDirectComputation: windows → five minutes → hours → days, each encoded and decoded in between, equal what the samples give directly.
+// TestLevelsEqualDirectComputation: windows → five minutes → hours → days, each encoded and decoded
+// in between, equal what the samples give directly.
 func TestLevelsEqualDirectComputation(t *testing.T) {
 	for seed := range uint64(60) {
 		pick := windowtest.Pick(rand.New(rand.NewPCG(seed, 11)).IntN)
@@ -214,7 +216,8 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// TestSelectPart: a range's points do not depend on what lies outside, as long as the period before it was asked for, too.
+// TestSelectPart: a range's points do not depend on what lies outside, as long as the period before
+// it was asked for, too.
 func TestSelectPart(t *testing.T) {
 	pick := windowtest.Pick(rand.New(rand.NewPCG(5, 11)).IntN)
 	windows := history(pick)
@@ -261,19 +264,20 @@ func TestEqualRollupsGiveEqualBytes(t *testing.T) {
 	}
 	encoded := func() rollup.Encoded {
 		hours := []*rollup.Rollup{rollup.Merge(rollup.Hour, rollup.Hour.Start(begin), parts)}
-		return rollup.EncodeRun(rollup.Hour, rollup.Day.Start(begin), rollup.Day.Millis, hours)
+		return rollup.EncodeRun(rollup.Day.Start(begin), rollup.Day.Millis, hours)
 	}
-	a, fives := encoded(), rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)
+	a, fives := encoded(), rollup.EncodeRun(rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)
 	rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	if !reflect.DeepEqual(a, encoded()) {
 		t.Fatal("merged in another order they have other bytes")
 	}
-	if !reflect.DeepEqual(fives, rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)) {
+	if !reflect.DeepEqual(fives, rollup.EncodeRun(rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)) {
 		t.Fatal("in another order they have other bytes")
 	}
 }
 
-// TestFormatStands: what is stored for five years must stay readable. If the format changes on purpose, its version rises and this stays as a test of the old one.
+// TestFormatStands: what is stored for five years must stay readable. If the format changes on
+// purpose, its version rises and this stays as a test of the old one.
 func TestFormatStands(t *testing.T) {
 	const want = "ae3a8aa395769b7c"
 	sum := sha256.New()
@@ -289,8 +293,8 @@ func TestFormatStands(t *testing.T) {
 			fives = append(fives, rollup.FromWindow(w))
 		}
 		hour := rollup.Merge(rollup.Hour, rollup.Hour.Start(fives[0].Start), fives)
-		add(rollup.EncodeRun(rollup.FiveMinutes, rollup.Hour.Start(begin), rollup.Hour.Millis, fives))
-		add(rollup.EncodeRun(rollup.Hour, rollup.Day.Start(begin), rollup.Day.Millis, []*rollup.Rollup{hour}))
+		add(rollup.EncodeRun(rollup.Hour.Start(begin), rollup.Hour.Millis, fives))
+		add(rollup.EncodeRun(rollup.Day.Start(begin), rollup.Day.Millis, []*rollup.Rollup{hour}))
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)[:8]); got != want {
 		t.Errorf("the blobs' hash is %s, it was %s", got, want)

@@ -12,8 +12,8 @@ import (
 
 const runVersion = 2
 
-// maxPeriods is how many periods a run may have room for. It bounds what a few hostile bytes can make
-// a decoder allocate.
+// maxPeriods is how many periods a run may have room for. It bounds what a few hostile bytes can
+// make a decoder allocate.
 const maxPeriods = 64
 
 // Encoded is a run as it is stored: FORMAT.md. The head and the dictionaries with some of the parts
@@ -21,7 +21,7 @@ const maxPeriods = 64
 type Encoded struct {
 	Head         []byte
 	Dictionaries []window.EncodedDictionary
-	Parts        []window.Part // only of metrics that the head does not answer for; Facet is always Values
+	Parts        []window.Part // of metrics that the head does not answer for; all window.Values
 }
 
 // Period is what a run's head says of a period that is there.
@@ -31,23 +31,26 @@ type Period struct {
 	Parts    []Part
 }
 
-// EncodeRun encodes the periods of a level that begin at or after start and before start + length, in
+// EncodeRun encodes periods of one level that begin at or after start and before start + length, in
 // any order. Equal periods give equal bytes. Two rollups of one period are not for it: the first of
-// the list is taken.
-func EncodeRun(level Level, start, length int64, list []*Rollup) Encoded {
-	e := NewRunEncoder(level, start, length)
+// the list is taken. No periods give nothing.
+func EncodeRun(start, length int64, list []*Rollup) Encoded {
+	if len(list) == 0 {
+		return Encoded{}
+	}
+	e := NewRunEncoder(list[0].Level, start, length)
 	parts := e.Add(list)
 	out := e.Finish()
 	out.Parts = parts
 	return out
 }
 
-// RunEncoder encodes a run a few metrics at a time, for nodes whose rollups are too large to be held
-// at once: Add some metrics of all periods, then others, then Finish.
+// RunEncoder encodes a run a few metrics at a time, for nodes whose rollups are too large to be
+// held at once: Add some metrics of all periods, then others, then Finish.
 type RunEncoder struct {
 	level         Level
 	start, length int64
-	periods       []*Period // by slot, which is a period's number among those that there is room for; nil: not there
+	periods       []*Period // by slot: a place for a period; nil: it is not there
 	types         []*runType
 	numbers       map[*window.Dictionary]int // of types, by the dictionaries that Add met
 
@@ -65,23 +68,24 @@ type runType struct {
 	pieces     map[int][]int32 // by metric: the first rows of its pieces after the first
 }
 
-// NewRunEncoder returns an encoder of the periods of a level that begin at or after start and before
-// start + length.
+// NewRunEncoder returns an encoder of the periods of a level that begin at or after start and
+// before start + length.
 func NewRunEncoder(level Level, start, length int64) *RunEncoder {
 	slots := length / level.Millis
 	if slots < 1 || slots > maxPeriods || length%level.Millis != 0 {
 		panic("rollup: a run of another length than some periods") // a bug of the caller
 	}
-	return &RunEncoder{level: level, start: start, length: length, periods: make([]*Period, slots), numbers: map[*window.Dictionary]int{}}
+	return &RunEncoder{level: level, start: start, length: length, periods: make([]*Period, slots),
+		numbers: map[*window.Dictionary]int{}}
 }
 
 // Add encodes the metrics that the rollups know, and periods that do not know them have no values.
-// Each metric is encoded once. An entity type may come in several calls with other metrics known, if
-// all calls have all its dictionaries; types come by ascending key.
+// Each metric is encoded once. An entity type may come in several calls with other metrics known,
+// if all calls have all its dictionaries; types come by ascending key.
 //
-// Heads answer for metrics that are zero or absent, so that one may be known in some periods although
-// nobody has read it in the others. Such a metric is encoded only if it is among names, where there are
-// any.
+// Heads answer for metrics that are zero or absent, so that one may be known in some periods
+// although nobody has read it in the others. Such a metric is encoded only if it is among names,
+// where there are any.
 func (e *RunEncoder) Add(list []*Rollup, names ...string) (parts []window.Part) {
 	by := make([]*Rollup, len(e.periods))
 	for _, r := range list {
@@ -295,7 +299,8 @@ func appendLive(dst []byte, live [][]uint32) []byte {
 	return append(blob.AppendUvarint(dst, uint64(n)), others...)
 }
 
-// mostFrequent returns the most frequent count, the higher of two that are as frequent; 0 if there is none.
+// mostFrequent returns the most frequent count, the higher of two that are as frequent; 0 if there
+// is none.
 func mostFrequent(counts []uint32) uint32 {
 	if len(counts) == 0 {
 		return 0

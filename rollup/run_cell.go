@@ -63,8 +63,8 @@ func sumOf(word int64, n uint32) uint64 {
 	return math.Float64bits(canonical(double(word) * float64(n)))
 }
 
-// appendWord appends a difference. That of what counts is not negative, as long as it does not start
-// again.
+// appendWord appends a difference. That of what counts is not negative, as long as it does not
+// start again.
 func appendWord(dst []byte, kind frame.Kind, v int64) []byte {
 	if kind == frame.Counter || kind == frame.Histogram {
 		return blob.AppendUvarint(dst, uint64(v))
@@ -155,8 +155,8 @@ type runReader struct {
 	*owes
 }
 
-// cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and still
-// says that it had one value all the time, as many as wereBefore.
+// cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and
+// still says that it had one value all the time, as many as wereBefore.
 func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still bool) *cell {
 	if class == runSame {
 		if before == &zeroCell || still && (n == wereBefore || !kindSums(r.Kind)) {

@@ -8,10 +8,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// What a run's head says of a metric, beside stateZero and stateAbsent.
+// What a run's head says of a metric.
 const (
+	stateZero    = 0 // zero wherever the entity is live
 	stateStored  = 1 // as its parts say
-	stateSmall   = 3 // the same, and they are small
+	stateAbsent  = 2 // never a value
+	stateSmall   = 3 // as its parts say, and they are small
+	stateBits    = 2
 	stateUnknown = 4 // never written
 )
 
@@ -59,7 +62,8 @@ type lookup struct {
 }
 
 func newRunInput(g *group, slots int, names []string) *runInput {
-	return &runInput{group: g, slots: slots, names: names, counts: make([]uint32, slots), cells: make([]*cell, slots), classes: make([]byte, slots)}
+	return &runInput{group: g, slots: slots, names: names,
+		counts: make([]uint32, slots), cells: make([]*cell, slots), classes: make([]byte, slots)}
 }
 
 // add adds the group's types of a period.
@@ -124,8 +128,8 @@ type cut struct {
 	at  int
 }
 
-// encode returns what the head says of a metric and, if it is stored, its part; several with the cuts
-// between them.
+// encode returns what the head says of a metric and, if it is stored, its part; several with the
+// cuts between them.
 func (in *runInput) encode(metric int) (state byte, part []byte, cuts []cut) {
 	m := &in.Metrics[metric]
 	if m.Kind == frame.String {

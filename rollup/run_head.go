@@ -54,8 +54,9 @@ func (t *RunType) firsts(m int) []int32 {
 	return t.pieces[i].first
 }
 
-// PartsOf returns the parts that answer for metric m of type number t, ascending: those that have any
-// of the rows, all if rows is nil. A run's parts have all facets in one, which is window.Values.
+// PartsOf returns the parts that answer for metric m of type number t, ascending: those that have
+// any of the rows, all if rows is nil. A run's parts have all facets in one, which is
+// window.Values.
 func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32, facets ...window.Facet) (list []window.PartID) {
 	if t < 0 || t >= len(h.Types) || !h.Types[t].Stored(m) || len(facets) > 0 && !slices.Contains(facets, window.Values) {
 		return nil
@@ -84,8 +85,8 @@ func pieceOf(firsts []int32, row int32) int {
 	return i
 }
 
-// DecodeRunHead reads the head of a run of a level that begins at start. The error wraps ErrVersion or
-// ErrMalformed.
+// DecodeRunHead reads the head of a run of a level that begins at start. The error wraps ErrVersion
+// or ErrMalformed.
 func DecodeRunHead(level Level, start int64, b []byte) (*RunHead, error) {
 	r := read(b)
 	r.Version(runVersion)
@@ -182,3 +183,7 @@ func (t *RunType) read(r *reader, all string) {
 
 // maxRows bounds the entities of a dictionary.
 const maxRows = frame.MaxCells
+
+// maxCount bounds how many samples of a series a period may have: MaxInstants in each window of a
+// day.
+const maxCount = window.MaxInstants * 288

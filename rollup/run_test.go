@@ -27,7 +27,8 @@ func points(t testing.TB, list ...*rollup.Rollup) rolluptest.Points {
 	return p
 }
 
-// eachRun calls f with the runs of random histories, of all levels, as they are before they are encoded.
+// eachRun calls f with the runs of random histories, of all levels, as they are before they are
+// encoded.
 func eachRun(t *testing.T, seeds, stream uint64, f func(level rollup.Level, start int64, list []*rollup.Rollup)) {
 	for seed := range seeds {
 		windows := history(rand.New(rand.NewPCG(seed, stream)).IntN)
@@ -61,7 +62,7 @@ func eachRun(t *testing.T, seeds, stream uint64, f func(level rollup.Level, star
 func TestRunGivesItsPeriodsBack(t *testing.T) {
 	eachRun(t, 40, 31, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		_, length := runOf(level, start)
-		e := rollup.EncodeRun(level, start, length, list)
+		e := rollup.EncodeRun(start, length, list)
 		s := newStored(level)
 		s.keep(start, e)
 		got := s.run(t, start)
@@ -76,7 +77,7 @@ func TestRunGivesItsPeriodsBack(t *testing.T) {
 				t.Fatalf("level %s, period %d:\n%s", level.Name, i, d)
 			}
 		}
-		if again := rollup.EncodeRun(level, start, length, got); !reflect.DeepEqual(again, e) {
+		if again := rollup.EncodeRun(start, length, got); !reflect.DeepEqual(again, e) {
 			t.Fatal("what was read encodes otherwise")
 		}
 	})
@@ -86,7 +87,7 @@ func TestRunGivesItsPeriodsBack(t *testing.T) {
 func TestRunsOfSomeMetrics(t *testing.T) {
 	eachRun(t, 10, 32, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		_, length := runOf(level, start)
-		e := rollup.EncodeRun(level, start, length, list)
+		e := rollup.EncodeRun(start, length, list)
 		s := newStored(level)
 		s.keep(start, e)
 		h, err := rollup.DecodeRunHead(level, start, e.Head)
@@ -127,13 +128,14 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 func TestRunInChunks(t *testing.T) {
 	eachRun(t, 20, 33, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		_, length := runOf(level, start)
-		want := rollup.EncodeRun(level, start, length, list)
-		// Each period is stored by itself, so that heads answer for some metrics in some periods only.
+		want := rollup.EncodeRun(start, length, list)
+		// Each period is stored by itself, so that heads answer for some metrics in some periods
+		// only.
 		single := make([]*stored, len(list))
 		var names []string
 		for i, r := range list {
 			single[i] = newStored(level)
-			single[i].keep(r.Start, rollup.EncodeRun(level, r.Start, level.Millis, []*rollup.Rollup{r}))
+			single[i].keep(r.Start, rollup.EncodeRun(r.Start, level.Millis, []*rollup.Rollup{r}))
 			for _, ty := range r.Types {
 				for m := range ty.Metrics {
 					names = append(names, ty.Metrics[m].Name)
@@ -218,7 +220,7 @@ func TestRunInPieces(t *testing.T) {
 	}
 	start := rollup.Hour.Start(begin)
 	s := newStored(rollup.FiveMinutes)
-	e := rollup.EncodeRun(rollup.FiveMinutes, start, rollup.Hour.Millis, list)
+	e := rollup.EncodeRun(start, rollup.Hour.Millis, list)
 	s.keep(start, e)
 	if len(e.Parts) < 3 {
 		t.Fatalf("%d parts", len(e.Parts))
@@ -263,6 +265,25 @@ func TestRunInPieces(t *testing.T) {
 	if seen != len(whole) {
 		t.Fatalf("the pieces have %d series, %d are right", seen, len(whole))
 	}
+	for piece, p := range s.parts[start] {
+		parts := slices.Clone(s.parts[start])
+		parts[piece].Blob = p.Blob[:len(p.Blob)-1]
+		got, damage := rollup.FromRun(h, nil, s.find, parts)
+		if len(damage) != 1 || !errors.Is(damage[0], rollup.ErrMalformed) {
+			t.Fatal(damage)
+		}
+		some := points(t, got...)
+		alone, _ := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
+		lost := points(t, alone...)
+		if len(some)+len(lost) != len(whole) {
+			t.Fatalf("without piece %d of %d series there are %d of %d", piece, len(lost), len(some), len(whole))
+		}
+		for series, values := range some {
+			if !reflect.DeepEqual(values, whole[series]) {
+				t.Fatalf("%s is %v, it was %v", series, values, whole[series])
+			}
+		}
+	}
 	if ids := h.PartsOf(0, nil, 0, []int32{0, 5999}); len(ids) != 2 || ids[0].Piece != 0 || ids[1].Piece != len(e.Parts)-1 {
 		t.Fatalf("the parts of the first and the last row are %+v", ids)
 	}
@@ -299,8 +320,8 @@ func known(err error) bool {
 	return errors.Is(err, rollup.ErrMalformed) || errors.Is(err, rollup.ErrVersion) || errors.Is(err, window.ErrDictionary)
 }
 
-// TestDamagedParts: cut and with bits flipped, a part is left out and named, or it says something; the
-// others are as they were.
+// TestDamagedParts: cut and with bits flipped, a part is left out and named, or it says something;
+// the others are as they were.
 func TestDamagedParts(t *testing.T) {
 	s, start, list := damagedRun(t)
 	h, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, s.heads[start])
@@ -336,7 +357,7 @@ func TestDamagedParts(t *testing.T) {
 	for i, p := range s.parts[start] {
 		for n := range p.Blob {
 			read(i, p.Blob[:n], true)
-			for bit := range 8 {
+			for _, bit := range []int{n % 8, (n + 3) % 8, 7} {
 				b := bytes.Clone(p.Blob)
 				b[n] ^= 1 << bit
 				read(i, b, false)
@@ -349,7 +370,8 @@ func TestDamagedParts(t *testing.T) {
 	}
 }
 
-// TestDamagedHeads: cut and with bits flipped, a head is refused, or what it leads to is right or named.
+// TestDamagedHeads: cut and with bits flipped, a head is refused, or what it leads to is right or
+// named.
 func TestDamagedHeads(t *testing.T) {
 	s, start, _ := damagedRun(t)
 	head := s.heads[start]

@@ -20,7 +20,8 @@ type Series struct {
 	Points []Point
 }
 
-// Point is one period of one series in which it has at least one sample. What is set follows from Metric.Kind; integers stand for v × 10^Metric.Exponent.
+// Point is one period of one series in which it has at least one sample. What is set follows from
+// Metric.Kind; integers stand for v × 10^Metric.Exponent.
 type Point struct {
 	Start int64 // of the period, milliseconds since the Unix epoch
 	Count int64 // samples
@@ -29,26 +30,30 @@ type Point struct {
 	First, Last int64
 	Min, Max    int64  // gauges
 	Sum         Int128 // gauges
-	// Increase is a counter's, or that of a histogram's sum, from the sample before the period to the period's last; from its first if the
-	// answer knows none before. In gauge histograms it is the sum of the sums.
+	// Increase is a counter's, or that of a histogram's sum, from the sample before the period to
+	// the period's last; from its first if the answer knows none before. In gauge histograms it is
+	// the sum of the sums.
 	Increase int64
 
 	FirstDouble, LastDouble, MinDouble, MaxDouble, SumDouble float64
 
-	// Histograms: counts by bucket, not cumulative over buckets. Increases are from the sample before the period, as Increase; in gauge histograms they
-	// are the sums over all samples.
+	// Histograms: counts by bucket, not cumulative over buckets. Increases are from the sample
+	// before the period, as Increase; in gauge histograms they are the sums over all samples.
 	FirstCounts, LastCounts, Increases []int64
 }
 
-// Select returns the series that match from rollups of one level, in any order, each period once, with points of periods from ≤ Start ≤ to. Rollups of
-// periods before from are only asked what the last sample before it was. It is sorted by labels. Series with equal labels whose metrics differ follow each other.
+// Select returns the series that match from rollups of one level, in any order, each period once,
+// with points of periods from ≤ Start ≤ to. Rollups of periods before from are only asked what the
+// last sample before it was. It is sorted by labels. Series with equal labels whose metrics differ
+// follow each other.
 func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Series {
 	list, _ := SelectContext(context.Background(), rollups, from, to, matchers...)
 	return list
 }
 
-// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is asked
-// as the answer grows. Then it returns ctx's or the lease's error soon, however long matching would take.
+// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is
+// asked as the answer grows. Then it returns ctx's or the lease's error soon, however long matching
+// would take.
 func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	if !slices.IsSortedFunc(rollups, byStart) {
 		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
@@ -59,7 +64,7 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
+		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
@@ -77,6 +82,7 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 type selector struct {
 	owes
 	*group
+	ctx      context.Context
 	rollups  []*Rollup
 	from, to int64
 	now      []lookup // the metric at hand in all rollups that know it
@@ -118,6 +124,9 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 		n := s.count(row)
 		if n == 0 {
 			continue
+		}
+		if s.ctx.Err() != nil {
+			return out // who calls it asks ctx
 		}
 		if s.take(seriesBytes + n*pointBytes); s.err != nil {
 			return nil
@@ -188,8 +197,8 @@ func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell, d *d
 	return p
 }
 
-// dense makes the counts by bucket of a series' points. Those that follow each other and are the same
-// share them.
+// dense makes the counts by bucket of a series' points. Those that follow each other and are the
+// same share them.
 type dense struct {
 	owes        *owes
 	first, last counted

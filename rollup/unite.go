@@ -10,16 +10,19 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// group is one entity type of a node under one cluster, datacenter and rack: the union of all dictionaries that describe it, and where these stand in it.
+// group is one entity type of a node under one cluster, datacenter and rack: the union of all
+// dictionaries that describe it, and where these stand in it.
 //
-// Dictionaries of one type may have other label names (its agent restarted as another version). An entity is its labels that are not empty, so that the
-// union has all label names, and entities that differ in empty labels only are one.
+// Dictionaries of one type may have other label names (its agent restarted as another version). An
+// entity is its labels that are not empty, so that the union has all label names, and entities that
+// differ in empty labels only are one.
 type group struct {
 	*window.Dictionary
 	maps map[*window.Dictionary]*mapping
 }
 
-// mapping is how the numbers of a dictionary translate to those of its group; nil slices are the identity.
+// mapping is how the numbers of a dictionary translate to those of its group; nil slices are the
+// identity.
 type mapping struct {
 	rows, metrics   []int32 // to the group's
 	byRow, byMetric []int32 // from the group's; −1: none
@@ -39,7 +42,8 @@ func (m *mapping) metricOf(metric int) int {
 	return int(m.byMetric[metric])
 }
 
-// unite groups dictionaries. Groups come by ascending key. The result does not depend on the order of the list.
+// unite groups dictionaries. Groups come by ascending key. The result does not depend on the order
+// of the list.
 func unite(list []*window.Dictionary) []*group {
 	type identity struct{ typ, cluster, datacenter, rack string }
 	members := map[identity][]*window.Dictionary{}
@@ -84,8 +88,8 @@ func uniteOne(key string, ds []*window.Dictionary) *group {
 	return g
 }
 
-// sameDictionary reports whether two dictionaries of a type have the same labels, metrics and entities
-// in the same order.
+// sameDictionary reports whether two dictionaries of a type have the same labels, metrics and
+// entities in the same order.
 func sameDictionary(a, b *window.Dictionary) bool {
 	return slices.Equal(a.Labels, b.Labels) && len(a.Rows) == len(b.Rows) &&
 		slices.EqualFunc(a.Metrics, b.Metrics, func(a, b window.Metric) bool { return a.Same(&b) }) &&
@@ -166,7 +170,8 @@ func uniteDifferent(key string, ds []*window.Dictionary) *group {
 	return g
 }
 
-// metricIn returns the number of a metric in a dictionary; it is added if there is none of the same definition.
+// metricIn returns the number of a metric in a dictionary; it is added if there is none of the same
+// definition.
 func metricIn(d *window.Dictionary, m *window.Metric) int32 {
 	for i := range d.Metrics {
 		if d.Metrics[i].Same(m) {

@@ -2,8 +2,9 @@ package rollup
 
 import "github.com/ringwatch/ringwatch/frame"
 
-// Widen joins a series' points into steps, in milliseconds, aligned to the Unix epoch: each then says of its step what it said of its period. A step that is a level's gives
-// what Select gives of that level.
+// Widen joins a series' points into steps, in milliseconds, aligned to the Unix epoch: each then
+// says of its step what it said of its period. A step that is a level's gives what Select gives of
+// that level.
 func (s *Series) Widen(step int64) {
 	var wide []Point
 	for i := range s.Points {

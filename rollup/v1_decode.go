@@ -30,9 +30,6 @@ type MetaType struct {
 // Stored reports whether metric number i has a column of its own.
 func (t *MetaType) Stored(i int) bool { return i < len(t.states) && t.states[i] == stateColumn }
 
-// maxCount bounds how many samples of a series a period may have: MaxInstants in each window of a day.
-const maxCount = window.MaxInstants * 288
-
 // DecodeMeta reads the meta blob of a period. The error wraps ErrVersion or ErrMalformed.
 func DecodeMeta(level Level, start int64, b []byte) (*Meta, error) {
 	r := read(b)

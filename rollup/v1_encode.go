@@ -20,13 +20,7 @@ type EncodedV1 struct {
 	Columns      []window.EncodedColumn // only metrics that meta does not answer for
 }
 
-// What meta says of a metric.
-const (
-	stateZero   = 0 // zero wherever the entity is live
-	stateColumn = 1 // as its column says
-	stateAbsent = 2 // never a value
-	stateBits   = 2
-)
+const stateColumn = 1 // as its column says
 
 func (t *Type) state(c *column) byte {
 	switch {
@@ -249,4 +243,44 @@ func appendBuckets(dst []byte, m *window.Metric, sum int64, s sparse) []byte {
 		next = bucket + 1
 	}
 	return dst
+}
+
+// plus returns s + sign × o.
+func (s sparse) plus(o sparse, sign int64) sparse {
+	if len(o.index) == 0 {
+		return s
+	}
+	if len(s.index) == 0 && sign == 1 {
+		return o
+	}
+	size := len(s.index) + len(o.index)
+	out := sparse{make([]uint16, 0, size), make([]int64, 0, size)}
+	add := func(i uint16, n int64) {
+		if n != 0 {
+			out.index, out.count = append(out.index, i), append(out.count, n)
+		}
+	}
+	i, j := 0, 0
+	for i < len(s.index) || j < len(o.index) {
+		switch {
+		case j == len(o.index) || i < len(s.index) && s.index[i] < o.index[j]:
+			add(s.index[i], s.count[i])
+			i++
+		case i == len(s.index) || o.index[j] < s.index[i]:
+			add(o.index[j], sign*o.count[j])
+			j++
+		default:
+			add(s.index[i], s.count[i]+sign*o.count[j])
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+// bucketsOf returns nil if there are no counts.
+func bucketsOf(first, last, total sparse) *buckets {
+	if len(first.index)+len(last.index)+len(total.index) == 0 {
+		return nil
+	}
+	return &buckets{first, last, total}
 }
