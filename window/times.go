@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // appendTimes appends ascending instants of a window: a grid, and by how much each instant is off it.
@@ -60,8 +61,8 @@ func (r *reader) times(start, length int64) []int64 {
 	if n == 0 || r.Err != nil {
 		return nil
 	}
-	if n > MaxInstants {
-		r.Fail("%d instants, %d are allowed", n, MaxInstants)
+	if most := MaxInstants * max(1, uint64(length)/uint64(frame.WindowMillis)); n > most { // an hour has what its windows have
+		r.Fail("%d instants, %d are allowed", n, most)
 		return nil
 	}
 	first := r.Number("the first instant", int(length))
