@@ -175,7 +175,7 @@ func (j *joiner) column(metric int) *column {
 			continue
 		}
 		c := s.columns[n]
-		if c == unknown || c.bare() {
+		if c == unknown {
 			if skip == nil {
 				skip = make([]bool, len(j.sources))
 			}
