@@ -448,7 +448,6 @@ func (m *hourMaker) windows(g *group, sources []*hourSource, names map[string]bo
 			for _, err := range damage {
 				m.damaged(err)
 			}
-			w = w.Only(nil, only)
 		}
 		w.Node.ID = m.node
 		list = append(list, w)
@@ -483,7 +482,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 			}
 			var united *window.Window
 			if len(raw) > 0 {
-				united = window.Union(m.start, window.HourMillis, raw)
+				united = window.UnionWanted(m.start, window.HourMillis, raw, func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] })
 			}
 			if hour != nil {
 				if err := hour.add(ctx, hour.encoder.Add(united)); err != nil {

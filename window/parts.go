@@ -61,10 +61,6 @@ type Encoded struct {
 	Head         []byte // times, dictionaries and which parts there are; small
 	Dictionaries []EncodedDictionary
 	Parts        []Part // by ascending PartID; of metrics that the head does not answer for
-
-	// Version 1, as long as somebody writes it.
-	Meta    []byte
-	Columns []EncodedColumn
 }
 
 // EncodedDictionary is a dictionary's blob and its address.

@@ -39,34 +39,31 @@ func compute(hour [][][]byte) (*pure, error) {
 		}
 		lap(0, len(hour))
 		for _, w := range windows {
-			w.Columns(window.Report{})
+			w.Encode(window.Report{})
 		}
 		lap(1, len(hour))
-		var encoded []rollup.EncodedV1
 		for _, w := range windows {
-			five := rollup.FromWindow(w)
-			fives = append(fives, five)
-			encoded = append(encoded, five.Encode())
+			fives = append(fives, rollup.FromWindow(w))
 		}
+		start := rollup.Hour.Start(fives[0].Start)
+		encoded := rollup.EncodeRun(start, rollup.Hour.Millis, fives)
 		lap(2, len(hour))
-		merged, enc, err := merge(rollup.Hour, rollup.Hour.Start(fives[0].Start), fives, encoded)
+		merged, err := merge(rollup.Hour, start, rollup.FiveMinutes, encoded)
 		if err != nil {
 			return nil, err
 		}
 		lap(3, 1)
+		day := rollup.Day.Start(start)
 		var hours []*rollup.Rollup
-		encoded = nil
 		for i := range int64(24) {
 			h := *merged
-			h.Start = rollup.Day.Start(h.Start) + i*rollup.Hour.Millis
+			h.Start = day + i*rollup.Hour.Millis
 			h.Parts = nil
-			hours, encoded = append(hours, &h), append(encoded, enc)
+			hours = append(hours, &h)
 		}
-		for i, h := range hours {
-			encoded[i] = h.Encode()
-		}
+		encoded = rollup.EncodeRun(day, rollup.Day.Millis, hours)
 		began = time.Now()
-		if _, _, err := merge(rollup.Day, rollup.Day.Start(merged.Start), hours, encoded); err != nil {
+		if _, err := merge(rollup.Day, day, rollup.Hour, encoded); err != nil {
 			return nil, err
 		}
 		lap(4, 1)
@@ -75,13 +72,13 @@ func compute(hour [][][]byte) (*pure, error) {
 	return &pure{median(0), median(1), median(2), median(3), median(4)}, nil
 }
 
-// merge does what the store does: it decodes the parts, whose dictionary is usually in its cache, merges and encodes.
-func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []rollup.EncodedV1) (*rollup.Rollup, rollup.EncodedV1, error) {
+// merge does what the store does: it decodes a run of the finer level, whose dictionaries are usually in its cache, merges and encodes.
+func merge(level rollup.Level, start int64, finer rollup.Level, run rollup.Encoded) (*rollup.Rollup, error) {
 	known := map[window.Hash]*window.Dictionary{}
-	for _, d := range encoded[0].Dictionaries {
+	for _, d := range run.Dictionaries {
 		dict, err := window.DecodeDictionary(d.Blob)
 		if err != nil {
-			return nil, rollup.EncodedV1{}, err
+			return nil, err
 		}
 		known[d.Hash] = dict
 	}
@@ -91,22 +88,19 @@ func merge(level rollup.Level, start int64, parts []*rollup.Rollup, encoded []ro
 		}
 		return nil, window.ErrDictionary
 	}
-	var list []*rollup.Rollup
-	for i, p := range parts {
-		meta, err := rollup.DecodeMeta(p.Level, p.Start, encoded[i].Meta)
-		if err != nil {
-			return nil, rollup.EncodedV1{}, err
-		}
-		var columns []window.StoredColumn
-		for _, c := range encoded[i].Columns {
-			columns = append(columns, window.StoredColumn{Key: c.Key, Blob: c.Blob})
-		}
-		r, damage := rollup.FromColumns(meta, find, columns)
-		if len(damage) > 0 {
-			return nil, rollup.EncodedV1{}, damage[0]
-		}
-		list = append(list, r)
+	head, err := rollup.DecodeRunHead(finer, start, run.Head)
+	if err != nil {
+		return nil, err
+	}
+	var parts []window.StoredPart
+	for _, p := range run.Parts {
+		parts = append(parts, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
+	}
+	list, damage := rollup.FromRun(head, nil, find, parts)
+	if len(damage) > 0 {
+		return nil, damage[0]
 	}
 	m := rollup.Merge(level, start, list)
-	return m, m.Encode(), nil
+	rollup.EncodeRun(start, level.Millis, []*rollup.Rollup{m})
+	return m, nil
 }

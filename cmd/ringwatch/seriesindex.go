@@ -114,7 +114,7 @@ func addNewest(
 	}
 	var ids []window.DictionaryID
 	dictionaries := map[window.Hash]*window.Dictionary{}
-	for _, d := range state.Columns(window.Report{}).Dictionaries {
+	for _, d := range state.Encode(window.Report{}).Dictionaries {
 		if dictionaries[d.Hash], err = window.DecodeDictionary(d.Blob); err != nil {
 			return err
 		}
