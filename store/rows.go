@@ -124,7 +124,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	return nil
 }
 
-// Read reads the meta rows, then the samples of the series that the windows' dictionaries say can match.
+// Read reads the head rows, then the samples of the series that the windows' dictionaries say can match.
 func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 	metas, err := g.metas(ctx, q)
 	if err != nil {

@@ -1,8 +1,11 @@
 // Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every reader and writer of metrics goes through it.
 //
-// It has two layers. Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back and the window is
-// written to the tables of the Generation that serves its time (raw), its meta row last; the default, v3, has a row per metric. A window is answered from raw exactly if
-// it has a meta row, else from fresh: so there is neither gap nor doubling, whenever and by whomever it is closed.
+// It has three levels. Package rows is the engine's waist, package layout says how spans lie in rows, and here are the services: Writer, Store's reading, Schema.
+//
+// Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back and the window is written to the tables of
+// the Generation that serves its time; the default, v3, writes a few rows that live three hours, and makes an hour of them and rollups in the hour after (make_hour.go,
+// due.go). A window is answered from an hour or from its own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling, whenever and by
+// whomever it is closed.
 //
 // What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per series and instant, whatever was written twice, late, in which order, or by which process.
 // A frame that arrives after its window was closed is seen at once, too: see late.go.
