@@ -70,8 +70,8 @@ func (h *Head) append(dst []byte) []byte {
 }
 
 // DecodeHead reads the head of the window that begins at start. Of the types it reads no more than
-// it must: what is wrong with one is told when the type is asked for. The error wraps ErrVersion or
-// ErrMalformed.
+// it must: what is wrong with one is told when the type is asked for. The head keeps b, which must
+// not change. The error wraps ErrVersion or ErrMalformed.
 func DecodeHead(start int64, b []byte) (*Head, error) {
 	r := read(b)
 	r.Version(headVersion)

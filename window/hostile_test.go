@@ -155,6 +155,21 @@ func TestWrongParts(t *testing.T) {
 	}
 }
 
+// TestPartsWithoutInstants: a head without instants has no values, however many a part says it has.
+func TestPartsWithoutInstants(t *testing.T) {
+	w, rep := mustBuild(t, manyTables(t, 3, 2))
+	k := keep(w.Encode(rep))
+	h := k.head(t, w.Start)
+	h.Times = nil
+	id := h.PartsOf(0, w.Types[0].Dictionary, 0, nil)[0]
+	// Presence as the head says, units of 1, three rows of zero; one row changes, at 2^40 instants.
+	b := []byte{0, 1, 3, 0, 1, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, 2}
+	got, damage := window.FromParts("acme", h, nil, k.find, []window.StoredPart{{PartID: id, Blob: b}})
+	if len(damage) != 1 || !errors.Is(damage[0], window.ErrMalformed) || len(all(got)) > 0 {
+		t.Error(damage)
+	}
+}
+
 // mutate returns a blob with a few bytes changed, cut or grown.
 func mutate(pick windowtest.Pick, b []byte) []byte {
 	b = bytes.Clone(b)
@@ -242,7 +257,7 @@ func FuzzBlobs(f *testing.F) {
 			switch what % 3 {
 			case 0:
 				if h, err := window.DecodeHead(w.Start, b); err == nil {
-					got, damage = window.FromParts("", h, nil, k.find, nil)
+					got, damage = window.FromParts("", h, nil, k.find, k.parts(nil))
 				}
 			case 1:
 				window.DecodeDictionary(b)

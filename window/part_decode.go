@@ -3,93 +3,10 @@ package window
 import (
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
 )
-
-// columnReader collects what the parts of one column say. It is used for one column after the other,
-// so that its lists need not grow again and each column takes no more memory than it needs.
-type columnReader struct {
-	m        *Metric
-	instants int32
-	out      column // rows come in ascending order; histograms have totals, and buckets too if wanted
-
-	// Of the piece that is being read.
-	firsts []first
-	later  []int32 // instants of a row
-}
-
-var columnReaders = sync.Pool{New: func() any { return &columnReader{} }}
-
-// release makes the reader one for others, unless it has grown much larger than usual.
-func (c *columnReader) release() {
-	const most = 1 << 18
-	if o := &c.out; cap(o.at) <= most && cap(o.count) <= most && cap(c.firsts) <= most {
-		c.out.texts = nil
-		columnReaders.Put(c)
-	}
-}
-
-// first is a row's value at its first instant.
-type first struct {
-	row, at     int32
-	word, total int64
-}
-
-// begin makes ready for a column.
-func (c *columnReader) begin(m *Metric, instants int32) {
-	o := &c.out
-	c.m, c.instants = m, instants
-	*o = column{
-		rows: o.rows[:0], end: o.end[:0], at: o.at[:0], words: o.words[:0], totals: o.totals[:0],
-		bucketEnd: o.bucketEnd[:0], bucket: o.bucket[:0], count: o.count[:0],
-	}
-	if m.Kind == frame.String {
-		o.texts = []string{""}
-	}
-}
-
-// column returns what was collected, with its buckets or without.
-func (c *columnReader) column(buckets bool) *column {
-	o := &c.out
-	n, k := len(o.rows), len(o.at)
-	size := 2*n + k
-	if buckets {
-		size += k
-	}
-	all := make([]int32, 0, size)
-	take := func(list []int32) []int32 {
-		from := len(all)
-		all = append(all, list...)
-		return all[from:len(all):len(all)]
-	}
-	out := &column{rows: take(o.rows), end: take(o.end), at: take(o.at), words: slices.Clone(o.words), texts: o.texts}
-	switch {
-	case buckets:
-		out.bucketEnd, out.bucket, out.count = take(o.bucketEnd), slices.Clone(o.bucket), slices.Clone(o.count)
-	case c.m.Kind.IsHistogram() && k > 0:
-		out.totals = slices.Clone(o.totals)
-	}
-	return out
-}
-
-// cutTo forgets all rows but the first n, which had so many changes and texts.
-func (c *columnReader) cutTo(rows, changes, texts int) {
-	o := &c.out
-	o.rows, o.end = o.rows[:rows], o.end[:rows]
-	o.at, o.words, o.texts = o.at[:changes], o.words[:changes], o.texts[:texts]
-	if c.m.Kind.IsHistogram() {
-		o.totals = o.totals[:changes]
-		o.bucketEnd = o.bucketEnd[:min(changes, len(o.bucketEnd))]
-		filled := 0
-		if n := len(o.bucketEnd); n > 0 {
-			filled = int(o.bucketEnd[n-1])
-		}
-		o.bucket, o.count = o.bucket[:filled], o.count[:filled]
-	}
-}
 
 // pieceReader reads the parts of a piece.
 type pieceReader struct {
@@ -129,6 +46,9 @@ func (r *pieceReader) read(v *StoredPart, buckets []StoredPart) error {
 
 // values reads the Values of a piece.
 func (r *pieceReader) values() {
+	if r.instants == 0 {
+		r.Fail("a part without instants")
+	}
 	r.present = r.live
 	if len(r.Rest) > 0 && r.Rest[0] == 0 {
 		r.Rest = r.Rest[1:]
@@ -247,7 +167,7 @@ func (r *pieceReader) readInstants(first int32) {
 		if len(list) == 0 || list[len(list)-1] >= r.instants {
 			r.Fail("a row without changes, or with one after the last instant")
 		}
-	case n-changesListed+1 > uint64(min(domain, len(r.Rest))):
+	case n-changesListed+1 > uint64(max(0, min(domain, len(r.Rest)))):
 		r.Fail("%d changes, there are %d instants", n, domain)
 	default:
 		previous := int(first)
@@ -345,69 +265,4 @@ func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
 func grownBy(list []int64, n int) []int64 {
 	list = slices.Grow(list, n)
 	return list[:len(list)+n]
-}
-
-// buckets reads the Buckets of a piece, whose Values were read last and began with change from.
-func (r *pieceReader) buckets(from int) {
-	o := &r.out
-	size := r.m.buckets()
-	head := r.Uvarint()
-	if head>>1 > uint64(len(r.Rest)) {
-		r.Fail("bytes are missing")
-		return
-	}
-	places, counts := r.Take(int(head>>1)), r.Rest
-	ends, list, differences := o.bucketEnd, o.bucket, o.count
-	at, next := 0, 0 // in places and in counts
-	for k := from; k < len(o.totals); k++ {
-		var runs uint64
-		runs, at = blob.UvarintAt(places, at)
-		left := o.totals[k] // what the change's last bucket gets
-		if runs == 0 && (left != 0 || o.words[k] == 0) {
-			r.Fail("a change of no bucket")
-			return
-		}
-		bucket := 0
-		for ; runs > 0; runs-- {
-			var gap, more uint64
-			gap, at = blob.UvarintAt(places, at)
-			more, at = blob.UvarintAt(places, at)
-			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
-				r.Fail("a bucket beyond the last, or bytes are missing")
-				return
-			}
-			bucket += int(gap)
-			end := bucket + int(more)
-			for ; bucket <= end; bucket++ {
-				count := left
-				if runs > 1 || bucket < end {
-					var u uint64
-					if next < len(counts) && counts[next] < 0x80 {
-						u = uint64(counts[next])
-						next++
-					} else {
-						u, next = blob.UvarintAt(counts, next)
-					}
-					if count = int64(u); head&1 == 1 {
-						count = int64(u>>1) ^ -int64(u&1)
-					}
-					if left -= count; count == 0 {
-						continue
-					}
-				}
-				list, differences = append(list, uint16(bucket)), append(differences, count)
-			}
-			if next > len(counts) || left == 0 && runs == 1 {
-				r.Fail("a bucket that does not change, or bytes are missing")
-				return
-			}
-		}
-		ends = append(ends, int32(len(list)))
-	}
-	if at != len(places) {
-		r.Fail("places of no change")
-		return
-	}
-	o.bucketEnd, o.bucket, o.count = ends, list, differences
-	r.Rest = counts[next:]
 }

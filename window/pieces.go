@@ -1,0 +1,144 @@
+package window
+
+import "github.com/ringwatch/ringwatch/frame"
+
+// piece is a range of a type's entities whose values are one part of each facet.
+type piece struct{ from, to int32 }
+
+// pieceOf returns piece number i of so many rows that are cut at starts.
+func pieceOf(starts []int32, i int, rows int) piece {
+	p := piece{0, int32(rows)}
+	if i > 0 {
+		p.from = starts[i-1]
+	}
+	if i < len(starts) {
+		p.to = starts[i]
+	}
+	return p
+}
+
+// surelyLarge reports without encoding it that the column does not fit one piece.
+func (e *partEncoder) surelyLarge() bool {
+	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
+}
+
+// starts returns the first rows of the pieces but the first one, so that no facet of a piece has
+// more than PieceBytes, unless one entity alone has.
+func (e *partEncoder) starts() (starts []int32) {
+	const limit = PieceBytes - 16     // what stands between the rows' values
+	seen := make([]int, len(e.texts)) // texts: the number of the last piece that has it, from 1
+	e.numbers, e.unit = make([]int64, len(e.texts)), 1
+	var sizes [2]int
+	begin, i, j := int32(0), 0, 0
+	for row := range int32(len(e.Rows)) {
+		var own [2]int
+		if e.present != nil && j < len(e.present.rows) && e.present.rows[j] == row {
+			own[Values] += placeBytes + 3*len(e.present.at(j))
+			j++
+		}
+		changes := i < len(e.column.rows) && e.column.rows[i] == row
+		if changes {
+			values, buckets := e.sizes(i)
+			own[Values], own[Buckets] = own[Values]+values, buckets
+		}
+		texts := 0
+		if changes && e.m.Kind == frame.String {
+			texts = e.textSizes(i, seen, len(starts)+1)
+		}
+		if row > begin && (sizes[Values]+own[Values]+texts > limit || sizes[Buckets]+own[Buckets] > limit) {
+			starts, begin, sizes = append(starts, row), row, [2]int{}
+			if texts > 0 {
+				texts = e.textSizes(i, seen, len(starts)+1)
+			}
+		}
+		sizes[Values], sizes[Buckets] = sizes[Values]+own[Values]+texts, sizes[Buckets]+own[Buckets]
+		if changes {
+			i++
+		}
+	}
+	return starts
+}
+
+// placeBytes is what it takes at most to say which row a value or a pattern of presence is of.
+const placeBytes = 10
+
+// sizes returns what the changes of row number i take at most in each facet, without texts.
+func (e *partEncoder) sizes(i int) (values, buckets int) {
+	first, later, end := e.split(i)
+	e.scratch = e.scratch[:0]
+	if first < later {
+		e.scratch = e.appendValue(e.scratch, first, 0, 1)
+	}
+	if later < end {
+		e.scratch = e.appendChanges(e.scratch, i)
+	}
+	values = placeBytes + len(e.scratch)
+	switch {
+	case e.m.Kind == frame.String:
+		values += 2 * (end - first) // a text's number may take as much more
+	case e.m.Kind.IsHistogram():
+		e.scratch = e.scratch[:0]
+		for k := first; k < end; k++ {
+			e.scratch = e.appendCounts(e.appendRuns(e.scratch, k), k, true)
+		}
+		buckets = len(e.scratch)
+	}
+	return values, buckets
+}
+
+// textSizes returns what those texts of row number i take that this piece has not seen.
+func (e *partEncoder) textSizes(i int, seen []int, piece int) (n int) {
+	first, end := e.changes(i)
+	for k := first; k < end; k++ {
+		if w := e.words[k]; w != 0 && seen[w] != piece {
+			seen[w] = piece
+			n += 5 + len(e.texts[w])
+		}
+	}
+	return n
+}
+
+// pieces collects the presence of those pieces of a column that are read. Rows of the others are
+// never there.
+type pieces struct {
+	starts []int32
+	rows   int
+	next   int32 // row after the last piece
+	own    bool  // presence is not the type's
+	all    *presence
+}
+
+func (p *pieces) add(of piece, present *presence, own bool) {
+	p.own = p.own || own
+	if len(p.starts) == 0 {
+		p.all = present
+		return
+	}
+	p.skip(of.from)
+	if p.all == nil {
+		p.all = &presence{}
+	}
+	p.all.addAll(present, 0, of.to-of.from, of.from)
+	p.next = of.to
+}
+
+// skip enters rows before row as never there.
+func (p *pieces) skip(row int32) {
+	for ; p.next < row; p.next++ {
+		if p.own = true; p.all == nil {
+			p.all = &presence{}
+		}
+		p.all.add(p.next, nil)
+	}
+}
+
+// presence returns the column's presence; own says that it may be another than the type's.
+func (p *pieces) presence() (all *presence, own bool) {
+	if len(p.starts) > 0 {
+		p.skip(int32(p.rows))
+	}
+	if p.all != nil && len(p.all.rows) == 0 {
+		return nil, p.own
+	}
+	return p.all, p.own
+}
