@@ -44,7 +44,8 @@ func (v *modelValue) put(value, stamp int64) {
 	}
 }
 
-// slicesOfModel: after writings in any order, by several at once, queries of all forms find what a model finds.
+// slicesOfModel: after writings in any order, by several at once, queries of all forms find what a
+// model finds.
 func slicesOfModel(t *testing.T, open Open) {
 	up, down := modelTable(false), modelTable(true)
 	e, ctx := open(t, nil, up, down), t.Context()
