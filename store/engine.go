@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// What is here is for the layouts that are not on rows yet: they speak CQL, and take what a call is for from its context.
+// What is here is for the layouts that are not on rows yet: they speak CQL, and take what a call is
+// for from its context.
 
 func (s *Store) cql() (*gocql.Session, error) { return s.session.CQL() }
 
@@ -23,7 +24,8 @@ func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
 	return s.session.Exec(ctx, workOf(ctx), statement, args...)
 }
 
-// each runs a query and calls row for each of its rows until it returns false. row gets them by scanning.
+// each runs a query and calls row for each of its rows until it returns false. row gets them by
+// scanning.
 func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
 	session, err := s.cql()
 	if err != nil {

@@ -24,21 +24,24 @@ type Schema struct {
 	generation func(string) (Generation, error) // by name
 }
 
-// Apply creates what is missing of keyspace, tables and columns, and warns of settings that differ from the configuration. Roles call it when they start; several
-// may at once. A table that is there with other columns is an error that wraps ErrLayout; nothing of it is touched. Without the right to create,
-// and something to create, the error wraps ErrRights.
+// Apply creates what is missing of keyspace, tables and columns, and warns of settings that differ
+// from the configuration. Roles call it when they start; several may at once. A table that is there
+// with other columns is an error that wraps ErrLayout; nothing of it is touched. Without the right
+// to create, and something to create, the error wraps ErrRights.
 func (s *Schema) Apply(ctx context.Context) error {
 	_, err := s.ApplyChanges(ctx, Changes{})
 	return err
 }
 
-// ApplyChanges creates what is missing and alters what differs, and returns a sentence for each change. Before it changes anything it looks for what would
-// lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time.
+// ApplyChanges creates what is missing and alters what differs, and returns a sentence for each
+// change. Before it changes anything it looks for what would lose data, a shorter TTL or fewer
+// replicas: that is an error which wraps ErrLoss. It may be called again at any time.
 func (s *Schema) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
 	return s.session.Apply(ctx, c, cassandra.Schema{Tables: s.tablesNow, Seed: s.cutovers.seed})
 }
 
-// tablesNow returns the shared tables and those of the generations that serve any time whose data has not expired.
+// tablesNow returns the shared tables and those of the generations that serve any time whose data
+// has not expired.
 func (s *Schema) tablesNow(ctx context.Context) ([]*rows.Table, error) {
 	list := append([]*rows.Table{}, s.tables...)
 	names, err := s.liveGenerations(ctx)
@@ -64,8 +67,8 @@ func tablesOf(g Generation, c *Config) (list []*rows.Table) {
 	return list
 }
 
-// liveGenerations returns the generations that serve any time whose data has not expired. Before there is a cutover table it is the one that the
-// configuration names.
+// liveGenerations returns the generations that serve any time whose data has not expired. Before
+// there is a cutover table it is the one that the configuration names.
 func (s *Schema) liveGenerations(ctx context.Context) ([]string, error) {
 	found, err := s.session.Has(ctx, s.cutovers.table)
 	if err != nil {
@@ -83,9 +86,10 @@ func (s *Schema) liveGenerations(ctx context.Context) ([]string, error) {
 	return s.cutovers.live(list), nil
 }
 
-// Cutover lets a generation serve the windows from at on, rounded up to the begin of a window. It creates the generation's tables. at must be at least
-// CutoverLead ahead, so that every process knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by another at the same time. The
-// error wraps ErrCutover if it cannot be. by says who wants it.
+// Cutover lets a generation serve the windows from at on, rounded up to the begin of a window. It
+// creates the generation's tables. at must be at least CutoverLead ahead, so that every process
+// knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by
+// another at the same time. The error wraps ErrCutover if it cannot be. by says who wants it.
 func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string) (Cutover, error) {
 	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.config.Now().UnixMilli()}
 	if rest := mod(c.At, windowMillis); rest > 0 {
@@ -128,9 +132,11 @@ const CommitLogRemedy = cassandra.CommitLogRemedy
 // CommitLog asks Cassandra how safe an acknowledged write is.
 func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) { return s.session.CommitLog(ctx) }
 
-// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It logs the sentence when it is new: roles call it when
-// they start. What it cannot learn, for want of rights or because Cassandra is away, is no warning, and what it knew before stays.
+// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It
+// logs the sentence when it is new: roles call it when they start. What it cannot learn, for want
+// of rights or because Cassandra is away, is no warning, and what it knew before stays.
 func (s *Schema) Warning(ctx context.Context) string { return s.session.Warning(ctx) }
 
-// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange can tell. Cutovers and write times need clocks that agree.
+// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange
+// can tell. Cutovers and write times need clocks that agree.
 func (s *Schema) ClockOff(ctx context.Context) (time.Duration, error) { return s.session.ClockOff(ctx) }

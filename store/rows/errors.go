@@ -29,12 +29,14 @@ var (
 	ErrUnknown = errors.New("rows: no such table or column")
 )
 
-// ErrNotConnected is returned by all calls before there is a connection to the engine, and after its end.
+// ErrNotConnected is returned by all calls before there is a connection to the engine, and after
+// its end.
 var ErrNotConnected error = &Error{Err: errors.New("store: not connected to Cassandra yet"), Retryable: true}
 
 // Retryable reports whether the same call may succeed later without anybody changing anything: the
-// engine is away, overloaded, starting or did not answer in time, or the throttle had no room. What is
-// refused for what it is (bad credentials, missing tables, missing rights) is not, nor is the end of a context.
+// engine is away, overloaded, starting or did not answer in time, or the throttle had no room. What
+// is refused for what it is (bad credentials, missing tables, missing rights) is not, nor is the
+// end of a context.
 func Retryable(err error) bool {
 	var e *Error
 	return err != nil && !errors.Is(err, context.Canceled) && errors.As(err, &e) && e.Retryable

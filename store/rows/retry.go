@@ -33,8 +33,8 @@ func (b *Backoff) Sleep(ctx context.Context) error {
 	}
 }
 
-// Retry calls f until it succeeds, its error is not Retryable or ctx ends. again is called before each
-// further try; nil: nothing is.
+// Retry calls f until it succeeds, its error is not Retryable or ctx ends. again is called before
+// each further try; nil: nothing is.
 func Retry(ctx context.Context, what string, again func(), f func() error) error {
 	for wait := NewBackoff(); ; {
 		err := f()

@@ -1,6 +1,6 @@
 // Package rows is the waist between what Ringwatch stores and the engine that keeps it. Above it
-// there are tables, partitions and rows; an Engine is whatever keeps them. One is there now, package
-// cassandra; package rowstest has the contract that any must pass.
+// there are tables, partitions and rows; an Engine is whatever keeps them. One is there now,
+// package cassandra; package rowstest has the contract that any must pass.
 //
 // What an engine promises:
 //   - A row is found under its key until it expires. Its values have a write time each, and of several
@@ -17,33 +17,37 @@ import (
 	"time"
 )
 
-// Engine keeps rows. Its methods may be called from many goroutines. What it returns as errors, other
-// than a context's end and a mistake in the call, are an Error.
+// Engine keeps rows. Its methods may be called from many goroutines. What it returns as errors,
+// other than a context's end and a mistake in the call, are an Error.
 type Engine interface {
-	// Put writes rows of one partition, in order and in as few mutations as the engine's bounds for size
-	// allow. A mutation is written whole or not at all, and each is there before the next one begins. So
-	// who finds a row finds those before it, too. An error says that some may not be written.
+	// Put writes rows of one partition, in order and in as few mutations as the engine's bounds for
+	// size allow. A mutation is written whole or not at all, and each is there before the next one
+	// begins. So who finds a row finds those before it, too. An error says that some may not be
+	// written.
 	Put(ctx context.Context, w Work, t *Table, list ...Row) error
 
-	// PutNew writes a row if there is none with its key, and reports whether it did. Of several at the
-	// same time, in all processes, one does. If a row is there, its columns are scanned into into.
+	// PutNew writes a row if there is none with its key, and reports whether it did. Of several at
+	// the same time, in all processes, one does. If a row is there, its columns are scanned into
+	// into.
 	PutNew(ctx context.Context, w Work, t *Table, row Row, columns []string, into ...any) (bool, error)
 
-	// Read calls row for the rows that the query names, until it returns false. row gets them by calling
-	// scan once, which returns false after the last one and after an error; row then returns false, too.
-	// scan's arguments point to where the query's columns go, in order; nil skips one. What a row does not
-	// have sets a zero value, or nil where a pointer is pointed to. Bytes are the caller's.
+	// Read calls row for the rows that the query names, until it returns false. row gets them by
+	// calling scan once, which returns false after the last one and after an error; row then
+	// returns false, too. scan's arguments point to where the query's columns go, in order; nil
+	// skips one. What a row does not have sets a zero value, or nil where a pointer is pointed to.
+	// Bytes are the caller's.
 	Read(ctx context.Context, w Work, q Query, row func(scan func(into ...any) bool) bool) error
 
-	// ReadMany reads the same of many partitions, as few of them at a time as the engine can. The query's
-	// Key is not used; In is not allowed. take is called once for each key, with its index, in any order, one
-	// call at a time: with why this key could not be read, or with a scan as Read's. The error is about all
-	// of them; then take was not called.
+	// ReadMany reads the same of many partitions, as few of them at a time as the engine can. The
+	// query's Key is not used; In is not allowed. take is called once for each key, with its index,
+	// in any order, one call at a time: with why this key could not be read, or with a scan as
+	// Read's. The error is about all of them; then take was not called.
 	ReadMany(ctx context.Context, w Work, q Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error
 
-	// Partitions calls found with those of a list of partitions that have rows, in any order. They differ in
-	// the last column of their key alone: key has the others, and last is a list of values for that. found
-	// gets the last column by scanning, as in Read. It reads no values, so that it is fast where those are large.
+	// Partitions calls found with those of a list of partitions that have rows, in any order. They
+	// differ in the last column of their key alone: key has the others, and last is a list of
+	// values for that. found gets the last column by scanning, as in Read. It reads no values, so
+	// that it is fast where those are large.
 	Partitions(ctx context.Context, w Work, t *Table, key []any, last any, found func(scan func(into ...any) bool) bool) error
 }
 
@@ -60,22 +64,24 @@ type Row struct {
 }
 
 // Query says which rows of a partition are read, and what of them. The clustering columns are
-// restricted in their order: values for the first ones, a list for the next, a range on the one after.
+// restricted in their order: values for the first ones, a list for the next, a range on the one
+// after.
 type Query struct {
 	Table *Table
 	// Key has the values of all partition columns.
 	Key []any
 	// Equal has values of the first clustering columns.
 	Equal []any
-	// In is a list of values ([]string, []int64, …) of the next one; nil: it is not restricted so. An empty
-	// list finds nothing. Values come in the table's order, whatever the list's.
+	// In is a list of values ([]string, []int64, …) of the next one; nil: it is not restricted so.
+	// An empty list finds nothing. Values come in the table's order, whatever the list's.
 	In any
 	// From and To bound the one after, both inclusive; nil: there is no bound on that side.
 	From, To any
 
 	// Columns are read, in this order; at least one.
 	Columns []string
-	// Written is a value column whose write time is read after Columns, as microseconds in an int64.
+	// Written is a value column whose write time is read after Columns, as microseconds in an
+	// int64.
 	Written string
 	// Limit is how many rows are read at most; 0: all.
 	Limit int

@@ -7,18 +7,18 @@ type Table struct {
 	Name    string
 	Comment string // what a person who looks into the engine should know
 
-	// Partition columns make the key of a partition, Clustering columns that of a row within it, and Values
-	// are all others. New columns are added to the end of Values only.
+	// Partition columns make the key of a partition, Clustering columns that of a row within it,
+	// and Values are all others. New columns are added to the end of Values only.
 	Partition, Clustering, Values []Column
 
 	// TTL is after how long rows expire; 0: never.
 	TTL time.Duration
-	// AgeUnit, an hour or a minute, says that rows come in order of time, are hardly ever written again and
-	// expire in that order; the engine divides them by age, in multiples of that unit. 0: rows are replaced at
-	// any time.
+	// AgeUnit, an hour or a minute, says that rows come in order of time, are hardly ever written
+	// again and expire in that order; the engine divides them by age, in multiples of that unit. 0:
+	// rows are replaced at any time.
 	AgeUnit time.Duration
-	// Grace bounds how long a copy that was away may be told of what it missed; rows must not be shorter-lived
-	// than that without need.
+	// Grace bounds how long a copy that was away may be told of what it missed; rows must not be
+	// shorter-lived than that without need.
 	Grace time.Duration
 	// Compression is how blocks of rows are compressed.
 	Compression Compression
@@ -26,8 +26,8 @@ type Table struct {
 	Everywhere bool
 }
 
-// AgeParts is into how many parts an engine divides the rows of a table with an AgeUnit: what has expired
-// is gone for good one of so many parts of the TTL later.
+// AgeParts is into how many parts an engine divides the rows of a table with an AgeUnit: what has
+// expired is gone for good one of so many parts of the TTL later.
 const AgeParts = 24
 
 // Column is a column of a table.

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Work says what a call is for. The zero Work is what everything else depends on: it waits for nothing.
+// Work says what a call is for. The zero Work is what everything else depends on: it waits for
+// nothing.
 type Work struct {
-	// Class and Client are told to the throttle, which may let the call wait or refuse it. No Class: the
-	// throttle is not asked.
+	// Class and Client are told to the throttle, which may let the call wait or refuse it. No
+	// Class: the throttle is not asked.
 	Class, Client string
 	// Patience is how long the call waits for the throttle; 0: as long as that lets it.
 	Patience time.Duration

@@ -12,7 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// planSettings returns the statement that gives a table the settings that it should have, if they differ. Without Changes.Alter it only warns.
+// planSettings returns the statement that gives a table the settings that it should have, if they
+// differ. Without Changes.Alter it only warns.
 func (s *Session) planSettings(ctx context.Context, t *rows.Table, c Changes) ([]step, error) {
 	var ttl, grace int64
 	var compacts, compresses map[string]string
@@ -64,7 +65,8 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c Changes) ([
 	return []step{{"set " + strings.Join(names, ", ") + " of " + t.Name, "ALTER TABLE " + s.Name(t.Name) + " WITH " + strings.Join(set, " AND ")}}, nil
 }
 
-// holds reports whether a table's setting has all that is wanted. Classes are named with their package.
+// holds reports whether a table's setting has all that is wanted. Classes are named with their
+// package.
 func holds(have, want map[string]string) bool {
 	for k, v := range want {
 		if h := have[k]; h != v && !(k == "class" && strings.HasSuffix(h, "."+v)) {
@@ -101,8 +103,9 @@ func (s *Session) planKeyspace(ctx context.Context, c Changes) (steps []step, re
 	return nil, nil, nil
 }
 
-// compareReplication says what of have is less than wanted, or why want cannot be had without losing copies. A keyspace that an operator has made with a strategy of
-// their own is left as it is where the configuration names no datacenters.
+// compareReplication says what of have is less than wanted, or why want cannot be had without
+// losing copies. A keyspace that an operator has made with a strategy of their own is left as it is
+// where the configuration names no datacenters.
 func compareReplication(keyspace string, have, want map[string]string) (more string, refused error) {
 	class := have["class"][strings.LastIndex(have["class"], ".")+1:]
 	if class != want["class"] {

@@ -23,7 +23,8 @@ type CommitLog struct {
 const CommitLogRemedy = "set commitlog_sync: group and commitlog_sync_group_window: 10ms in cassandra.yaml (4.0: commitlog_sync_group_window_in_ms: 10) and " +
 	"restart the node, or keep three replicas"
 
-// Risk says in a sentence how an acknowledged frame can be lost, or returns "". With several replicas it takes the crash of most of them at once.
+// Risk says in a sentence how an acknowledged frame can be lost, or returns "". With several
+// replicas it takes the crash of most of them at once.
 func (c CommitLog) Risk() string {
 	if c.Replicas != 1 {
 		return ""
@@ -37,8 +38,9 @@ func (c CommitLog) Risk() string {
 	return ""
 }
 
-// CommitLog asks Cassandra. Nodes are asked one after the other until one is periodic; those that do not answer are left out. The error is that of
-// the first node if none tells: before 4.0 there is no system_views.settings, and a role needs the right to read it.
+// CommitLog asks Cassandra. Nodes are asked one after the other until one is periodic; those that
+// do not answer are left out. The error is that of the first node if none tells: before 4.0 there
+// is no system_views.settings, and a role needs the right to read it.
 func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 	c := CommitLog{Keyspace: s.config.Keyspace, Sync: map[string]string{}}
 	session, err := s.CQL()
@@ -74,7 +76,8 @@ func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 	return c, nil
 }
 
-// replicas returns how many copies a keyspace keeps in a datacenter, or, where that is "" or not among them, where it keeps the fewest.
+// replicas returns how many copies a keyspace keeps in a datacenter, or, where that is "" or not
+// among them, where it keeps the fewest.
 func replicas(replication map[string]string, datacenter string) int {
 	if n := copies(replication[datacenter]); n > 0 {
 		return n
@@ -88,7 +91,8 @@ func replicas(replication map[string]string, datacenter string) int {
 	return fewest
 }
 
-// What the warning costs: a readiness probe asks Cassandra once in this time, and no longer than that.
+// What the warning costs: a readiness probe asks Cassandra once in this time, and no longer than
+// that.
 const (
 	warningAge     = time.Minute
 	warningTimeout = 2 * time.Second
@@ -101,8 +105,9 @@ type warning struct {
 	text  string
 }
 
-// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It logs the sentence when it is new: roles call it when
-// they start. What it cannot learn, for want of rights or because Cassandra is away, is no warning, and what it knew before stays.
+// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It
+// logs the sentence when it is new: roles call it when they start. What it cannot learn, for want
+// of rights or because Cassandra is away, is no warning, and what it knew before stays.
 func (s *Session) Warning(ctx context.Context) string {
 	w := &s.warning
 	w.mu.Lock()

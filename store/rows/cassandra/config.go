@@ -95,7 +95,8 @@ func splitHost(s string) (string, int, error) {
 	return host, n, nil
 }
 
-// schemaWait is how long a change of the schema waits for all nodes to know it, before it says that they do not and is tried again.
+// schemaWait is how long a change of the schema waits for all nodes to know it, before it says that
+// they do not and is tried again.
 const schemaWait = 5 * time.Second
 
 // cluster translates the configuration for the driver.

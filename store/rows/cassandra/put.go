@@ -13,9 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// A mutation has at most that many bytes and rows: a batch of one partition is one mutation, and Cassandra takes
-// half of a segment of its commit log, 16 MiB. Its batch size limits are for batches of several partitions. A
-// larger row goes alone.
+// A mutation has at most that many bytes and rows: a batch of one partition is one mutation, and
+// Cassandra takes half of a segment of its commit log, 16 MiB. Its batch size limits are for
+// batches of several partitions. A larger row goes alone.
 const (
 	batchBytes = 512 << 10
 	batchRows  = 10_000
@@ -151,7 +151,8 @@ func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row ro
 		return false, err
 	}
 	f := formOf(&row, false)
-	// All datacenters take part, and the answer says what its columns are: it has those of a row that is there.
+	// All datacenters take part, and the answer says what its columns are: it has those of a row
+	// that is there.
 	q := session.Query(s.insert(t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(gocql.Serial).NoSkipMetadata()
 	done := false
 	err = s.Run(ctx, w, t.Name, func(ctx context.Context) error {

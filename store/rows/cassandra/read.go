@@ -164,7 +164,8 @@ func (s *Session) ring() (*ring.Reader, error) {
 	return reader, err
 }
 
-// ReadMany reads many partitions at once; see rows.Engine. Keys are grouped by the replicas that have them.
+// ReadMany reads many partitions at once; see rows.Engine. Keys are grouped by the replicas that
+// have them.
 func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error {
 	where, args, err := slice(&q)
 	if err == nil && (q.In != nil || q.Written != "" || len(q.Columns) == 0) {

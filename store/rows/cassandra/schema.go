@@ -27,21 +27,28 @@ type Changes struct {
 }
 
 var (
-	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than ours.
+	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than
+	// ours.
 	ErrLayout = errors.New("store: a table of another layout")
 	// ErrLoss is wrapped by Apply's errors about changes that would lose data.
 	ErrLoss = errors.New("store: refused, because it would lose data")
-	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema and it has to be changed.
+	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema
+	// and it has to be changed.
 	ErrRights = errors.New("store: this role may not change the schema")
-	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because one of them is away or frozen. It is retryable.
+	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because
+	// one of them is away or frozen. It is retryable.
 	ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
 )
 
-// Apply creates what is missing of keyspace, tables and columns, alters what differs if it may, and returns a sentence for each change. Without Changes.Alter it warns of settings that differ from
-// the configuration. Before it changes anything it looks for what would lose data, a shorter TTL or fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time, and by several
-// at once. While Cassandra's nodes do not agree on the schema it waits: what one of them says may be old. While another process creates the same it waits, too: see settle.go.
+// Apply creates what is missing of keyspace, tables and columns, alters what differs if it may, and
+// returns a sentence for each change. Without Changes.Alter it warns of settings that differ from
+// the configuration. Before it changes anything it looks for what would lose data, a shorter TTL or
+// fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time, and by
+// several at once. While Cassandra's nodes do not agree on the schema it waits: what one of them
+// says may be old. While another process creates the same it waits, too: see settle.go.
 //
-// A table that is there with other columns is an error that wraps ErrLayout; nothing of it is touched. Without the right to create, and something to create, the error wraps ErrRights.
+// A table that is there with other columns is an error that wraps ErrLayout; nothing of it is
+// touched. Without the right to create, and something to create, the error wraps ErrRights.
 func (s *Session) Apply(ctx context.Context, c Changes, schema Schema) ([]string, error) {
 	var done []string
 	moment := settling{bound: s.config.Settle}
@@ -71,7 +78,8 @@ func (s *Session) applyOnce(ctx context.Context, c Changes, schema Schema) (done
 		return nil, err
 	}
 	if c.Alter || len(plan) > 0 {
-		// Who was asked may not have heard of a change yet, and must not make another one then. A role that finds everything there starts all the same.
+		// Who was asked may not have heard of a change yet, and must not make another one then. A
+		// role that finds everything there starts all the same.
 		if err := s.agreement(ctx); err != nil {
 			return nil, err
 		}
@@ -94,7 +102,8 @@ func (s *Session) applyOnce(ctx context.Context, c Changes, schema Schema) (done
 // step is one change of the schema.
 type step struct{ what, statement string }
 
-// plan returns what is to be done. Errors that wrap ErrLoss are collected, so that all of them show at once.
+// plan returns what is to be done. Errors that wrap ErrLoss are collected, so that all of them show
+// at once.
 func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, error) {
 	steps, refused, err := s.planKeyspace(ctx, c)
 	if err != nil {
@@ -127,7 +136,8 @@ func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, e
 	return steps, errors.Join(refused...)
 }
 
-// verify looks at everything again: another process may have created something at the same time, in another layout, or be at it still.
+// verify looks at everything again: another process may have created something at the same time, in
+// another layout, or be at it still.
 func (s *Session) verify(ctx context.Context, schema Schema) error {
 	tables, err := schema.Tables(ctx)
 	if err != nil {
@@ -148,7 +158,8 @@ func (s *Session) verify(ctx context.Context, schema Schema) error {
 	return nil
 }
 
-// Has reports whether a table is there. The error wraps ErrLayout if it is there with other columns.
+// Has reports whether a table is there. The error wraps ErrLayout if it is there with other
+// columns.
 func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
 	found, _, err := s.check(ctx, t)
 	return found, err
@@ -165,8 +176,9 @@ func (s *Session) Drop(ctx context.Context, t *rows.Table) error {
 	return s.retry(ctx, "drop "+t.Name, drop) // a change may take a busy Cassandra longer than a query may
 }
 
-// change runs a schema statement on the node with the lowest host id that is up. All processes do, so that node does one after the other: two
-// nodes that create one table at once would give it two identities.
+// change runs a schema statement on the node with the lowest host id that is up. All processes do,
+// so that node does one after the other: two nodes that create one table at once would give it two
+// identities.
 func (s *Session) change(ctx context.Context, statement string) error {
 	session, err := s.CQL()
 	if err != nil {
@@ -195,7 +207,8 @@ func (s *Session) change(ctx context.Context, statement string) error {
 	return s.agreement(ctx)
 }
 
-// agreement waits a moment until all nodes have one schema. The error wraps ErrDisagreement if they do not.
+// agreement waits a moment until all nodes have one schema. The error wraps ErrDisagreement if they
+// do not.
 func (s *Session) agreement(ctx context.Context) error {
 	session, err := s.CQL()
 	if err != nil {
@@ -210,8 +223,8 @@ func (s *Session) agreement(ctx context.Context) error {
 	return err
 }
 
-// check compares a table's columns with what they should be. Further regular columns are a newer version's and do no harm; regular ones that are missing are an
-// older version's, and returned.
+// check compares a table's columns with what they should be. Further regular columns are a newer
+// version's and do no harm; regular ones that are missing are an older version's, and returned.
 func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing []rows.Column, err error) {
 	want := map[string]string{}
 	describe := func(list []rows.Column, kind string) {

@@ -1,6 +1,6 @@
-// Package cassandra keeps rows in Apache Cassandra. A Session is a connection to it as a rows.Engine; it
-// also looks after the schema, which is the engine's business: tables and their settings, who may do what, how
-// much there is, and how safe an acknowledged write is.
+// Package cassandra keeps rows in Apache Cassandra. A Session is a connection to it as a
+// rows.Engine; it also looks after the schema, which is the engine's business: tables and their
+// settings, who may do what, how much there is, and how safe an acknowledged write is.
 //
 // It is the only place in the store that knows CQL.
 package cassandra
@@ -49,8 +49,8 @@ func New(c Config) *Session {
 	return &Session{config: c, log: c.Log}
 }
 
-// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each failure
-// is logged.
+// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each
+// failure is logged.
 func (s *Session) Connect(ctx context.Context) error {
 	for wait := rows.NewBackoff(); ; {
 		session, err := s.config.cluster().CreateSession()
@@ -137,8 +137,8 @@ func (s *Session) Run(ctx context.Context, w rows.Work, table string, execute fu
 	return err
 }
 
-// Scan runs a query about a table and calls row until it returns false. What the throttle is told to have
-// taken is the time to the first page: how many follow is the question's size.
+// Scan runs a query about a table and calls row until it returns false. What the throttle is told
+// to have taken is the time to the first page: how many follow is the question's size.
 func (s *Session) Scan(ctx context.Context, w rows.Work, table string, q *gocql.Query, row func(scan func(into ...any) bool) bool) error {
 	done, err := s.admit(ctx, w, table)
 	if err != nil {

@@ -12,22 +12,27 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// A schema that is being made gives another answer a moment later. Each node of Cassandra writes a change to system_schema,
-// flushes that to disk, and only then knows it: in between it lists a table and says of a read that the table does not exist.
-// Processes that start together on an empty keyspace meet that moment, because each looks while another creates.
+// A schema that is being made gives another answer a moment later. Each node of Cassandra writes a
+// change to system_schema, flushes that to disk, and only then knows it: in between it lists a
+// table and says of a read that the table does not exist. Processes that start together on an empty
+// keyspace meet that moment, because each looks while another creates.
 
-// ErrSettling is wrapped by Apply's error while Cassandra contradicts itself about the schema. It is retryable, for Config.Settle.
+// ErrSettling is wrapped by Apply's error while Cassandra contradicts itself about the schema. It
+// is retryable, for Config.Settle.
 var ErrSettling error = &rows.Error{Err: errors.New("store: Cassandra is still making the tables"), Retryable: true}
 
-// errNotThere says that system_schema lacks something that was just created, or has only a part of it.
+// errNotThere says that system_schema lacks something that was just created, or has only a part of
+// it.
 var errNotThere = errors.New("it is not as it was created; look at Cassandra's log")
 
-// settleFor is after how long of contradictions the last one is the truth. The flush takes milliseconds, on a busy disk a
-// second; what is missing for another reason (a right, a datacenter) has an error of its own, which does not wait for this.
+// settleFor is after how long of contradictions the last one is the truth. The flush takes
+// milliseconds, on a busy disk a second; what is missing for another reason (a right, a datacenter)
+// has an error of its own, which does not wait for this.
 const settleFor = 30 * time.Second
 
-// unsettled reports whether an error of Apply's can be the moment's. All that Apply reads it has found in system_schema before,
-// and all that it creates it has not, so that an Invalid of any kind contradicts what Cassandra said just now.
+// unsettled reports whether an error of Apply's can be the moment's. All that Apply reads it has
+// found in system_schema before, and all that it creates it has not, so that an Invalid of any kind
+// contradicts what Cassandra said just now.
 func unsettled(err error) bool {
 	if errors.Is(err, errNotThere) {
 		return true

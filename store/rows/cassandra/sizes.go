@@ -7,8 +7,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// TableUse is how much of a table there is. Sizes are those of Cassandra's own virtual tables system_views.disk_usage and max_partition_size, which each node
-// knows of itself only: SSTables on disk, compressed, all replicas, without what is still in memory; whole MiB, rounded up at each node.
+// TableUse is how much of a table there is. Sizes are those of Cassandra's own virtual tables
+// system_views.disk_usage and max_partition_size, which each node knows of itself only: SSTables on
+// disk, compressed, all replicas, without what is still in memory; whole MiB, rounded up at each
+// node.
 type TableUse struct {
 	Name         string
 	TTL          time.Duration // 0: for ever
@@ -85,7 +87,8 @@ func (s *Session) TTL(ctx context.Context, table string) (ttl time.Duration, fou
 	return time.Duration(n) * time.Second, found, err
 }
 
-// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange can tell.
+// ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange
+// can tell.
 func (s *Session) ClockOff(ctx context.Context) (time.Duration, error) {
 	var id gocql.UUID
 	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) }, "SELECT now() FROM system.local")

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// compaction cuts a TTL into time windows: 20 to 30 keep both the number of SSTables that a read may meet and what expires at once small.
+// compaction cuts a TTL into time windows: 20 to 30 keep both the number of SSTables that a read
+// may meet and what expires at once small.
 func compaction(t *rows.Table) map[string]string {
 	if t.AgeUnit == 0 {
 		return map[string]string{"class": "SizeTieredCompactionStrategy"}
@@ -40,7 +41,8 @@ func compression(c rows.Compression) map[string]string {
 // option is one setting of a table, as a statement has it.
 type option struct{ name, value string }
 
-// options are the table's settings. Read repair and speculative reads would cost every read for what quorum and the next write bring anyway.
+// options are the table's settings. Read repair and speculative reads would cost every read for
+// what quorum and the next write bring anyway.
 func options(t *rows.Table) []option {
 	list := []option{
 		{"default_time_to_live", strconv.FormatInt(seconds(t.TTL), 10)},

@@ -17,8 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// judged returns an error of the driver's or of the throttle's as a rows.Error. One that is judged already, and
-// the end of a context that somebody has cancelled, stay as they are.
+// judged returns an error of the driver's or of the throttle's as a rows.Error. One that is judged
+// already, and the end of a context that somebody has cancelled, stay as they are.
 func judged(err error) error {
 	var known *rows.Error
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &known) {
@@ -105,8 +105,8 @@ func explain(err error) string {
 	return ""
 }
 
-// quiet is how long the session says nothing after it has said that Cassandra fails: under overload calls
-// fail and succeed by turns.
+// quiet is how long the session says nothing after it has said that Cassandra fails: under overload
+// calls fail and succeed by turns.
 const quiet = 10 * time.Second
 
 // note remembers how a call ended, for Failing, and tells the log when that changes.

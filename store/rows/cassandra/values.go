@@ -7,7 +7,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// kinds are Cassandra's names of rows' kinds. Times are its timestamps, so that a person at cqlsh can read them.
+// kinds are Cassandra's names of rows' kinds. Times are its timestamps, so that a person at cqlsh
+// can read them.
 var kinds = map[rows.Kind]string{
 	rows.Text: "text", rows.UUID: "uuid", rows.Time: "timestamp", rows.Int32: "int", rows.Int64: "bigint", rows.Double: "double", rows.Blob: "blob",
 	rows.Texts: "frozen<list<text>>", rows.TextMap: "frozen<map<text, text>>", rows.BlobMap: "frozen<map<text, blob>>",
@@ -46,7 +47,8 @@ func targets(into []any) []any {
 	return into
 }
 
-// absent reports whether a value is not to be written: what Cassandra is given as null, it keeps as a tombstone.
+// absent reports whether a value is not to be written: what Cassandra is given as null, it keeps as
+// a tombstone.
 func absent(v any) bool {
 	switch v := v.(type) {
 	case nil:

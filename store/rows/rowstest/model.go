@@ -44,7 +44,8 @@ func (v *modelValue) put(value, stamp int64) {
 	}
 }
 
-// slicesOfModel: after writings in any order, by several at once, queries of all forms find what a model finds.
+// slicesOfModel: after writings in any order, by several at once, queries of all forms find what a
+// model finds.
 func slicesOfModel(t *testing.T, open Open) {
 	up, down := modelTable(false), modelTable(true)
 	e, ctx := open(t, nil, up, down), t.Context()
@@ -56,7 +57,7 @@ func slicesOfModel(t *testing.T, open Open) {
 	var list []rows.Row
 	for i, stamp := range random.Perm(600) {
 		k := modelKey{names[random.IntN(len(names))], int64(random.IntN(20) - 10)}
-		row := rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, nil}, Stamp: int64(stamp + 1)}
+		row := rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, nil}, Stamp: 2 * int64(stamp+1)}
 		if model[k] == nil {
 			model[k] = &modelRow{}
 		}
@@ -84,6 +85,21 @@ func slicesOfModel(t *testing.T, open Open) {
 		}
 	}
 	wg.Wait()
+	// Calls whose rows have one write time, between those of others, so that some come late.
+	for i, stamp := range random.Perm(600)[:30] {
+		var same []rows.Row
+		for b := range int64(20) {
+			k := modelKey{names[random.IntN(len(names))], b - 10}
+			if model[k] == nil {
+				model[k] = &modelRow{}
+			}
+			same = append(same, rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, int64(1000 + i)}, Stamp: 2*int64(stamp+1) + 1})
+			model[k].y.put(int64(1000+i), 2*int64(stamp+1)+1)
+		}
+		for _, table := range []*rows.Table{up, down} {
+			must(t, e.Put(ctx, rows.Work{}, table, same...))
+		}
+	}
 	for n := range 150 {
 		table := []*rows.Table{up, down}[n%2]
 		q := rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"b", "x", "a", "y"}, Written: "y"}

@@ -20,7 +20,8 @@ import (
 // Admit is asked before each call of an engine whose Work has a class, for n operations on a table.
 type Admit func(ctx context.Context, w rows.Work, table string, n int) (done func(took time.Duration, err error), err error)
 
-// Open returns an engine that has these tables and no row. admit may be nil: then all calls may begin.
+// Open returns an engine that has these tables and no row. admit may be nil: then all calls may
+// begin.
 type Open func(t *testing.T, admit Admit, tables ...*rows.Table) rows.Engine
 
 // Run runs the contract.
