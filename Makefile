@@ -109,7 +109,7 @@ bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
 	@go run ./bench/rollup
 
-bench-closing: ## what closing the windows of 10,000 nodes and making their hours costs, 15 minutes; ARGS='-nodes 1000' for a look, 3 minutes
+bench-closing: ## what closing the windows of 10,000 nodes and making their hours costs, 15 minutes; ARGS='-nodes 500' for a look, 3 minutes
 	@go run ./bench/closing $(ARGS)
 
 bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones; ARGS='-sides v3 -formats big -nodes 30 -distinct 6 -hours 24' for reads of a day

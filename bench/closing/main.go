@@ -41,10 +41,10 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 10_000, "nodes of the fleet, a frame each every 20 s; -nodes 1000 takes 2 minutes")
+	flag.IntVar(&o.nodes, "nodes", 10_000, "nodes of the fleet, a frame each every 20 s; -nodes 500 takes 2 to 3 minutes")
 	flag.IntVar(&o.tables, "tables", 10, "tables of a node")
 	flag.IntVar(&o.originals, "originals", 40, "nodes that really differ; the others are their copies")
-	flag.IntVar(&o.hours, "hours", 200, "nodes whose hours are made")
+	flag.IntVar(&o.hours, "hours", 0, "nodes whose hours are made; 0: a twentieth, 20 to 200")
 	flag.DurationVar(&o.alone, "alone", 40*time.Second, "how long frames are written alone, to know what they cost; up to 1m")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "how long windows are closed at most; figures are for those that were")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
@@ -63,6 +63,9 @@ func main() {
 }
 
 func (o *options) check(args []string) error {
+	if o.hours == 0 {
+		o.hours = min(o.nodes, max(20, min(200, o.nodes/20)))
+	}
 	switch {
 	case len(args) > 0:
 		return fmt.Errorf("%q is no flag: closing takes flags only, see --help", args[0])
