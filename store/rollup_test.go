@@ -192,7 +192,10 @@ func (f *fleet) end() {
 	for _, level := range rollup.Levels[1:] {
 		now := f.clock.millis.Load()
 		f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000)
-		for f.owed(level) { // time must not leap while an hour is to be made: its windows expire
+		for _, w := range f.writer { // a zombie may have noted something
+			w.look()
+		}
+		for f.owed(rollup.Hour) || f.owed(level) { // time must not leap while an hour is to be made: its windows expire
 			f.tick()
 			f.clock.millis.Add(1000)
 		}
