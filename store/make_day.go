@@ -106,10 +106,10 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		if damage = append(damage, more...); kept && len(damage) > 0 {
 			return m.left(damage), nil // no head names what was written of it
 		}
-		if err := byHour.add(ctx, byHour.encoder.Add(hours)); err != nil {
+		if err := byHour.add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
 			return "", err
 		}
-		if err := whole.add(ctx, whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)})); err != nil {
+		if err := whole.add(ctx, whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)}, pass.names...)); err != nil {
 			return "", err
 		}
 	}
@@ -122,6 +122,7 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 // dayPass is what is asked for at once: of one type of entities, some metrics; empty: everything.
 type dayPass struct {
 	base     string
+	names    []string
 	matchers []*labels.Matcher
 }
 
@@ -173,7 +174,7 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 			if err != nil {
 				return nil, err
 			}
-			passes = append(passes, dayPass{base, []*labels.Matcher{one}})
+			passes = append(passes, dayPass{base, some, []*labels.Matcher{one}})
 		}
 	}
 	return passes, nil

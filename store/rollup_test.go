@@ -239,6 +239,19 @@ func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Serie
 	}
 }
 
+// checkSamples compares what is read with the samples that there are.
+func checkSamples(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
+	t.Helper()
+	got, report := read(t, s, node, 0, math.MaxInt64)
+	want, err := windowtest.Of(samples)
+	if err != nil {
+		t.Fatal(when, err)
+	}
+	if d := windowtest.Diff(got, want); d != "" || report.Partial() {
+		t.Fatalf("%s, %+v:\n%s", when, report, d)
+	}
+}
+
 // direct returns the samples of frames, without a store.
 func direct(t *testing.T, frames [][]byte) []window.Series {
 	t.Helper()
@@ -357,8 +370,10 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 				want := samples(n)
 				c.millis.Store(end)
 				checkRollups(t, s, n.ID, want, when)
+				checkSamples(t, s, n.ID, want, when)
 				c.millis.Store(end + 3*dayMillis) // only what is stored
 				checkRollups(t, s, n.ID, want, when+", from rows")
+				checkSamples(t, s, n.ID, want, when+", from rows")
 			}
 			c.millis.Store(end)
 		}

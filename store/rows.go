@@ -169,7 +169,7 @@ func (g *sampled) readWindow(ctx context.Context, q Query, k *Kept) error {
 			return f.err
 		}
 		if err != nil {
-			continue // FromSamplesOf will say so
+			continue // FromSamples will say so
 		}
 		matching := d.MatchMetrics(ctx, q.Matchers...)
 		if len(matching) == 0 {
@@ -206,7 +206,7 @@ func (g *sampled) readWindow(ctx context.Context, q Query, k *Kept) error {
 			return err
 		}
 	}
-	w, damage := window.FromSamplesOf(q.Account, k.Head, f.find,
+	w, damage := window.FromSamples(q.Account, k.Head, f.find,
 		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
 		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
 	w.Node.ID = q.Node

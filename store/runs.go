@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -118,9 +120,6 @@ func (s *Store) runHeads(ctx context.Context, account string, node uuid.UUID, le
 	return found, err
 }
 
-// rollupCost is what a byte of a rollup's part comes to when it is decoded.
-const rollupCost = 32
-
 // runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the metrics that can match. What is not there or cannot be decoded is in damage.
 func (s *Store) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
 	t := s.config.rollupTable(level)
@@ -195,7 +194,8 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // not all were matched
 	}
-	err = s.spanParts(ctx, place, from, to, &want, rollupCost, func(at int64, part window.StoredPart) {
+	lease := memory.Of(ctx)
+	err = s.spanParts(ctx, place, from, to, &want, 1, func(at int64, part window.StoredPart) {
 		spans[at].parts = append(spans[at].parts, part)
 	}, func(_ int64, err error) { damage = append(damage, err) })
 	if err != nil {
@@ -203,9 +203,9 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	}
 	for _, h := range heads {
 		c := spans[h.at()]
-		read, bad := rollup.FromRun(h.run, c.types, f.find, c.parts)
-		if f.err != nil {
-			return nil, nil, f.err
+		read, bad, err := rollup.FromRunWithin(lease, h.run, c.types, f.find, c.parts)
+		if err = cmp.Or(err, f.err); err != nil {
+			return nil, nil, err
 		}
 		list, damage = append(list, read...), append(damage, bad...)
 	}

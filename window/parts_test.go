@@ -265,7 +265,7 @@ func TestSamplesGiveTheWindowBack(t *testing.T) {
 		})
 		enc := w.Encode(rep)
 		k := keep(enc)
-		got, damage := window.FromSamplesOf("acme", k.head(t, w.Start), k.find,
+		got, damage := window.FromSamples("acme", k.head(t, w.Start), k.find,
 			func(*window.Dictionary, int) bool { return true },
 			func(d *window.Dictionary, metric, row int) *window.Series { return found[cell{d.Key, metric, row}] })
 		if len(damage) > 0 {

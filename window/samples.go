@@ -31,11 +31,11 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	}
 }
 
-// FromSamplesOf is the way back: it makes a window of a head and of the series that find knows. find
+// FromSamples is the way back: it makes a window of a head and of the series that find knows. find
 // returns nil for a series without values; it is asked for the metrics that want says, of which it
 // must know all rows that matter, and the window has no others. Instants that the head does not have
 // are left out.
-func FromSamplesOf(account string, h *Head, dictionaries Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
+func FromSamples(account string, h *Head, dictionaries Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
 	w, _, damage := h.window(account, nil, dictionaries)
 	values := make([]value, len(h.Times))
 	for _, t := range w.Types {

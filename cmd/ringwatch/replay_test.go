@@ -117,7 +117,10 @@ func testReplay(t *testing.T, l *line.Line, self, dir string, accepted int) {
 		}
 		return nil
 	})
-	sameTables(t, before, tables(t, session, "ringwatch"))
+	after := tables(t, session, "ringwatch")
+	delete(before, "due") // when windows were closed last, which a replay does anew
+	delete(after, "due")
+	sameTables(t, before, after)
 }
 
 // metricsOf reads counters and gauges of a /metrics page by their names with labels.
