@@ -143,6 +143,12 @@ var levels = map[string][]string{
 func TestLevelsOfTheStore(t *testing.T) {
 	used := map[string]map[string]bool{}
 	eachFile(t, func(dir string, test bool, f *ast.File) {
+		top, _, _ := strings.Cut(dir, "/")
+		for _, imp := range f.Imports {
+			if strings.Contains(imp.Path.Value, "gocql") && top == "store" && dir != "store/rows/cassandra" && !test {
+				t.Errorf("%s imports %s: only store/rows/cassandra talks to Cassandra", dir, imp.Path.Value)
+			}
+		}
 		if levels[dir] == nil || test {
 			return
 		}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -55,7 +55,8 @@ func hoursFor(bytes int) int {
 // buckets returns the node's buckets that hold any of the hours from … to.
 func (g v3) buckets(ctx context.Context, account string, node uuid.UUID, from, to int64) ([]bucket, error) {
 	var list []bucket
-	err := g.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: g.byName[bucketTable], Key: []any{account, node}, From: from - maxBucket*window.HourMillis, To: to, Columns: []string{"start", "length"}}
+	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		var b bucket
 		if !scan(&b.start, &b.length) {
 			return false
@@ -64,8 +65,7 @@ func (g v3) buckets(ctx context.Context, account string, node uuid.UUID, from, t
 			list = append(list, b)
 		}
 		return true
-	}, "SELECT start, length FROM "+g.table(bucketTable)+" WHERE account = ? AND node = ? AND start >= ? AND start <= ?",
-		account, gocql.UUID(node), from-maxBucket*window.HourMillis, to)
+	})
 	return list, err
 }
 
@@ -83,8 +83,7 @@ func partitionsOf(list []bucket) []int64 {
 // that does is going to be too large.
 func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64, bytes int) (int64, error) {
 	add := func(b bucket) (int64, error) {
-		return b.start, g.exec(ctx, "INSERT INTO "+g.table(bucketTable)+" (account, node, start, length) VALUES (?, ?, ?, ?)",
-			account, gocql.UUID(node), b.start, b.length)
+		return b.start, g.session.Put(ctx, workOf(ctx), g.byName[bucketTable], rows.Row{Key: []any{account, node, b.start, b.length}})
 	}
 	known, err := g.buckets(ctx, account, node, hour-maxBucket*window.HourMillis, hour)
 	if err != nil {

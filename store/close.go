@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -126,12 +125,12 @@ func expired(end, stamp int64, ttl time.Duration) bool {
 
 // timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch) and are written at stamp (microseconds): the table's own for what comes in time;
 // for what is loaded or corrected later than a compaction window, which would else live too long, what is left of it.
-func timeLeft(end, stamp int64, ttl time.Duration) any {
+func timeLeft(end, stamp int64, ttl time.Duration) time.Duration {
 	age := time.Duration(stamp-end*1000) * time.Microsecond
 	if age <= ttl/compactionWindows {
-		return gocql.UnsetValue
+		return 0
 	}
-	return int(max(1, seconds(ttl-age)))
+	return max(time.Second, (ttl - age).Truncate(time.Second))
 }
 
 // lost counts the frames of a window that could not be read: once per time that the window is written.

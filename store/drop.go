@@ -23,7 +23,7 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 	}
 	var tables []*rows.Table
 	ttl := s.config.RawTTL // or what the tables were made with, if that is longer
-	for _, t := range tablesOf(g, s.config) {
+	for _, t := range g.Tables(s.config) {
 		have, found, err := s.session.TTL(ctx, t.Name)
 		if err != nil {
 			return err

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -72,16 +72,20 @@ const (
 	streamKeeps = 24 * time.Hour
 )
 
-func dueLayout() tableLayout {
-	return tableLayout{
-		name:      dueTable,
-		comment:   "Ringwatch: hours and days that are to be made of what was closed in them, by partition of the stream",
-		partition: []columnLayout{{name: "stream_partition", kind: "int"}, {name: "length", kind: "bigint"}, {name: "start", kind: "timestamp"}},
-		cluster:   []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}},
-		rest:      []columnLayout{{name: "first", kind: "bigint"}, {name: "since", kind: "bigint"}, {name: "changed", kind: "bigint"}, {name: "made", kind: "bigint"}},
-		ttl:       dueFor, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
+func dueLayout() *rows.Table {
+	number := func(name string) rows.Column { return rows.Column{Name: name, Kind: rows.Int64} }
+	return &rows.Table{
+		Name:       dueTable,
+		Comment:    "Ringwatch: hours and days that are to be made of what was closed in them, by partition of the stream",
+		Partition:  []rows.Column{{Name: "stream_partition", Kind: rows.Int32}, number("length"), timeColumn("start")},
+		Clustering: []rows.Column{textColumn("account"), idColumn("node")},
+		Values:     []rows.Column{number("first"), number("since"), number("changed"), number("made")},
+		TTL:        dueFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
+
+// key is the duty's row.
+func (d *duty) key() []any { return []any{d.partition, d.length, d.start, d.account, d.node} }
 
 // share returns a number from 0 to 1 that is a node's own, so that a fleet's work is spread evenly.
 func share(node uuid.UUID) float64 {
@@ -110,8 +114,7 @@ func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
 	}
 	w.mu.Unlock()
 	if !noted {
-		err := w.store.exec(ctx, "INSERT INTO "+w.store.table(dueTable)+" (stream_partition, length, start, account, node, first, since, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			d.partition, d.length, d.start, d.account, gocql.UUID(d.node), now.first, now.since, changed)
+		err := w.store.session.Put(ctx, workOf(ctx), w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
 		if err != nil {
 			return fmt.Errorf("store: note that a span is to be made: %w", err)
 		}
@@ -184,14 +187,13 @@ func (w *Writer) readDuties(ctx context.Context) error {
 }
 
 func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, start int64) error {
-	return w.store.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start}, Columns: []string{"account", "node", "first", "since", "changed", "made"}}
+	return w.store.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		d := duty{partition: partition, length: length, start: start}
-		var node gocql.UUID
 		o := &owed{}
-		if !scan(&d.account, &node, &o.first, &o.since, &o.changed, &o.made) {
+		if !scan(&d.account, &d.node, &o.first, &o.since, &o.changed, &o.made) {
 			return false
 		}
-		d.node = uuid.UUID(node)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.duties[d] == nil && o.dirty(w.store.millis()*1000) && w.unread[partition] {
@@ -199,7 +201,7 @@ func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, star
 			w.duties[d] = o
 		}
 		return true
-	}, "SELECT account, node, first, since, changed, made FROM "+w.store.table(dueTable)+" WHERE stream_partition = ? AND length = ? AND start = ?", partition, length, start)
+	})
 }
 
 // hourAge is how long the hour that is due longest has waited to be made.
@@ -320,8 +322,7 @@ func (w *Writer) makeSpan(ctx context.Context, d dueDuty, first, read int64) err
 			return err
 		}
 	}
-	err := w.store.exec(ctx, "UPDATE "+w.store.table(dueTable)+" SET made = ? WHERE stream_partition = ? AND length = ? AND start = ? AND account = ? AND node = ?",
-		read, d.partition, d.length, d.start, d.account, gocql.UUID(d.node))
+	err := w.store.session.Put(ctx, workOf(ctx), w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
 	if err != nil {
 		return fmt.Errorf("store: note that a span is made: %w", err)
 	}

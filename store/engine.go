@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/memory"
@@ -11,38 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// What is here is for the layouts that are not on rows yet: they speak CQL, and take what a call is
-// for from its context.
-
-func (s *Store) cql() (*gocql.Session, error) { return s.session.CQL() }
-
-// table returns a table's full name.
-func (s *Store) table(name string) string { return s.session.Name(name) }
-
-// exec runs a statement.
-func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
-	return s.session.Exec(ctx, workOf(ctx), statement, args...)
-}
-
-// each runs a query and calls row for each of its rows until it returns false. row gets them by
-// scanning.
-func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
-	session, err := s.cql()
-	if err != nil {
-		return err
-	}
-	return s.scan(ctx, session.Query(statement, args...), row)
-}
-
-// run runs a statement or a batch that returns nothing.
-func (s *Store) run(ctx context.Context, table string, execute func(context.Context) error) error {
-	return s.session.Run(ctx, workOf(ctx), table, execute)
-}
-
-// scan is each.
-func (s *Store) scan(ctx context.Context, q *gocql.Query, row func(scan func(into ...any) bool) bool) error {
-	return s.session.Query(ctx, workOf(ctx), q, row)
-}
+// What is here takes what a call is for from its context.
 
 func (s *Store) freshFrames(ctx context.Context, account string, node uuid.UUID, window int64) ([][]byte, error) {
 	return s.fresh.frames(ctx, workOf(ctx), memory.Of(ctx), account, node, window)

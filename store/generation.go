@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -18,7 +19,7 @@ import (
 // All implementations pass one contract test (contract_test.go): the same frames in, in any order and repeated, give the same series out.
 type Generation interface {
 	// Tables returns the layouts of its own tables.
-	Tables(c *Config) []tableLayout
+	Tables(c *Config) []*rows.Table
 	// Write stores a whole window; a window that is there already is replaced. stamp, microseconds since the Unix epoch, is when the window's frames were
 	// read: of two writes the later reading wins, in whichever order they come. The row that makes the window visible is written last.
 	Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error
@@ -121,7 +122,7 @@ func readAll(ctx context.Context, g Generation, q Query) (list []Kept, err error
 // none is the generation of a time whose data has been dropped.
 type none struct{}
 
-func (none) Tables(*Config) []tableLayout { return nil }
+func (none) Tables(*Config) []*rows.Table { return nil }
 
 // Write leaves out a frame that came when all else of its time had expired.
 func (none) Write(context.Context, *window.Window, window.Report, int64) error { return nil }

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -286,7 +286,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 		return nil
 	}
 	var full error
-	err = m.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: m.byName[windowsTable], Key: []any{m.account, m.node, m.start}, From: 1, Columns: []string{"part", "at", "blob"}}
+	err = m.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
 		var b []byte
@@ -304,12 +305,12 @@ func (m *hourMaker) load(ctx context.Context) error {
 			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
 		}
 		return true
-	}, "SELECT part, at, blob FROM "+m.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part > 0", m.account, gocql.UUID(m.node), m.start)
+	})
 	return cmp.Or(err, full)
 }
 
 // errAgain says that something was written while it was read; the next try will find it.
-var errAgain = fmt.Errorf("%w: it was being written", gocql.ErrTimeoutNoResponse)
+var errAgain error = &rows.Error{Err: errors.New("it was being written"), Retryable: true}
 
 // loadHour reads the parts of the stored hour.
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"sync"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -415,9 +415,8 @@ func (s *Store) dictionary(ctx context.Context, account string, node uuid.UUID, 
 		return d, nil
 	}
 	var b []byte
-	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&b) },
-		"SELECT blob FROM "+s.table(seriesTable)+" WHERE account = ? AND node = ? AND day = ? AND entity_type = ? AND hash = ?",
-		account, gocql.UUID(node), day, key, hash[:])
+	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node}, Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
+	err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool { return scan(&b) })
 	if err != nil {
 		f.err = errors.Join(f.err, err)
 		return nil, err

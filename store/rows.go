@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"sync"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -64,25 +64,18 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
-	session, err := g.cql()
-	if err != nil {
-		return err
-	}
 	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
-	insert := "INSERT INTO " + g.table(g.samples) + " (account, host, bucket_time, service, time, "
-	node := gocql.UUID(w.Node.ID)
+	work, table := workOf(ctx), g.byName[g.samples]
 	inFlight, limit := g.batches()
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(inFlight)
-	var batch *gocql.Batch
+	var list []rows.Row
 	size := 0
 	flush := func() {
-		if b := batch; b != nil {
-			eg.Go(func() error {
-				return g.run(gctx, g.samples, b.ExecContext)
-			})
+		if some := list; len(some) > 0 {
+			eg.Go(func() error { return g.session.Put(gctx, work, table, some...) })
 		}
-		batch, size = nil, 0
+		list, size = nil, 0
 	}
 	samples := 0
 	w.Walk(func(d *window.Dictionary, metric, row int, s *window.Series) {
@@ -94,17 +87,10 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 			flush()
 		}
 		for i, at := range s.At {
-			if batch == nil {
-				batch = session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
-			}
-			columns, values := sampleColumns(s, i)
-			args := append([]any{w.Node.Account, node, w.Start, name, at}, values...)
-			batch.Query(insert+columns+") VALUES (?, ?, ?, ?, ?"+", ?, ?"[:3*len(values)]+") USING TTL ?", append(args, ttl)...)
-			if size += len(name) + 64; len(values) > 0 {
-				if b, is := values[0].([]byte); is {
-					size += len(b)
-				}
-			}
+			values := sampleValues(s, i)
+			list = append(list, rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start, name, at}, Values: values, Stamp: stamp, TTL: ttl})
+			counts, _ := values[2].([]byte)
+			size += len(name) + 64 + len(counts)
 			if size >= limit {
 				flush()
 			}
@@ -116,8 +102,8 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 		return fmt.Errorf("store: write samples of window %d: %w", w.Start, err)
 	}
 	g.metrics.Samples.Add(float64(samples))
-	err = g.exec(ctx, "INSERT INTO "+g.table(g.windows)+" (account, host, bucket_time, meta) VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?",
-		w.Node.Account, node, w.Start, enc.Head, stamp, ttl)
+	head := rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start}, Values: []any{enc.Head}, Stamp: stamp, TTL: ttl}
+	err := g.session.Put(ctx, work, g.byName[g.windows], head)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}
@@ -151,18 +137,10 @@ func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 // samplesInPage is how many rows come at once: they are some 100 bytes each.
 const samplesInPage = 5000
 
-// eachSample is each for rows of samples.
-func (g *sampled) eachSample(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
-	session, err := g.cql()
-	if err != nil {
-		return err
-	}
-	return g.scan(ctx, session.Query(statement, args...).PageSize(samplesInPage), row)
-}
-
 func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
-	err := g.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From, To: q.To, Columns: []string{"bucket_time", "meta"}}
+	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		k := Kept{Length: windowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {
@@ -174,8 +152,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 		}
 		list = append(list, k)
 		return true
-	}, "SELECT bucket_time, meta FROM "+g.table(g.windows)+" WHERE account = ? AND host = ? AND bucket_time >= ? AND bucket_time <= ?",
-		q.Account, gocql.UUID(q.Node), q.From, q.To)
+	})
 	return list, err
 }
 

@@ -33,11 +33,10 @@ func TestRowsAreExact(t *testing.T) {
 		doubled := 0
 		for _, v := range integers() {
 			in := window.Series{Metric: &window.Metric{Kind: frame.Gauge, Exponent: exponent}, At: []int64{1}, Ints: []int64{v}}
-			_, values := sampleColumns(&in, 0)
+			values := sampleValues(&in, 0)
 			value := values[0].(float64)
 			row := sampleRow{at: 1, value: &value}
-			if len(values) == 2 {
-				exact := values[1].(int64)
+			if exact, is := values[1].(int64); is {
 				row.exact = &exact
 				doubled++
 				if math.Abs(float64(v)) <= 1<<50 && exponent <= 0 {

@@ -15,11 +15,10 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
-
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -62,16 +61,11 @@ func (t *rollupTable) bucketOf(start int64) int64 { return start - mod(start, t.
 
 func (t *rollupTable) runOf(start int64) int64 { return start - mod(start, t.run) }
 
-func (c *Config) rollupLayouts() []tableLayout {
-	var list []tableLayout
+func (c *Config) rollupLayouts() []*rows.Table {
+	var list []*rows.Table
 	for _, t := range c.rollupTables() {
-		l := tableLayout{
-			name:    t.name,
-			comment: "Ringwatch: rollups of " + t.Name + "; entity_type = part = empty is the head row of its run, entity_type = empty else a dictionary",
-			ttl:     t.ttl, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
-		}
-		spanColumns(&l)
-		list = append(list, l)
+		list = append(list, spanTable(t.name,
+			"Ringwatch: rollups of "+t.Name+"; entity_type = part = empty is the head row of its run, entity_type = empty else a dictionary", t.ttl))
 	}
 	return list
 }
@@ -231,9 +225,8 @@ func (s *Store) rollupFinder(ctx context.Context, p spanPlace) *finder {
 			return d, nil
 		}
 		var blob []byte
-		err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&blob) },
-			"SELECT blob FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = ? AND at = ?",
-			p.account, gocql.UUID(p.node), p.bucket, hash.String(), p.bucket)
+		query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
+		err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool { return scan(&blob) })
 		if err != nil {
 			f.err = errors.Join(f.err, err)
 			return nil, err

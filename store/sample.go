@@ -42,22 +42,22 @@ func unscaled(value float64, exponent int) (v int64, exact bool) {
 	return v, true
 }
 
-// sampleColumns returns the columns and values of a sample. Nothing is written as null, which Cassandra would keep as a tombstone.
-func sampleColumns(s *window.Series, i int) (string, []any) {
+// sampleValues returns the value columns of a sample. What it does not have is not written.
+func sampleValues(s *window.Series, i int) []any {
 	switch s.Metric.Kind {
 	case frame.Counter, frame.Gauge:
 		v := s.Ints[i]
 		value := scaled(v, s.Metric.Exponent)
 		if back, ok := unscaled(value, s.Metric.Exponent); ok && back == v {
-			return "value", []any{value}
+			return []any{value, nil, nil, nil}
 		}
-		return "value, exact", []any{value, v}
+		return []any{value, v, nil, nil}
 	case frame.GaugeDouble:
-		return "value", []any{s.Doubles[i]}
+		return []any{s.Doubles[i], nil, nil, nil}
 	case frame.String:
-		return "state", []any{s.Strings[i]}
+		return []any{nil, nil, nil, s.Strings[i]}
 	}
-	return "counts", []any{appendHistogram(nil, &s.Histograms[i])}
+	return []any{nil, nil, appendHistogram(nil, &s.Histograms[i]), nil}
 }
 
 // appendTo adds the row's value to its series. Rows of a service come in ascending order of time.

@@ -54,17 +54,9 @@ func (s *Schema) tablesNow(ctx context.Context) ([]*rows.Table, error) {
 			s.log.Warn("store: left tables alone", "error", err)
 			continue
 		}
-		list = append(list, tablesOf(g, s.config)...)
+		list = append(list, g.Tables(s.config)...)
 	}
 	return list, nil
-}
-
-// tablesOf returns a generation's own tables.
-func tablesOf(g Generation, c *Config) (list []*rows.Table) {
-	for _, t := range g.Tables(c) {
-		list = append(list, t.table())
-	}
-	return list
 }
 
 // liveGenerations returns the generations that serve any time whose data has not expired. Before
@@ -105,7 +97,7 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string
 	if err := s.Apply(ctx); err != nil {
 		return c, err
 	}
-	for _, t := range tablesOf(g, s.config) {
+	for _, t := range g.Tables(s.config) {
 		found, err := s.session.Has(ctx, t)
 		if err == nil && !found {
 			err = s.session.Create(ctx, t)

@@ -7,13 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -24,11 +25,15 @@ import (
 // spanBatchBytes bounds the batches that rows of a span are written in. All go to one partition, so that a batch is one mutation.
 const spanBatchBytes = 128 << 10
 
-// spanColumns are the columns of such a table.
-func spanColumns(layout *tableLayout) {
-	layout.partition = []columnLayout{{name: "account", kind: "text"}, {name: "node", kind: "uuid"}, {name: "bucket", kind: "timestamp"}}
-	layout.cluster = []columnLayout{{name: "entity_type", kind: "text"}, {name: "part", kind: "text"}, {name: "at", kind: "timestamp"}}
-	layout.rest = []columnLayout{{name: "blob", kind: "blob"}}
+// spanTable is such a table.
+func spanTable(name, comment string, ttl time.Duration) *rows.Table {
+	return &rows.Table{
+		Name: name, Comment: comment,
+		Partition:  []rows.Column{textColumn("account"), idColumn("node"), timeColumn("bucket")},
+		Clustering: []rows.Column{textColumn("entity_type"), textColumn("part"), timeColumn("at")},
+		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
+		TTL:        ttl, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 64),
+	}
 }
 
 // drawEdition returns a number for the rows of a span that lasts so long, milliseconds.
@@ -42,13 +47,15 @@ type spanPlace struct {
 	bucket  int64
 }
 
+func (p *spanPlace) key() []any { return []any{p.account, p.node, p.bucket} }
+
 // spanWriter writes one span.
 type spanWriter struct {
 	*Store
 	spanPlace
 	start, edition int64
 	stamp          int64
-	ttl            any // as timeLeft has it
+	ttl            time.Duration // as timeLeft has it
 	packer         layout.Packer
 	rows           []layout.Row // that are not written yet
 	waiting        int          // their bytes
@@ -60,8 +67,8 @@ func (w *spanWriter) add(ctx context.Context, parts []window.Part) error {
 	return w.queue(ctx, w.packer.Add(parts))
 }
 
-func (w *spanWriter) queue(ctx context.Context, rows []layout.Row) error {
-	for _, row := range rows {
+func (w *spanWriter) queue(ctx context.Context, list []layout.Row) error {
+	for _, row := range list {
 		size := len(row.Blob) + len(row.Type) + len(row.Part) + rowBytes
 		if w.waiting > 0 && w.waiting+size > spanBatchBytes {
 			if err := w.flush(ctx); err != nil {
@@ -79,21 +86,16 @@ func (w *spanWriter) flush(ctx context.Context) error {
 	if len(w.rows) == 0 {
 		return nil
 	}
-	session, err := w.cql()
-	if err != nil {
-		return err
-	}
-	batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(w.stamp)
-	insert := "INSERT INTO " + w.table(w.in) + " (account, node, bucket, entity_type, part, at, blob) VALUES (?, ?, ?, ?, ?, ?, ?) USING TTL ?"
+	list := make([]rows.Row, 0, len(w.rows))
 	for _, row := range w.rows {
 		at := w.start + w.edition
 		if row.Type == "" { // the head
 			at = w.start
 		}
-		batch.Query(insert, w.account, gocql.UUID(w.node), w.bucket, row.Type, row.Part, at, row.Blob, w.ttl)
+		list = append(list, rows.Row{Key: append(w.key(), row.Type, row.Part, at), Values: []any{row.Blob}, Stamp: w.stamp, TTL: w.ttl})
 	}
 	w.rows, w.waiting = nil, 0
-	return w.run(ctx, w.in, batch.ExecContext)
+	return w.session.Put(ctx, workOf(ctx), w.byName[w.in], list...)
 }
 
 // finish writes what is left and the head row last: who sees it finds the rest. In a span of few rows all is one mutation.
@@ -133,7 +135,8 @@ func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (
 	eg.SetLimit(readsInFlight)
 	for _, p := range places {
 		eg.Go(func() error {
-			return s.each(gctx, func(scan func(...any) bool) bool {
+			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", ""}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
+			return s.session.Read(gctx, workOf(gctx), query, func(scan func(...any) bool) bool {
 				h := &storedHead{spanPlace: p}
 				var b []byte
 				if !scan(&h.start, &b, &h.stamp) {
@@ -146,8 +149,7 @@ func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (
 					found[h.start] = h
 				}
 				return true
-			}, "SELECT at, blob, WRITETIME(blob) FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = '' AND part = '' AND at >= ? AND at <= ?",
-				p.account, gocql.UUID(p.node), p.bucket, from, to)
+			})
 		})
 	}
 	return found, eg.Wait()
@@ -164,7 +166,9 @@ func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want
 	for typ, names := range want.Rows() {
 		slices.Sort(names)
 		for some := range slices.Chunk(names, partsInQuery) { // by name: a partition holds many spans of each metric
-			err := s.each(ctx, func(scan func(...any) bool) bool {
+			// Editions are behind the start.
+			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{typ}, In: some, From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
+			err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 				var part string
 				var at int64
 				var b []byte
@@ -180,8 +184,7 @@ func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want
 					bad(at, fmt.Errorf("part %q of type %s: %w", part, typ, err))
 				}
 				return full == nil
-			}, "SELECT part, at, blob FROM "+s.table(p.in)+" WHERE account = ? AND node = ? AND bucket = ? AND entity_type = ? AND part IN ? AND at >= ? AND at < ?",
-				p.account, gocql.UUID(p.node), p.bucket, typ, some, from, to+window.HourMillis) // editions are behind the start
+			})
 			if err = cmp.Or(err, full); err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ type Store struct {
 	fresh     *freshRows
 	series    *dictionaryRows
 	announcer *announcer
-	byName    map[string]*rows.Table // tables of rollups
+	byName    map[string]*rows.Table // all tables
 	stamped   *atomic.Int64          // the last of stamp
 
 	pace         *pace                                       // of closing windows
@@ -95,8 +95,14 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 	}
-	for _, t := range c.rollupLayouts() {
-		s.byName[t.name] = t.table()
+	for _, t := range c.tables() {
+		s.byName[t.Name] = t
+	}
+	for _, name := range Generations() {
+		g, _ := s.generation(name) // there is each of them
+		for _, t := range g.Tables(&s.config) {
+			s.byName[t.Name] = t
+		}
 	}
 	if c.KeptBytes > 0 {
 		s.keptSpans = newBounded[keptID, *keptSpan](c.KeptBytes)

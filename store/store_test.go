@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -68,6 +69,32 @@ func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Tests look into tables, and spoil them, by CQL.
+
+func (s *Store) cql() (*gocql.Session, error) { return s.session.CQL() }
+
+// table returns a table's full name.
+func (s *Store) table(name string) string { return s.session.Name(name) }
+
+// exec runs a statement.
+func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
+	session, err := s.cql()
+	if err != nil {
+		return err
+	}
+	return s.session.Run(ctx, rows.Work{}, "", session.Query(statement, args...).ExecContext)
+}
+
+// each runs a query and calls row for each of its rows until it returns false. row gets them by
+// scanning.
+func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+	session, err := s.cql()
+	if err != nil {
+		return err
+	}
+	return s.session.Scan(ctx, rows.Work{}, "", session.Query(statement, args...), row)
 }
 
 func mustCQL(t *testing.T, s *Store) *gocql.Session {

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -35,15 +35,15 @@ func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services m
 	for service := range services {
 		eg.Go(func() error {
 			var found []sampleRow
-			err := g.eachSample(gctx, func(scan func(...any) bool) bool {
+			query := rows.Query{Table: g.byName[v1Samples], Key: []any{q.Account, q.Node, start, service}, Columns: []string{"time", "value", "exact", "counts", "state"}, Page: samplesInPage}
+			err := g.session.Read(gctx, workOf(gctx), query, func(scan func(...any) bool) bool {
 				var r sampleRow
 				if !scan(&r.at, &r.value, &r.exact, &r.counts, &r.state) {
 					return false
 				}
 				found = append(found, r)
 				return true
-			}, "SELECT time, value, exact, counts, state FROM "+g.table(v1Samples)+" WHERE account = ? AND host = ? AND bucket_time = ? AND service = ?",
-				q.Account, gocql.UUID(q.Node), start, service)
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			for i := range found {
@@ -56,26 +56,24 @@ func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services m
 }
 
 // Tables returns v1's tables.
-func (g *sampled) Tables(c *Config) []tableLayout {
-	account, host := columnLayout{name: "account", kind: "text"}, columnLayout{name: "host", kind: "uuid"}
-	bucket, service, at := columnLayout{name: "bucket_time", kind: "timestamp"}, columnLayout{name: "service", kind: "text"}, columnLayout{name: "time", kind: "timestamp"}
-	samples := tableLayout{
-		name:      g.samples,
-		partition: []columnLayout{account, host, bucket, service},
-		cluster:   []columnLayout{at},
-		rest:      []columnLayout{{name: "value", kind: "double"}, {name: "exact", kind: "bigint"}, {name: "counts", kind: "blob"}, {name: "state", kind: "text"}},
-		ttl:       c.RawTTL, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
-		comment: "Ringwatch " + g.samples[:2] + ": a row per sample in base units; exact where a double is not",
+func (g *sampled) Tables(c *Config) []*rows.Table {
+	samples := &rows.Table{
+		Name:       g.samples,
+		Comment:    "Ringwatch " + g.samples[:2] + ": a row per sample in base units; exact where a double is not",
+		Partition:  []rows.Column{textColumn("account"), idColumn("host"), timeColumn("bucket_time"), textColumn("service")},
+		Clustering: []rows.Column{timeColumn("time")},
+		Values:     []rows.Column{{Name: "value", Kind: rows.Double}, {Name: "exact", Kind: rows.Int64}, {Name: "counts", Kind: rows.Blob}, textColumn("state")},
+		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 	if g.joins() {
-		samples.partition, samples.cluster = samples.partition[:3], []columnLayout{service, at}
+		samples.Partition, samples.Clustering = samples.Partition[:3], []rows.Column{textColumn("service"), timeColumn("time")}
 	}
-	return []tableLayout{samples, {
-		name:      g.windows,
-		partition: []columnLayout{account, host},
-		cluster:   []columnLayout{bucket},
-		rest:      []columnLayout{{name: "meta", kind: "blob"}},
-		ttl:       c.RawTTL, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 16),
-		comment: "Ringwatch " + g.windows[:2] + ": the windows that are there, and their dictionaries; written last",
+	return []*rows.Table{samples, {
+		Name:       g.windows,
+		Comment:    "Ringwatch " + g.windows[:2] + ": the windows that are there, and their dictionaries; written last",
+		Partition:  []rows.Column{textColumn("account"), idColumn("host")},
+		Clustering: []rows.Column{timeColumn("bucket_time")},
+		Values:     []rows.Column{{Name: "meta", Kind: rows.Blob}},
+		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
 	}}
 }

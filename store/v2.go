@@ -2,9 +2,10 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
-
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -34,10 +35,9 @@ func (v2) batches() (int, int) { return batchesInFlight, batchBytes }
 func (v2) joins() bool         { return true }
 
 func (v2) read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
-	statement := "SELECT service, time, value, exact, counts, state FROM " + g.table(v2Samples) + " WHERE account = ? AND host = ? AND bucket_time = ?"
-	args := []any{q.Account, gocql.UUID(q.Node), start}
-	query := func(rest string, more ...any) error {
-		return g.eachSample(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: g.byName[v2Samples], Key: []any{q.Account, q.Node, start}, Columns: []string{"service", "time", "value", "exact", "counts", "state"}, Page: samplesInPage}
+	read := func() error {
+		return g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 			var service string
 			var r sampleRow
 			if !scan(&service, &r.at, &r.value, &r.exact, &r.counts, &r.state) {
@@ -45,22 +45,19 @@ func (v2) read(ctx context.Context, g *sampled, q Query, start int64, services m
 			}
 			take(service, &r)
 			return true
-		}, statement+rest, append(args[:3:3], more...)...)
+		})
 	}
 	switch {
 	case len(services) <= servicesInQuery:
-		list := make([]string, 0, len(services))
-		for s := range services {
-			list = append(list, s)
-		}
-		return query(" AND service IN ?", list)
+		query.In = slices.Collect(maps.Keys(services))
 	case len(names) <= prefixesInQuery:
 		for _, prefix := range names { // one metric's series are neighbours
-			if err := query(" AND service >= ? AND service < ?", prefix, prefix[:len(prefix)-1]+"|"); err != nil {
+			query.From, query.To = prefix, prefix[:len(prefix)-1]+"|" // which is none's name
+			if err := read(); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return query("")
+	return read()
 }

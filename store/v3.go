@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -28,35 +28,25 @@ const (
 // windowTTL is how long the rows of windows live: an hour is made within the one after it, and a third is for what is late.
 const windowTTL = 3 * time.Hour
 
-// windowBatchBytes is up to how many bytes the rows of a window are one mutation.
-const windowBatchBytes = 512 << 10
-
 func hourOf(at int64) int64 { return at - mod(at, window.HourMillis) }
 
 // Tables returns v3's tables.
-func (v3) Tables(c *Config) []tableLayout {
-	account, node := columnLayout{name: "account", kind: "text"}, columnLayout{name: "node", kind: "uuid"}
-	hours := tableLayout{
-		name:    hoursTable,
-		comment: "Ringwatch v3: hours by metric; entity_type = part = empty is the head row, written last",
-		ttl:     c.RawTTL, unit: time.Hour, gcGrace: 3 * time.Hour, compression: zstd(3, 64),
-	}
-	spanColumns(&hours)
-	return []tableLayout{{
-		name:      windowsTable,
-		comment:   "Ringwatch v3: closed windows until their hour is made; part 0 is the head row, written last",
-		partition: []columnLayout{account, node, {name: "hour", kind: "timestamp"}},
+func (v3) Tables(c *Config) []*rows.Table {
+	return []*rows.Table{{
+		Name:      windowsTable,
+		Comment:   "Ringwatch v3: closed windows until their hour is made; part 0 is the head row, written last",
+		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("hour")},
 		// All heads of an hour are neighbours: they say which of the other rows are to be read.
-		cluster: []columnLayout{{name: "part", kind: "int"}, {name: "at", kind: "timestamp"}},
-		rest:    []columnLayout{{name: "blob", kind: "blob"}},
-		ttl:     min(windowTTL, c.RawTTL), unit: time.Minute, gcGrace: 10 * time.Minute, compression: zstd(1, 16),
-	}, hours, {
-		name:      bucketTable,
-		comment:   "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
-		partition: []columnLayout{account, node},
-		cluster:   []columnLayout{{name: "start", kind: "timestamp"}, {name: "length", kind: "bigint"}},
+		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, timeColumn("at")},
+		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
+		TTL:        min(windowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Zip(1, 16),
+	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the head row, written last", c.RawTTL), {
+		Name:       bucketTable,
+		Comment:    "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
+		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
+		Clustering: []rows.Column{timeColumn("start"), {Name: "length", Kind: rows.Int64}},
 		// It must outlive what is written to the bucket's last hour.
-		ttl: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond + bucketSlack, unit: time.Hour, gcGrace: 3 * time.Hour, compression: lz4,
+		TTL: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond + bucketSlack, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}}
 }
 
@@ -66,44 +56,22 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
-	session, err := g.cql()
-	if err != nil {
-		return err
-	}
-	rows, first := layout.WindowRows(enc.Parts)
+	parts, first := layout.WindowRows(enc.Parts)
 	head := layout.Head{Edition: drawEdition(windowMillis), First: first, Blob: enc.Head, Bytes: int64(len(enc.Head))}
-	for _, row := range rows {
-		head.Bytes += int64(len(row))
-	}
 	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
-	if left, is := ttl.(int); is {
-		ttl = min(left, int(seconds(windowTTL)))
+	if ttl > 0 {
+		ttl = min(ttl, windowTTL)
 	}
-	insert := "INSERT INTO " + g.table(windowsTable) + " (account, node, hour, part, at, blob) VALUES (?, ?, ?, ?, ?, ?) USING TTL ?"
-	batch := session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp)
-	waiting := 0
-	add := func(part int, at int64, b []byte) error {
-		if waiting > 0 && waiting+len(b) > windowBatchBytes || part == 0 && head.Bytes > windowBatchBytes {
-			if err := g.run(ctx, windowsTable, batch.ExecContext); err != nil {
-				return err
-			}
-			batch, waiting = session.Batch(gocql.UnloggedBatch).WithTimestamp(stamp), 0
-		}
-		batch.Query(insert, w.Node.Account, gocql.UUID(w.Node.ID), hourOf(w.Start), part, at, b, ttl)
-		waiting += len(b)
-		return nil
+	row := func(part int, at int64, b []byte) rows.Row {
+		return rows.Row{Key: []any{w.Node.Account, w.Node.ID, hourOf(w.Start), part, at}, Values: []any{b}, Stamp: stamp, TTL: ttl}
 	}
-	for i, row := range rows {
-		if err == nil {
-			err = add(i+1, w.Start+head.Edition, row)
-		}
+	list := make([]rows.Row, 0, len(parts)+1)
+	for i, b := range parts {
+		head.Bytes += int64(len(b))
+		list = append(list, row(i+1, w.Start+head.Edition, b))
 	}
-	if err == nil {
-		err = add(0, w.Start, head.Append(nil))
-	}
-	if err == nil {
-		err = g.run(ctx, windowsTable, batch.ExecContext)
-	}
+	list = append(list, row(0, w.Start, head.Append(nil)))
+	err := g.session.Put(ctx, workOf(ctx), g.byName[windowsTable], list...)
 	if err != nil {
 		return fmt.Errorf("store: write window %d: %w", w.Start, err)
 	}
@@ -121,7 +89,8 @@ type windowHead struct {
 // windowHeads returns the head rows of windows of one hour from … to.
 func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hour, from, to int64) (map[int64]*windowHead, error) {
 	found := map[int64]*windowHead{}
-	err := g.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, Equal: []any{0}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
+	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		h := &windowHead{}
 		h.account, h.node, h.bucket = account, node, hour
 		var b []byte
@@ -136,8 +105,7 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hou
 		}
 		found[h.start] = h
 		return true
-	}, "SELECT at, blob, WRITETIME(blob) FROM "+g.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part = 0 AND at >= ? AND at <= ?",
-		account, gocql.UUID(node), hour, from, to)
+	})
 	return found, err
 }
 
@@ -167,7 +135,8 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 	slices.Sort(numbers)
 	lease := memory.Of(ctx)
 	var full error
-	err := g.each(ctx, func(scan func(...any) bool) bool {
+	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, In: numbers, From: hour, To: hour + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
+	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
 		var b []byte
@@ -196,8 +165,7 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 			bad(h.start, fmt.Errorf("row %d of window %d: %w", number, h.start, err))
 		}
 		return full == nil
-	}, "SELECT part, at, blob FROM "+g.table(windowsTable)+" WHERE account = ? AND node = ? AND hour = ? AND part IN ? AND at >= ? AND at < ?",
-		account, gocql.UUID(node), hour, numbers, hour, hour+window.HourMillis)
+	})
 	if err == nil {
 		err = full
 	}
@@ -223,9 +191,9 @@ func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID, from,
 	for _, start := range partitionsOf(buckets) {
 		places = append(places, spanPlace{hoursTable, account, node, start})
 	}
-	rows, err := g.heads(ctx, places, from, to)
-	found := make(map[int64]*hourHead, len(rows))
-	for start, row := range rows {
+	stored, err := g.heads(ctx, places, from, to)
+	found := make(map[int64]*hourHead, len(stored))
+	for start, row := range stored {
 		h := &hourHead{storedHead: row}
 		if row.damage == nil {
 			h.hour, row.damage = window.DecodeHead(start, row.row.Blob)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // TestWarning: a Cassandra with one replica whose commit log is synced periodically is named, in one line and with the remedy; others are not.
@@ -22,7 +21,7 @@ func TestWarning(t *testing.T) {
 		config.Log = slog.New(slog.NewTextHandler(log, nil))
 		s := mustConnect(t, config)
 		// Only the keyspace: the tables are nobody's business here.
-		if err := s.Exec(t.Context(), rows.Work{}, "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+" WITH replication = "+mapLiteral(config.replication())); err != nil {
+		if err := execute(t, s, "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+" WITH replication = "+mapLiteral(config.replication())); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -83,7 +82,7 @@ func TestWarning(t *testing.T) {
 		config.Username, config.Password = "cassandra", "cassandra"
 		admin := mustConnect(t, config)
 		for _, statement := range []string{"CREATE KEYSPACE " + config.Keyspace + " WITH replication = " + mapLiteral(config.replication()), "CREATE ROLE service WITH LOGIN = true AND PASSWORD = 'service'", fmt.Sprintf("GRANT SELECT ON KEYSPACE %s TO service", config.Keyspace)} {
-			if err := admin.Exec(t.Context(), rows.Work{}, statement); err != nil {
+			if err := execute(t, admin, statement); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,3 +39,15 @@ func (o observer) ObserveBatch(_ context.Context, b gocql.ObservedBatch) {
 		o.Counted(tableOf(statement), 0, 1)
 	}
 }
+
+// tableOf is the table that a statement of the store is about.
+func tableOf(statement string) string {
+	for _, before := range []string{" FROM ", "INSERT INTO ", "UPDATE "} {
+		if _, rest, found := strings.Cut(statement, before); found {
+			name, _, _ := strings.Cut(rest, " ")
+			_, table, _ := strings.Cut(name, ".")
+			return table
+		}
+	}
+	return ""
+}

@@ -41,6 +41,14 @@ func mustConnect(t *testing.T, c Config) *Session {
 	return s
 }
 
+func execute(t *testing.T, s *Session, statement string) error {
+	session, err := s.CQL()
+	if err != nil {
+		return err
+	}
+	return session.Query(statement).ExecContext(t.Context())
+}
+
 // schemaOf is the schema of just these tables.
 func schemaOf(tables ...*rows.Table) Schema {
 	return Schema{
