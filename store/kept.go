@@ -108,9 +108,10 @@ func (r *reader) takeKnown(k *keptSpan) error {
 	}
 	end := k.Start + k.Length - 1
 	r.close(&k.Kept)
+	number := r.number(&k.Kept)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Kept += r.number(&k.Kept)
+	r.report.Kept += number
 	r.report.Lost += r.lost(&k.Kept)
 	r.times = append(r.times, k.Head.Times)
 	r.parts = append(r.parts, readPart{k.Start, inRange(k.series, max(r.from, k.Start), min(r.to, end), k.Start, end)})

@@ -68,7 +68,7 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 		return nil, report, nil
 	}
 	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
-		held: map[int64]Kept{}, report: &report}
+		held: map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
 	if err := r.columns(ctx); err != nil {
 		return nil, report, err
 	}
@@ -121,13 +121,14 @@ type reader struct {
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
 	marksErr   error
 
-	mu     sync.Mutex
-	stamps map[int64]int64 // of closed windows: when the frames were read that they are made of, µs
-	held   map[int64]Kept  // windows with late frames, until those have been looked at
-	parts  []readPart
-	times  [][]int64 // of spans and of frames, also outside of the range
-	report *ReadReport
-	failed error // why something that matches is not in parts: the context has ended, or its lease gives no more
+	mu      sync.Mutex
+	stamps  map[int64]int64 // of closed windows: when the frames were read that they are made of, µs
+	counted map[int64]bool  // windows that are in the report's numbers
+	held    map[int64]Kept  // windows with late frames, until those have been looked at
+	parts   []readPart
+	times   [][]int64 // of spans and of frames, also outside of the range
+	report  *ReadReport
+	failed  error // why something that matches is not in parts: the context has ended, or its lease gives no more
 }
 
 // readPart is what matches of a span.
@@ -323,10 +324,13 @@ func (r *reader) close(k *Kept) {
 	k.windows(func(w int64) { r.stamps[w] = max(r.stamps[w], k.stampOf(w)) })
 }
 
-// number returns for how many windows of the range a span answers.
+// number returns for how many windows of the range a span answers that no other has answered for.
 func (r *reader) number(k *Kept) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	k.windows(func(w int64) {
-		if w+windowMillis > r.from && w <= r.to {
+		if w+windowMillis > r.from && w <= r.to && !r.counted[w] {
+			r.counted[w] = true
 			n++
 		}
 	})
