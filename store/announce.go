@@ -18,22 +18,22 @@ import (
 )
 
 // Who asks which series there are looks into dictionaries, and those are written when a window is
-// closed. So that a new node or table is found within seconds, the store also writes the dictionaries
-// of a frame that brings new entities, at once. Closing writes what is still missing.
+// closed. So that a new node or table is found within seconds, the store also writes the
+// dictionaries of a frame that brings new entities, at once. Closing writes what is still missing.
 
 const (
-	// announceAgain is how often the frames of a node's window are looked into: each delta frame brings all
-	// that is new since its key frame once more.
+	// announceAgain is how often the frames of a node's window are looked into: each delta frame
+	// brings all that is new since its key frame once more.
 	announceAgain = 30 * time.Second
-	// announceBytes is how large a payload may be for that, announceMemory what looking into it may take, and
-	// announcesAtOnce how many frames are looked into at once. A payload of a MiB is that of a node of some 10,000
-	// tables and takes some 10 MB. What is larger, takes more or comes while others are looked into, is left to the
-	// next frame or to closing.
+	// announceBytes is how large a payload may be for that, announceMemory what looking into it may
+	// take, and announcesAtOnce how many frames are looked into at once. A payload of a MiB is that
+	// of a node of some 10,000 tables and takes some 10 MB. What is larger, takes more or comes
+	// while others are looked into, is left to the next frame or to closing.
 	announceBytes   = 1 << 20
 	announceMemory  = 32 << 20
 	announcesAtOnce = 4
-	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it looked; some
-	// 100 bytes each.
+	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it
+	// looked; some 100 bytes each.
 	announcedNodes = 50_000
 )
 
@@ -96,8 +96,8 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 	}
 }
 
-// announce writes the dictionaries of frames and reports whether they are there. It is an extra: what
-// fails is left to closing the window.
+// announce writes the dictionaries of frames and reports whether they are there. It is an extra:
+// what fails is left to closing the window.
 func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID, frames ...[]byte) bool {
 	select {
 	case s.places <- struct{}{}:

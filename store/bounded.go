@@ -2,8 +2,9 @@ package store
 
 import "sync"
 
-// bounded is a cache of two generations: what is used moves to the young one, and when that is full the old one is forgotten. Its cost is one map
-// operation, its promise that it never weighs more than its limit and keeps what was used within the last half of it.
+// bounded is a cache of two generations: what is used moves to the young one, and when that is full
+// the old one is forgotten. Its cost is one map operation, its promise that it never weighs more
+// than its limit and keeps what was used within the last half of it.
 type bounded[K comparable, V any] struct {
 	mu         sync.Mutex
 	limit      int // weight of one generation

@@ -14,12 +14,15 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// A partition of v3_hours holds the hours of one node in one bucket. How long a bucket is follows from what the node's hours have been weighing, so that
-// partitions are of 8 to 40 MiB; the table v3_buckets says which buckets a node has.
+// A partition of v3_hours holds the hours of one node in one bucket. How long a bucket is follows
+// from what the node's hours have been weighing, so that partitions are of 8 to 40 MiB; the table
+// v3_buckets says which buckets a node has.
 //
-// Buckets are 2^k hours long and begin at a multiple of their length, so two of them are apart or one lies within the other. A row of v3_buckets never
-// changes; it is written again four times a day. When a node outgrows a bucket, a shorter one within it is added, and from then on hours are written there: an hour is written to the
-// shortest bucket that holds it, and read from all of them, where the newest reading counts. So nothing has to be agreed upon, and nothing moves.
+// Buckets are 2^k hours long and begin at a multiple of their length, so two of them are apart or
+// one lies within the other. A row of v3_buckets never changes; it is written again four times a
+// day. When a node outgrows a bucket, a shorter one within it is added, and from then on hours are
+// written there: an hour is written to the shortest bucket that holds it, and read from all of
+// them, where the newest reading counts. So nothing has to be agreed upon, and nothing moves.
 const (
 	targetBytes   = 24 << 20       // buckets of 2^k hours come to between half of it and all of it
 	largestBytes  = 40 << 20       // a bucket that is going to hold more is divided
@@ -69,7 +72,8 @@ func (g v3) buckets(ctx context.Context, account string, node uuid.UUID, from, t
 	return list, err
 }
 
-// partitionsOf returns the buckets' starts, each once: buckets of different lengths that begin together share a partition.
+// partitionsOf returns the buckets' starts, each once: buckets of different lengths that begin
+// together share a partition.
 func partitionsOf(list []bucket) []int64 {
 	var starts []int64
 	for _, b := range list {
@@ -79,8 +83,8 @@ func partitionsOf(list []bucket) []int64 {
 	return slices.Compact(starts)
 }
 
-// bucketFor returns the start of the bucket that an hour of about so many bytes is written to. It adds a row to v3_buckets if none holds the hour or the one
-// that does is going to be too large.
+// bucketFor returns the start of the bucket that an hour of about so many bytes is written to. It
+// adds a row to v3_buckets if none holds the hour or the one that does is going to be too large.
 func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64, bytes int) (int64, error) {
 	add := func(b bucket) (int64, error) {
 		return b.start, g.session.Put(ctx, workOf(ctx), g.byName[bucketTable], rows.Row{Key: []any{account, node, b.start, b.length}})
@@ -110,7 +114,8 @@ func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour 
 	if b.length == window.HourMillis || int64(bytes)*(b.length/window.HourMillis) <= largestBytes {
 		return b.start, nil
 	}
-	// At this hour's weight the bucket would be too large. What is in it, and what is still to come?
+	// At this hour's weight the bucket would be too large. What is in it, and what is still to
+	// come?
 	weights, err := g.weights(ctx, account, node, b.start, b.start, b.start+b.length-1)
 	if err != nil {
 		return 0, err
@@ -131,7 +136,8 @@ func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour 
 	}
 	shorter := bucketAt(hour, hoursFor(max(bytes, mean(append(recent, bytes)))))
 	if shorter.length >= b.length || shorter.start == b.start {
-		// A shorter bucket that begins with this one is the same partition: the one behind it will be its own.
+		// A shorter bucket that begins with this one is the same partition: the one behind it will
+		// be its own.
 		return b.start, nil
 	}
 	return add(shorter)

@@ -73,7 +73,8 @@ func TestPartitionsStayInBounds(t *testing.T) {
 				small++
 			}
 		}
-		// Small ones are only there where a node is new or has changed: at most three for each such time.
+		// Small ones are only there where a node is new or has changed: at most three for each such
+		// time.
 		if small > 3*len(phases) {
 			t.Errorf("%v: %d small partitions", phases, small)
 		}
@@ -85,7 +86,8 @@ func TestPartitionsStayInBounds(t *testing.T) {
 	}
 }
 
-// TestBucketsWithinBuckets: while a bucket is divided processes write to both; who reads finds each hour once, in its newest form.
+// TestBucketsWithinBuckets: while a bucket is divided processes write to both; who reads finds each
+// hour once, in its newest form.
 func TestBucketsWithinBuckets(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
@@ -117,7 +119,8 @@ func TestBucketsWithinBuckets(t *testing.T) {
 		}
 	}
 	makeAll(0, 6)
-	// Another process divides the bucket, then late frames come for hours on both sides, and hours that were never made.
+	// Another process divides the bucket, then late frames come for hours on both sides, and hours
+	// that were never made.
 	shorter := bucketAt(first+4*window.HourMillis, 4)
 	if err := s.exec(t.Context(), "INSERT INTO "+s.table(bucketTable)+" (account, node, start, length) VALUES ('acme', ?, ?, ?)", n.ID.String(), shorter.start, shorter.length); err != nil {
 		t.Fatal(err)

@@ -21,13 +21,15 @@ func dayOf(window int64) int64 { return window - mod(window, dayMillis) }
 
 func mod(a, b int64) int64 { return ((a % b) + b) % b }
 
-// CloseWindow turns a window's frames into the rows of its generation. It reads them from Cassandra, because a process that restarted has not seen all of them. Instants that
-// are stored already and whose frames have expired are kept. It may be repeated at any time and run in two processes at once: the window is then
-// what the later reading of its frames gives. It takes its memory from the context's lease; what that refuses, the error
-// wraps.
+// CloseWindow turns a window's frames into the rows of its generation. It reads them from
+// Cassandra, because a process that restarted has not seen all of them. Instants that are stored
+// already and whose frames have expired are kept. It may be repeated at any time and run in two
+// processes at once: the window is then what the later reading of its frames gives. It takes its
+// memory from the context's lease; what that refuses, the error wraps.
 func (s *Store) CloseWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
-	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less, never overwrites one that read later, however slow it is.
+	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less,
+	// never overwrites one that read later, however slow it is.
 	stamp := s.stamp()
 	result, err := s.closeWindow(ctx, account, node, start, stamp)
 	if err == nil {
@@ -123,8 +125,10 @@ func expired(end, stamp int64, ttl time.Duration) bool {
 	return time.Duration(stamp-end*1000)*time.Microsecond >= ttl
 }
 
-// timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch) and are written at stamp (microseconds): the table's own for what comes in time;
-// for what is loaded or corrected later than a compaction window, which would else live too long, what is left of it.
+// timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch)
+// and are written at stamp (microseconds): the table's own for what comes in time; for what is
+// loaded or corrected later than a compaction window, which would else live too long, what is left
+// of it.
 func timeLeft(end, stamp int64, ttl time.Duration) time.Duration {
 	age := time.Duration(stamp-end*1000) * time.Microsecond
 	if age <= ttl/compactionWindows {
@@ -133,7 +137,8 @@ func timeLeft(end, stamp int64, ttl time.Duration) time.Duration {
 	return max(time.Second, (ttl - age).Truncate(time.Second))
 }
 
-// lost counts the frames of a window that could not be read: once per time that the window is written.
+// lost counts the frames of a window that could not be read: once per time that the window is
+// written.
 func (s *Store) lost(rep window.Report) {
 	s.metrics.LostFrames.WithLabelValues("corrupt").Add(float64(rep.Corrupt))
 	s.metrics.LostFrames.WithLabelValues("missing_key").Add(float64(rep.MissingKey))

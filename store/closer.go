@@ -19,16 +19,19 @@ import (
 const (
 	// closeEvery is how often Run looks for windows that are due.
 	closeEvery = time.Second
-	// mostBehind is how far closing may fall behind before Handle waits: a window, so that never more than three of a node are open, and their frames live.
+	// mostBehind is how far closing may fall behind before Handle waits: a window, so that never
+	// more than three of a node are open, and their frames live.
 	mostBehind = frame.WindowMillis * time.Millisecond
-	// expirySlack is how long before its first frame expires a window must be begun to be closed: reading frames takes a few calls of Config.Timeout at most.
+	// expirySlack is how long before its first frame expires a window must be begun to be closed:
+	// reading frames takes a few calls of Config.Timeout at most.
 	expirySlack = time.Minute
 )
 
 var (
 	// ErrBehind is returned by Handle while closing windows is a whole window behind.
 	ErrBehind = errors.New("store: closing windows is behind")
-	// ErrExpired says that a window's frames may have expired before it was closed, because Cassandra was away for too long: they must be read from the stream again.
+	// ErrExpired says that a window's frames may have expired before it was closed, because
+	// Cassandra was away for too long: they must be read from the stream again.
 	ErrExpired = errors.New("store: frames expired before their window was closed; they will be read from the stream again")
 )
 
@@ -40,7 +43,8 @@ type due struct {
 	fresh bool // it has not failed yet
 }
 
-// Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed stays open and is tried again with backoff, and the others go on.
+// Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed
+// stays open and is tried again with backoff, and the others go on.
 func (w *Writer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -122,7 +126,8 @@ func (w *Writer) keepUp(ctx context.Context) error {
 	}
 }
 
-// Again reports whether frames have expired before their window was closed: then all partitions must be revoked and read again from LowWater. It says so once.
+// Again reports whether frames have expired before their window was closed: then all partitions
+// must be revoked and read again from LowWater. It says so once.
 func (w *Writer) Again() error {
 	if w.expired.Swap(false) {
 		return ErrExpired
@@ -130,12 +135,14 @@ func (w *Writer) Again() error {
 	return nil
 }
 
-// Tick closes the windows that ended more than the grace ago and got no frame for as long, and makes the hours and days that are due then. It returns when that is
-// done; errors that Cassandra may recover from are waited out. The error wraps ErrExpired if frames must come again.
+// Tick closes the windows that ended more than the grace ago and got no frame for as long, and
+// makes the hours and days that are due then. It returns when that is done; errors that Cassandra
+// may recover from are waited out. The error wraps ErrExpired if frames must come again.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
 
-// Drain closes the windows that ended more than the grace ago, though their last frame may have come a moment ago, and makes the hours and days that are over:
-// for who knows that no more come. It returns how many windows are open still, because they are not over.
+// Drain closes the windows that ended more than the grace ago, though their last frame may have
+// come a moment ago, and makes the hours and days that are over: for who knows that no more come.
+// It returns how many windows are open still, because they are not over.
 func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
 	err = w.close(ctx, now, true)
 	w.mu.Lock()
@@ -161,7 +168,8 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	return w.makeDuties(ctx, now, all)
 }
 
-// due lists the windows whose time has come, the longest due first: that moves LowWater. A window with a frame that waits to be written is not due, for without the frame it would only have to be
+// due lists the windows whose time has come, the longest due first: that moves LowWater. A window
+// with a frame that waits to be written is not due, for without the frame it would only have to be
 // closed again; with all it is, because the frame may not come.
 func (w *Writer) due(now time.Time, all bool) []due {
 	var list []due
@@ -200,7 +208,8 @@ func (w *Writer) closingAge() (age time.Duration) {
 	return age
 }
 
-// closeOne closes one window and notes that its hour is to be made. A window that is open no more, or being closed, is left alone.
+// closeOne closes one window and notes that its hour is to be made. A window that is open no more,
+// or being closed, is left alone.
 func (w *Writer) closeOne(ctx context.Context, d due) error {
 	w.mu.Lock()
 	if w.open[d.windowKey] != d.openWindow || d.closing {

@@ -32,7 +32,8 @@ func mustHandle(t *testing.T, w *Writer, records ...Record) {
 	}
 }
 
-// TestHandleAgainWritesOnlyWhatIsMissing: else a batch that takes an overloaded Cassandra longer than one call may last would never end.
+// TestHandleAgainWritesOnlyWhatIsMissing: else a batch that takes an overloaded Cassandra longer
+// than one call may last would never end.
 func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
@@ -93,7 +94,8 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestOneWindowThatCannotBeClosed stays open, is named by readiness and tried again, while Run closes the others.
+// TestOneWindowThatCannotBeClosed stays open, is named by readiness and tried again, while Run
+// closes the others.
 func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
@@ -134,7 +136,8 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	}
 }
 
-// TestExpiredFramesAreReadAgain: Cassandra was away for longer than frames live, so a window must not be closed from what is left.
+// TestExpiredFramesAreReadAgain: Cassandra was away for longer than frames live, so a window must
+// not be closed from what is left.
 func TestExpiredFramesAreReadAgain(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
@@ -169,7 +172,8 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestHandleWaitsForClosing: frames wait while closing is a whole window behind, for as long as their caller allows.
+// TestHandleWaitsForClosing: frames wait while closing is a whole window behind, for as long as
+// their caller allows.
 func TestHandleWaitsForClosing(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)

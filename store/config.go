@@ -17,37 +17,47 @@ import (
 
 // Config is how a store finds its Cassandra and how long it keeps what.
 type Config struct {
-	// Hosts are contact points, "host" or "host:port"; the cluster's other nodes are found from them.
+	// Hosts are contact points, "host" or "host:port"; the cluster's other nodes are found from
+	// them.
 	Hosts []string
-	// Keyspace is created by Apply if it is not there. Several Ringwatch fleets can share a cluster under different keyspaces.
+	// Keyspace is created by Apply if it is not there. Several Ringwatch fleets can share a cluster
+	// under different keyspaces.
 	Keyspace string
 	// ReplicationFactor is how many replicas each of Datacenters keeps.
 	ReplicationFactor int
-	// Datacenters are where the keyspace is replicated to. Empty: Datacenter, or the whole cluster's SimpleStrategy if that is empty too.
+	// Datacenters are where the keyspace is replicated to. Empty: Datacenter, or the whole
+	// cluster's SimpleStrategy if that is empty too.
 	Datacenters []string
 	// Datacenter is the local one: queries go nowhere else. Empty: any node.
 	Datacenter string
-	// Consistency is that of reads and writes. A window is closed from what a read of its frames returns, so reads and writes must overlap:
-	// LOCAL_QUORUM, QUORUM or ALL; ONE only with one replica.
+	// Consistency is that of reads and writes. A window is closed from what a read of its frames
+	// returns, so reads and writes must overlap: LOCAL_QUORUM, QUORUM or ALL; ONE only with one
+	// replica.
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
 	// TLS to Cassandra. A node's certificate must have the node's address, a host name of Hosts, or
 	// TLS.ServerName: see docs/RATIONALE.md.
 	TLS certs.Client `yaml:"tls"`
-	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch schema cutover.
+	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch
+	// schema cutover.
 	Generation string
-	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what is written after ApplyChanges has set it.
+	// RawTTL is how long closed windows are kept. It is the tables' default, so it holds for what
+	// is written after ApplyChanges has set it.
 	RawTTL time.Duration
-	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as what it is made of. They are the tables' defaults, too.
+	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as
+	// what it is made of. They are the tables' defaults, too.
 	FiveMinutesTTL, HourTTL, DayTTL time.Duration
-	// FreshTTL is how long frames are kept. It should cover the time from a frame's arrival to the close of its window with what Cassandra may be away in
-	// between: frames that expired before are read from the stream again, which costs a rebalance.
+	// FreshTTL is how long frames are kept. It should cover the time from a frame's arrival to the
+	// close of its window with what Cassandra may be away in between: frames that expired before
+	// are read from the stream again, which costs a rebalance.
 	FreshTTL time.Duration
-	// Grace is how long after its end, and after its last frame, a window waits for late frames. Later ones open it again, which costs a second encoding.
+	// Grace is how long after its end, and after its last frame, a window waits for late frames.
+	// Later ones open it again, which costs a second encoding.
 	Grace time.Duration
-	// HourSpread is over how long the hours of a fleet are made once they are over, each node at its own moment, so that the work is even. It must leave time
-	// before the rows of their windows expire, three hours after they are written.
+	// HourSpread is over how long the hours of a fleet are made once they are over, each node at
+	// its own moment, so that the work is even. It must leave time before the rows of their windows
+	// expire, three hours after they are written.
 	HourSpread time.Duration
 	// Timeout is how long one query may take.
 	Timeout time.Duration
@@ -56,11 +66,14 @@ type Config struct {
 
 	// Ring is how many partitions at once are read, at Consistency and in Datacenter.
 	Ring ring.Config `yaml:"-"`
-	// Admit is asked before what can wait: what the API reads, and bulk work. nil: all may begin. Frames are written and windows closed without it.
+	// Admit is asked before what can wait: what the API reads, and bulk work. nil: all may begin.
+	// Frames are written and windows closed without it.
 	Admit ring.Admit `yaml:"-"`
-	// Memory is what closing windows may take, per account and together. nil: whatever it needs. Reads take theirs from their context's lease.
+	// Memory is what closing windows may take, per account and together. nil: whatever it needs.
+	// Reads take theirs from their context's lease.
 	Memory *memory.Budget `yaml:"-"`
-	// KeptBytes bounds what is kept of what closed windows said to a reading, for the next that asks them the same. 0 keeps nothing.
+	// KeptBytes bounds what is kept of what closed windows said to a reading, for the next that
+	// asks them the same. 0 keeps nothing.
 	KeptBytes int `yaml:"-"`
 	// Registerer takes the ring's metrics; nil: nobody.
 	Registerer prometheus.Registerer `yaml:"-"`

@@ -136,7 +136,8 @@ func (s *stream) commit(p int) {
 	}
 }
 
-// kill forgets everything but what is committed. The new process knows nothing that the old one had cached.
+// kill forgets everything but what is committed. The new process knows nothing that the old one had
+// cached.
 func (s *stream) kill() {
 	s.kills++
 	if s.zombie = nil; s.pick(2) == 0 {
@@ -151,7 +152,8 @@ func (s *stream) kill() {
 	s.position = s.committed
 }
 
-// TestContract: whatever comes in which order, twice, late, with kills in between, Read answers every sample exactly once, from closed and open windows.
+// TestContract: whatever comes in which order, twice, late, with kills in between, Read answers
+// every sample exactly once, from closed and open windows.
 func TestContract(t *testing.T) {
 	few, many := uint64(2), uint64(4)
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
@@ -168,7 +170,8 @@ func TestContract(t *testing.T) {
 	t.Run("cutover", func(t *testing.T) { contract(t, "", many+many/4) })
 }
 
-// contract holds of one generation; of none, of all that take each other's place from window to window.
+// contract holds of one generation; of none, of all that take each other's place from window to
+// window.
 func contract(t *testing.T, generation string, seeds uint64) {
 	c := newClock(base)
 	first := mustStore(t, c, func(config *Config) { config.Generation = cmp.Or(generation, "v1") })
@@ -371,7 +374,8 @@ func at(r Record) int64 {
 	return h.At
 }
 
-// TestHandleGivesBackWhatItCannotWrite: when its context ends, what is not written is counted as returned, and LowWater stays before it.
+// TestHandleGivesBackWhatItCannotWrite: when its context ends, what is not written is counted as
+// returned, and LowWater stays before it.
 func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 	s, err := New(testConfig(t, "127.0.0.1:1", newClock(base)), nil) // never connected
 	if err != nil {
@@ -429,7 +433,8 @@ func closeIt(t *testing.T, s *Store, n *windowtest.Node) {
 	}
 }
 
-// TestLateAfterFreshExpired: a frame that comes when the other frames of its window have expired is added to the columns.
+// TestLateAfterFreshExpired: a frame that comes when the other frames of its window have expired is
+// added to the columns.
 func TestLateAfterFreshExpired(t *testing.T) {
 	for seed := range uint64(5) {
 		s, _, n, sent := closedWindow(t, 100+seed)
@@ -451,8 +456,8 @@ func TestLateAfterFreshExpired(t *testing.T) {
 	}
 }
 
-// TestSlowCloserLosesAgainstALaterOne: a process that lost its partition while it closed a window writes what it read, after the next owner has read and
-// written more.
+// TestSlowCloserLosesAgainstALaterOne: a process that lost its partition while it closed a window
+// writes what it read, after the next owner has read and written more.
 func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	s, _, n, sent := closedWindow(t, 200)
 	write(t, s, sent[:6]...)

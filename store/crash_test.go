@@ -39,8 +39,9 @@ func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64, 
 	}
 }
 
-// TestKilledCassandraLosesNothing kills the only Cassandra, as make up and all tests run it, again and again while frames are written to it as fast as it takes them. Every
-// frame that it acknowledged is there in its next life.
+// TestKilledCassandraLosesNothing kills the only Cassandra, as make up and all tests run it, again
+// and again while frames are written to it as fast as it takes them. Every frame that it
+// acknowledged is there in its next life.
 func TestKilledCassandraLosesNothing(t *testing.T) {
 	node := engines.MustCassandra(t)
 	config := testConfig(t, node.Addr(), newClock(base))

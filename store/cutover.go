@@ -19,16 +19,18 @@ type Cutover struct {
 	Written    int64
 }
 
-// How processes learn of a cutover in time without talking to each other. A cutover is written at least CutoverLead before it takes effect. So who read the table
-// at T knows everything that takes effect before T + CutoverLead, less what clocks may differ, and answers and writes those windows even if it cannot read
-// the table again; of later windows it knows nothing and refuses them.
+// How processes learn of a cutover in time without talking to each other. A cutover is written at
+// least CutoverLead before it takes effect. So who read the table at T knows everything that takes
+// effect before T + CutoverLead, less what clocks may differ, and answers and writes those windows
+// even if it cannot read the table again; of later windows it knows nothing and refuses them.
 const (
 	CutoverLead    = 10 * time.Minute
 	CutoverRefresh = 30 * time.Second
 	clocksDiffer   = time.Minute
 )
 
-// knownFor is how long after it was read the table is the truth about windows that begin until then.
+// knownFor is how long after it was read the table is the truth about windows that begin until
+// then.
 const knownFor = CutoverLead - clocksDiffer
 
 // cutoverScope is the one partition of the cutover table.
@@ -61,11 +63,13 @@ type cutoverRows struct {
 	blocked atomic.Pointer[error] // why windows were refused last; nil: since then the table has been read
 }
 
-// cutoverPause is how long a failed reading is not tried again by those who can do without: many wait for one lock here.
+// cutoverPause is how long a failed reading is not tried again by those who can do without: many
+// wait for one lock here.
 const cutoverPause = time.Second
 
-// Cutovers returns the cutover table, by ascending time, at most CutoverRefresh old. It is right about windows that begin before until; the error wraps ErrCutovers if
-// that cannot be known, and says why.
+// Cutovers returns the cutover table, by ascending time, at most CutoverRefresh old. It is right
+// about windows that begin before until; the error wraps ErrCutovers if that cannot be known, and
+// says why.
 func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 	return s.cutovers.known(ctx, until)
 }
@@ -142,7 +146,8 @@ func (c *cutoverRows) drop(ctx context.Context, cut Cutover) error {
 	return c.engine.Put(ctx, rows.Work{}, c.table, rows.Row{Key: []any{cutoverScope, cut.At}, Values: []any{noGeneration, nil, nil}})
 }
 
-// seed enters the generation that a new keyspace begins with. Of several processes that do so at once one wins.
+// seed enters the generation that a new keyspace begins with. Of several processes that do so at
+// once one wins.
 func (c *cutoverRows) seed(ctx context.Context) error {
 	list, err := c.all(ctx)
 	if err != nil || len(list) > 0 {
@@ -153,7 +158,8 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 	return err
 }
 
-// live returns which generations of a list serve any time whose data has not expired, in order of time.
+// live returns which generations of a list serve any time whose data has not expired, in order of
+// time.
 func (c *cutoverRows) live(list []Cutover) []string {
 	var names []string
 	for i, cut := range list {
@@ -165,7 +171,8 @@ func (c *cutoverRows) live(list []Cutover) []string {
 	return names
 }
 
-// servesUntil returns when the last data of entry i has expired; ends is false for the newest entry.
+// servesUntil returns when the last data of entry i has expired; ends is false for the newest
+// entry.
 func (c *cutoverRows) servesUntil(list []Cutover, i int) (until int64, ends bool) {
 	if i+1 == len(list) {
 		return 0, false

@@ -74,7 +74,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	}
 }
 
-// TestWhoCannotReadTheCutoverTable goes on with what it knows to be true, and refuses what it cannot know; nothing lands in the wrong generation.
+// TestWhoCannotReadTheCutoverTable goes on with what it knows to be true, and refuses what it
+// cannot know; nothing lands in the wrong generation.
 func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c, func(config *Config) { config.Generation = "v1" })
@@ -89,7 +90,8 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	if _, err := s.Cutovers(t.Context(), base); err != nil {
 		t.Fatal(err)
 	}
-	// A moment after it has read the table another one writes a cutover, as early as may be: window 2.
+	// A moment after it has read the table another one writes a cutover, as early as may be: window
+	// 2.
 	c.millis.Add(1)
 	cut, err := other.Cutover(t.Context(), "v2", time.UnixMilli(base+CutoverLead.Milliseconds()+1), "the test")
 	if err != nil || cut.At != base+3*windowMillis {
@@ -217,7 +219,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and what is lost is counted.
+// TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and
+// what is lost is counted.
 func TestLostKeyFrame(t *testing.T) {
 	for i, generation := range Generations() {
 		c := newClock(base + frame.WindowMillis + 60_000)

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is answered. In a window, and in the hour that is made of it.
+// TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is
+// answered. In a window, and in the hour that is made of it.
 func TestDamagedBlobsArePartial(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		s, _, n, sent := closedWindow(t, 300)

@@ -11,13 +11,16 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Who keeps all dictionaries in memory (package series) reads each node's once, and from then on only which were written since: series_written has a row per
-// window that brought some, by the time of writing. After midnight UTC that is one per node, else there are hardly any.
+// Who keeps all dictionaries in memory (package series) reads each node's once, and from then on
+// only which were written since: series_written has a row per window that brought some, by the time
+// of writing. After midnight UTC that is one per node, else there are hardly any.
 
-// writtenHour is what a partition of series_written holds, in ms. With 10,000 nodes in one account the busiest, the first of a day, has some 10 MB.
+// writtenHour is what a partition of series_written holds, in ms. With 10,000 nodes in one account
+// the busiest, the first of a day, has some 10 MB.
 const writtenHour = 60 * 60_000
 
-// WrittenFor is how far back DictionariesWritten knows: who has not looked for longer reads every node's dictionaries again.
+// WrittenFor is how far back DictionariesWritten knows: who has not looked for longer reads every
+// node's dictionaries again.
 const WrittenFor = 24 * time.Hour
 
 func writtenLayout() *rows.Table {
@@ -59,8 +62,10 @@ func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, s
 	return nil
 }
 
-// DictionariesWritten returns the dictionaries that were written since a time, in milliseconds since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
-// that is under way must be allowed for: ask from two minutes earlier. What was written more than a day ago is not found here any more.
+// DictionariesWritten returns the dictionaries that were written since a time, in milliseconds
+// since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
+// that is under way must be allowed for: ask from two minutes earlier. What was written more than a
+// day ago is not found here any more.
 func (s *Store) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
 	return s.series.since(ctx, workOf(dashboard(ctx, account)), account, since)
 }
@@ -125,10 +130,12 @@ func dictionaryID(node uuid.UUID, day int64, key string, hash []byte) (window.Di
 	return id, copy(id.Hash[:], hash) == len(id.Hash) && len(hash) == len(id.Hash)
 }
 
-// dictionariesAlone is up to how many dictionaries of a node's day are read one by one; more are read with all of that day.
+// dictionariesAlone is up to how many dictionaries of a node's day are read one by one; more are
+// read with all of that day.
 const dictionariesAlone = 2
 
-// ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be read. They do not enter the store's own cache.
+// ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be
+// read. They do not enter the store's own cache.
 func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
 	return s.series.readAll(ctx, workOf(dashboard(ctx, account)), account, node, ids, take)
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Drop drops the tables of a generation that serves no time any more and whose data has all expired; its rows in the cutover table become "none". Else it
-// touches nothing, and the error wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
+// Drop drops the tables of a generation that serves no time any more and whose data has all
+// expired; its rows in the cutover table become "none". Else it touches nothing, and the error
+// wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
 func (s *Schema) Drop(ctx context.Context, name string) error {
 	if !knownGeneration(name) {
 		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name, Generations())

@@ -16,13 +16,15 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Who makes an hour and a day? The process that has the node's partition of the stream. Whoever closes a window owes its hour, and writes that down before the
-// window is forgotten, in the table due: so offsets need not wait for an hour to be made, and the process that has the partition next finds what is owed.
-// Who made an hour owes its day, and writes that down before the hour's entry. An entry says when its span was changed last, and when it was made last: what
-// is made from a reading after the last change is done.
+// Who makes an hour and a day? The process that has the node's partition of the stream. Whoever
+// closes a window owes its hour, and writes that down before the window is forgotten, in the table
+// due: so offsets need not wait for an hour to be made, and the process that has the partition next
+// finds what is owed. Who made an hour owes its day, and writes that down before the hour's entry.
+// An entry says when its span was changed last, and when it was made last: what is made from a
+// reading after the last change is done.
 //
-// Rows of windows live three hours. If an hour could not be made for so long, its frames are read from the stream again: the entry has the offset where
-// they begin.
+// Rows of windows live three hours. If an hour could not be made for so long, its frames are read
+// from the stream again: the entry has the offset where they begin.
 
 const dueTable = "due"
 
@@ -61,12 +63,14 @@ const (
 	lateDuty = time.Minute
 	// daySpread is over how many times HourSpread the days of a fleet are made.
 	daySpread = 6
-	// dutiesEvery is how often Run looks for spans that are to be made, and dutiesAtOnce how many are made at once.
+	// dutiesEvery is how often Run looks for spans that are to be made, and dutiesAtOnce how many
+	// are made at once.
 	dutiesEvery  = 5 * time.Second
 	dutiesAtOnce = 2
 	// mostLate is how long a span waits for a window in it that cannot be closed.
 	mostLate = time.Hour
-	// readEvery is how often a process looks for what others owe in its partitions: one that died, or that lost them and did not know it.
+	// readEvery is how often a process looks for what others owe in its partitions: one that died,
+	// or that lost them and did not know it.
 	readEvery = 15 * time.Minute
 	// streamKeeps is for how long the stream has frames.
 	streamKeeps = 24 * time.Hour
@@ -94,13 +98,15 @@ func share(node uuid.UUID) float64 {
 	return float64(h.Sum32()) / (1 << 32)
 }
 
-// dirty reports whether an entry says, at a time in µs, that its span is to be made. Where clocks may differ it says so while there are rows of windows to make it of:
-// what is made once more for nothing costs a look at its heads.
+// dirty reports whether an entry says, at a time in µs, that its span is to be made. Where clocks
+// may differ it says so while there are rows of windows to make it of: what is made once more for
+// nothing costs a look at its heads.
 func (o *owed) dirty(now int64) bool {
 	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made && now-o.changed < windowTTL.Microseconds()
 }
 
-// owe notes that a span has changed, and writes it down unless that is written already. first is −1 for frames that are in no stream.
+// owe notes that a span has changed, and writes it down unless that is written already. first is −1
+// for frames that are in no stream.
 func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
 	w.mu.Lock()
 	now := owed{first: first, since: changed}
@@ -236,8 +242,9 @@ type dueDuty struct {
 	*owed
 }
 
-// dutiesDue lists the spans that are to be made now: nothing of them is open, nor, of a day, is an hour of it owed. With all, only those that are not over wait, and
-// of a load not even these: what comes later makes them again.
+// dutiesDue lists the spans that are to be made now: nothing of them is open, nor, of a day, is an
+// hour of it owed. With all, only those that are not over wait, and of a load not even these: what
+// comes later makes them again.
 func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -329,8 +336,9 @@ func (w *Writer) makeSpan(ctx context.Context, d dueDuty, first, read int64) err
 	return nil
 }
 
-// expires reports whether rows of an hour's windows may have expired before it was made, so that its frames are to be read from the stream again. That is
-// tried once; what comes is in the hour when it is made after that.
+// expires reports whether rows of an hour's windows may have expired before it was made, so that
+// its frames are to be read from the stream again. That is tried once; what comes is in the hour
+// when it is made after that.
 func (w *Writer) expires(d dueDuty) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -373,7 +381,8 @@ func (w *Writer) estimateOf(d dueDuty) int64 {
 	return min(max(4*leastEstimate, d.needs), w.store.config.Memory.Share())
 }
 
-// unmade returns how many spans could not be made when that was tried last, and why one of them could not.
+// unmade returns how many spans could not be made when that was tried last, and why one of them
+// could not.
 func (w *Writer) unmade() (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

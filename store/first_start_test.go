@@ -19,8 +19,9 @@ func startRounds() int {
 	return 3
 }
 
-// TestFirstStart: several processes' stores begin where nothing is yet, some of them at the moments when Cassandra lists the keyspace or the first table and
-// does not know it itself. When Apply returns each can work with all tables.
+// TestFirstStart: several processes' stores begin where nothing is yet, some of them at the moments
+// when Cassandra lists the keyspace or the first table and does not know it itself. When Apply
+// returns each can work with all tables.
 func TestFirstStart(t *testing.T) {
 	cassandra := engines.SharedCassandra(t)
 	for round := range startRounds() {

@@ -13,13 +13,14 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// MaxFrameBytes is the longest frame that is stored: half of what Cassandra takes in one mutation by default. A node of 10,000 tables sends key frames
-// of about a tenth of it.
+// MaxFrameBytes is the longest frame that is stored: half of what Cassandra takes in one mutation
+// by default. A node of 10,000 tables sends key frames of about a tenth of it.
 const MaxFrameBytes = 8 << 20
 
 // freshLayout is the table of frames.
 func (c *Config) freshLayout() *rows.Table {
-	// Frames are packed already: chunks that zstd does not make smaller are kept as they are, so that reading them costs nothing.
+	// Frames are packed already: chunks that zstd does not make smaller are kept as they are, so
+	// that reading them costs nothing.
 	packed := rows.Zip(1, 16)
 	packed.Packed = true
 	return &rows.Table{
@@ -39,8 +40,9 @@ type freshRows struct {
 	table  *rows.Table
 }
 
-// WriteFrame stores a frame as it was received; a key frame also renews what is known of its node. The error wraps one of package frame's if the bytes are
-// no frame, or ErrTooLarge; else it is Cassandra's, see Retryable. Writing a frame twice is the same as writing it once.
+// WriteFrame stores a frame as it was received; a key frame also renews what is known of its node.
+// The error wraps one of package frame's if the bytes are no frame, or ErrTooLarge; else it is
+// Cassandra's, see Retryable. Writing a frame twice is the same as writing it once.
 func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error {
 	h, _, err := frame.Parse(b)
 	if err != nil {
@@ -97,12 +99,13 @@ func (s *freshRows) frames(ctx context.Context, w rows.Work, lease *memory.Lease
 	return frames, errors.Join(err, full)
 }
 
-// askedAlone is of how many windows frames are asked for without asking first which of them have some.
+// askedAlone is of how many windows frames are asked for without asking first which of them have
+// some.
 const askedAlone = 3
 
-// having returns those of a node's windows that have frames, in no order; all, if
-// there are so few that asking would cost more than it spares. Most windows that have no columns and
-// no rollup have no frames either: the node was not there.
+// having returns those of a node's windows that have frames, in no order; all, if there are so few
+// that asking would cost more than it spares. Most windows that have no columns and no rollup have
+// no frames either: the node was not there.
 func (s *freshRows) having(ctx context.Context, w rows.Work, account string, node uuid.UUID, windows []int64) ([]int64, error) {
 	if len(windows) <= askedAlone {
 		return windows, nil
@@ -122,15 +125,17 @@ func (s *freshRows) having(ctx context.Context, w rows.Work, account string, nod
 	return list, nil
 }
 
-// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far the clocks of our own processes may differ.
+// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far the clocks of
+// our own processes may differ.
 const (
 	recentMillis = 15 * 60_000
 	aheadMillis  = 60_000
 )
 
-// LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta frame, its key frame before it: enough for window.Build and
-// Latest; and when the node was heard of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's key frame is not there it is the newest that
-// can be read. None: no frames and no error.
+// LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
+// frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
+// of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
+// key frame is not there it is the newest that can be read. None: no frames and no error.
 func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	return s.fresh.latest(ctx, workOf(dashboard(ctx, account)), account, node, s.millis())
 }
@@ -203,7 +208,8 @@ func (s *freshRows) latestIn(ctx context.Context, w rows.Work, account string, n
 	return frames, min(h.At, from.seen), nil
 }
 
-// latestReadable looks through a whole window, for the rare case that the newest frame's key frame is lost or late.
+// latestReadable looks through a whole window, for the rare case that the newest frame's key frame
+// is lost or late.
 func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) ([][]byte, error) {
 	frames, err := s.frames(ctx, w, memory.Of(ctx), account, node, window)
 	if err != nil {

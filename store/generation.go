@@ -13,18 +13,21 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Generation is one layout of closed windows in Cassandra. Several live side by side; the cutover table says which one serves which windows. Frames of
-// windows that are not closed yet, the dictionaries and the nodes are in tables that all generations share.
+// Generation is one layout of closed windows in Cassandra. Several live side by side; the cutover
+// table says which one serves which windows. Frames of windows that are not closed yet, the
+// dictionaries and the nodes are in tables that all generations share.
 //
-// All implementations pass one contract test (contract_test.go): the same frames in, in any order and repeated, give the same series out.
+// All implementations pass one contract test (contract_test.go): the same frames in, in any order
+// and repeated, give the same series out.
 type Generation interface {
 	// Tables returns the layouts of its own tables.
 	Tables(c *Config) []*rows.Table
-	// Write stores a whole window; a window that is there already is replaced. stamp, microseconds since the Unix epoch, is when the window's frames were
-	// read: of two writes the later reading wins, in whichever order they come. The row that makes the window visible is written last.
+	// Write stores a whole window; a window that is there already is replaced. stamp, microseconds
+	// since the Unix epoch, is when the window's frames were read: of two writes the later reading
+	// wins, in whichever order they come. The row that makes the window visible is written last.
 	Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error
-	// Read calls take for spans that hold what is stored of the query's windows, in any order and from several goroutines. The error is Cassandra's; what cannot be decoded
-	// is Kept.Damage.
+	// Read calls take for spans that hold what is stored of the query's windows, in any order and
+	// from several goroutines. The error is Cassandra's; what cannot be decoded is Kept.Damage.
 	Read(ctx context.Context, q Query, take func(Kept)) error
 }
 
@@ -36,7 +39,8 @@ type Query struct {
 	Matchers []*labels.Matcher // Kept.Window has at least what matches
 	Facets   []window.Facet    // of histograms; nil: all
 	Bare     bool              // only Kept.Head is wanted
-	// Late returns windows that may have been written again since their hour was made; nil: there are none. It is called once.
+	// Late returns windows that may have been written again since their hour was made; nil: there
+	// are none. It is called once.
 	Late func() (map[int64]int64, error)
 }
 
@@ -47,7 +51,8 @@ func (q *Query) late() (map[int64]int64, error) {
 	return q.Late()
 }
 
-// Kept is a stored span: a window, or an hour. Spans of one answer may know the same instants; they say the same of them.
+// Kept is a stored span: a window, or an hour. Spans of one answer may know the same instants; they
+// say the same of them.
 type Kept struct {
 	Start, Length int64
 	Stamp         int64          // when it was read what it was made of, µs; 0: nobody knows

@@ -16,8 +16,10 @@ const (
 	IngestRole  = "ingest"  // the role ingest alone, which reads API keys and which nodes there are, and binds keys to nodes
 )
 
-// Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A service may read everything and write all but the cutover table and the API keys; it
-// cannot change the schema. The grants name tables, so they are to be repeated after new tables have come, which ringwatch schema apply and cutover say.
+// Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A
+// service may read everything and write all but the cutover table and the API keys; it cannot
+// change the schema. The grants name tables, so they are to be repeated after new tables have come,
+// which ringwatch schema apply and cutover say.
 func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error) {
 	reads := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Select, Table: table} }
 	writes := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Modify, Table: table} }

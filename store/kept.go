@@ -12,12 +12,12 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// A closed span says the same until a late frame comes, and dashboards ask for the same hours
-// again and again. So what a span said to some matchers is kept, bounded in bytes. Each
-// reading asks which windows have late frames, and takes those spans from Cassandra which were not
-// made after that: a mark is there before the frame that it tells of, and before the window is closed
-// again. Marks live twice as long as frames. So what is kept for as long as frames live never outlives
-// a mark.
+// A closed span says the same until a late frame comes, and dashboards ask for the same hours again
+// and again. So what a span said to some matchers is kept, bounded in bytes. Each reading asks
+// which windows have late frames, and takes those spans from Cassandra which were not made after
+// that: a mark is there before the frame that it tells of, and before the window is closed again.
+// Marks live twice as long as frames. So what is kept for as long as frames live never outlives a
+// mark.
 
 // spanID names a span of a node.
 type spanID struct {
@@ -118,8 +118,8 @@ func (r *reader) takeKnown(k *keptSpan) error {
 	return nil
 }
 
-// inRange returns the values from from to to, both inclusive, of series that have some from first to
-// last. The list is the caller's.
+// inRange returns the values from from to to, both inclusive, of series that have some from first
+// to last. The list is the caller's.
 func inRange(list []window.Series, from, to, first, last int64) []window.Series {
 	if from <= first && to >= last {
 		return slices.Clone(list)

@@ -83,7 +83,8 @@ func (s *keyRows) CreateKey(ctx context.Context, k Key) error {
 	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy, nil, nil, k.Clusters, k.Node)
 }
 
-// RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when this returns nil.
+// RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when
+// this returns nil.
 func (s *keyRows) RevokeKey(ctx context.Context, id string, at int64, by string) error {
 	return s.put(ctx, id, nil, nil, nil, nil, nil, nil, nil, nil, at, by, nil, nil)
 }

@@ -62,7 +62,8 @@ func TestKeys(t *testing.T) {
 
 var someNode = uuid.New()
 
-// checkKeyRoles: a service reads API keys and cannot make any; the role for ringwatch key can; ingest's reads them and nothing else.
+// checkKeyRoles: a service reads API keys and cannot make any; the role for ringwatch key can;
+// ingest's reads them and nothing else.
 func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 	t.Helper()
 	ctx := t.Context()

@@ -12,10 +12,11 @@ import (
 )
 
 // A window is closed a grace after its end at the earliest, and is answered from its columns from
-// then on. A frame that is written later may lack there until the window is closed again. So whoever
-// writes such a frame first writes a row to the table late, and readers look into fresh, too, for
-// the windows that it names. The row comes before the frame: who can read the frame can read the
-// row. A node has one partition, which is nearly always empty, so asking costs one small read.
+// then on. A frame that is written later may lack there until the window is closed again. So
+// whoever writes such a frame first writes a row to the table late, and readers look into fresh,
+// too, for the windows that it names. The row comes before the frame: who can read the frame can
+// read the row. A node has one partition, which is nearly always empty, so asking costs one small
+// read.
 //
 // A mark outlives the frames, but after an outage nearly all windows have one, and to read all
 // frames of an hour for each panel takes seconds. So a mark says when a frame may have come, and
@@ -31,16 +32,17 @@ type windowID struct {
 	start   int64
 }
 
-// lateTTL is longer than frames live, so that a mark that is written once for several frames outlives
-// the last of them; see markAgain.
+// lateTTL is longer than frames live, so that a mark that is written once for several frames
+// outlives the last of them; see markAgain.
 func (c *Config) lateTTL() time.Duration { return 2 * c.FreshTTL }
 
 // markAgain is after how long a window that gets another late frame is marked again.
 func (c *Config) markAgain() time.Duration { return c.Timeout }
 
-// settled reports whether columns made from frames that were read at stamp (microseconds) have every
-// frame that a mark (milliseconds) tells of. Such a frame began to be written within markAgain of
-// the mark and was written a Timeout later, by a clock that may be another Timeout behind.
+// settled reports whether columns made from frames that were read at stamp (microseconds) have
+// every frame that a mark (milliseconds) tells of. Such a frame began to be written within
+// markAgain of the mark and was written a Timeout later, by a clock that may be another Timeout
+// behind.
 func (c *Config) settled(marked, stamp int64) bool {
 	return stamp/1000-marked > (c.markAgain() + 2*c.Timeout).Milliseconds()
 }
@@ -65,8 +67,8 @@ type lateRows struct {
 }
 
 // lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
-// epoch: so long before the window can be closed that a write which begins earlier has ended by then
-// (Timeout), on a process whose clock is behind by as much.
+// epoch: so long before the window can be closed that a write which begins earlier has ended by
+// then (Timeout), on a process whose clock is behind by as much.
 func (c *Config) lateFrom(start int64) int64 {
 	return start + windowMillis + (c.Grace - 2*c.Timeout).Milliseconds()
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // TestLateFramesAreSeenAtOnce: what comes after its window was closed is in every answer before the
-// window is closed again, whichever generation has the window, whether its other frames are still in
-// fresh or have expired, and whether it is a delta frame or the window's missing key frame.
+// window is closed again, whichever generation has the window, whether its other frames are still
+// in fresh or have expired, and whether it is a delta frame or the window's missing key frame.
 func TestLateFramesAreSeenAtOnce(t *testing.T) {
 	for _, generation := range Generations() {
 		t.Run(generation, func(t *testing.T) {
@@ -42,7 +42,8 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		mustHandle(t, w, Record{Account: "acme", Offset: offset, Value: sent.Bytes})
 		offset++
 	}
-	// Three windows of 14 frames. Two of the second one come late, its key frame, too, unless it is in columns only; and the newest of all.
+	// Three windows of 14 frames. Two of the second one come late, its key frame, too, unless it is
+	// in columns only; and the newest of all.
 	var late []windowtest.Sent
 	keys := map[int64]windowtest.Sent{} // by time
 	for i := range 42 {
@@ -201,8 +202,8 @@ func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 	return list
 }
 
-// TestNewSeriesAreFoundBeforeTheirWindowIsClosed: the dictionaries of a new node are there with its key
-// frame, and those of a new entity with the delta frame that brings it.
+// TestNewSeriesAreFoundBeforeTheirWindowIsClosed: the dictionaries of a new node are there with its
+// key frame, and those of a new entity with the delta frame that brings it.
 func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)

@@ -28,7 +28,8 @@ type Loaded struct {
 // Refused is how many frames were not loaded.
 func (l Loaded) Refused() int { return l.Expired + l.Ahead + l.Damaged }
 
-// ErrRecording says that bytes are no recording: the frames before that place are loaded, those after it cannot be found.
+// ErrRecording says that bytes are no recording: the frames before that place are loaded, those
+// after it cannot be found.
 var ErrRecording = errors.New("store: not a recording")
 
 // A batch of a load is at most that many frames and bytes.
@@ -37,9 +38,11 @@ const (
 	loadBytes  = 16 << 20
 )
 
-// Load writes a recording, frames one after another (FORMAT.md §3), as if they had come from the stream, and closes their windows. It may be repeated and
-// may overlap what is stored already. progress, which may be nil, is called after each batch. While Cassandra is away it waits. When ctx ends it closes, within
-// ten seconds, what it has written and returns ctx's error: the same call made again does the rest. A window that is not over is waited for.
+// Load writes a recording, frames one after another (FORMAT.md §3), as if they had come from the
+// stream, and closes their windows. It may be repeated and may overlap what is stored already.
+// progress, which may be nil, is called after each batch. While Cassandra is away it waits. When
+// ctx ends it closes, within ten seconds, what it has written and returns ctx's error: the same
+// call made again does the rest. A window that is not over is waited for.
 func (s *Store) Load(ctx context.Context, account string, recording io.Reader, progress func(Loaded)) (Loaded, error) {
 	ctx = Bulk(ctx, account+"/load")
 	l := loader{store: s, writer: NewWriter(s), account: account, in: bufio.NewReaderSize(recording, 1<<20)}
@@ -96,7 +99,8 @@ func (l *loader) run(ctx context.Context, progress func(Loaded)) error {
 	}
 }
 
-// next returns a frame that can be stored, or nil; an error ends the recording, io.EOF as it should.
+// next returns a frame that can be stored, or nil; an error ends the recording, io.EOF as it
+// should.
 func (l *loader) next() ([]byte, error) {
 	head, err := l.in.Peek(12)
 	if len(head) == 0 && err == io.EOF {

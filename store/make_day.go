@@ -19,8 +19,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// MakeDay makes the rollups of a node's day that begins at start (milliseconds since the Unix epoch), by the hour and of the whole day, from those of five
-// minutes that are stored. It may be repeated at any time and run in two processes at once; what is up to date is not written again.
+// MakeDay makes the rollups of a node's day that begins at start (milliseconds since the Unix
+// epoch), by the hour and of the whole day, from those of five minutes that are stored. It may be
+// repeated at any time and run in two processes at once; what is up to date is not written again.
 func (s *Store) MakeDay(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	m := dayMaker{Store: s, account: account, node: node, start: start, stamp: s.stamp()}
 	if expired(start+rollup.FiveMinutes.Millis, m.stamp, s.config.FiveMinutesTTL) {
@@ -129,7 +130,8 @@ type dayPass struct {
 // dayBytes is up to how many stored bytes a day is made in one pass.
 const dayBytes = 4 << 20
 
-// passes returns what is asked for in each pass over the day: everything, or, of a large node, some metrics of one type after the other.
+// passes returns what is asked for in each pass over the day: everything, or, of a large node, some
+// metrics of one type after the other.
 func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPass, error) {
 	var bytes int64
 	names := map[string][]string{} // by type

@@ -21,9 +21,10 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// An hour is made of what is stored of it: its closed windows, and the hour as it was made before, if there is one. So it
-// may be made at any time, by anybody, again and again: what is written is what the later reading found. It is made a few
-// metrics at a time, because the hour of a large node decoded is hundreds of MB.
+// An hour is made of what is stored of it: its closed windows, and the hour as it was made before,
+// if there is one. So it may be made at any time, by anybody, again and again: what is written is
+// what the later reading found. It is made a few metrics at a time, because the hour of a large
+// node decoded is hundreds of MB.
 
 // chunkBytes is how many bytes of stored parts are decoded at once.
 const chunkBytes = 1 << 20
@@ -62,9 +63,10 @@ type hourMaker struct {
 	keep   map[int64]*rollup.Rollup
 }
 
-// MakeHour makes a node's hour that begins at start (milliseconds since the Unix epoch) from its closed windows: the rows of v3, which replace those of the
-// windows, and its 5-minute rollups. It may be repeated at any time and run in two processes at once. It takes its memory from the context's lease; what that
-// refuses, the error wraps.
+// MakeHour makes a node's hour that begins at start (milliseconds since the Unix epoch) from its
+// closed windows: the rows of v3, which replace those of the windows, and its 5-minute rollups. It
+// may be repeated at any time and run in two processes at once. It takes its memory from the
+// context's lease; what that refuses, the error wraps.
 func (s *Store) MakeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
 	m := hourMaker{Store: s, account: account, node: node, start: start, stamp: s.stamp(), lease: memory.Of(ctx), whole: true}
@@ -204,8 +206,8 @@ func (m *hourMaker) instants() map[int64]int {
 	return number
 }
 
-// compareRun reports whether the hour's 5-minute rollups are to be written. Periods that the stored ones know more of stay: their samples have expired, or
-// cannot be read.
+// compareRun reports whether the hour's 5-minute rollups are to be written. Periods that the stored
+// ones know more of stay: their samples have expired, or cannot be read.
 func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 	t := m.config.rollupTable(rollup.FiveMinutes)
 	if expired(m.start+window.HourMillis, m.stamp, t.ttl) {

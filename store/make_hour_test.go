@@ -10,7 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// TestLateFramesReachTheHour: a frame that is late by a minute, an hour or ten days is seen at once, and is in the hour when that is made again; what was there stays.
+// TestLateFramesReachTheHour: a frame that is late by a minute, an hour or ten days is seen at
+// once, and is in the hour when that is made again; what was there stays.
 func TestLateFramesReachTheHour(t *testing.T) {
 	start := hourOf(eve)
 	c := newClock(start)
@@ -93,7 +94,8 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	checkRollups(t, mustOpen(t, s.config), n.ID, series, "at the end")
 }
 
-// TestHourIsMadeByWhoHasThePartition: a process that dies before it makes an hour leaves it to the next one, which is told by the table alone.
+// TestHourIsMadeByWhoHasThePartition: a process that dies before it makes an hour leaves it to the
+// next one, which is told by the table alone.
 func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	start := hourOf(eve)
 	c := newClock(start)
@@ -134,7 +136,8 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	if made := number(next.metrics.Hours.WithLabelValues("written")); made != 1 {
 		t.Fatalf("%v hours were made", made)
 	}
-	// Its rows of windows have expired when it could not be made for long: the frames are wanted again, once, from where they begin.
+	// Its rows of windows have expired when it could not be made for long: the frames are wanted
+	// again, once, from where they begin.
 	other := n.Step(start+2*window.HourMillis, true)
 	c.millis.Store(other.At + 200)
 	if err := v.Handle(t.Context(), []Record{{Account: "acme", Partition: 4, Offset: 200, Value: other.Bytes}}); err != nil {

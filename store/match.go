@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// matches remembers what matches of dictionaries: a node's spans nearly all have the same. It is for one goroutine.
+// matches remembers what matches of dictionaries: a node's spans nearly all have the same. It is
+// for one goroutine.
 type matches struct {
 	ctx      context.Context
 	matchers []*labels.Matcher
@@ -27,7 +28,8 @@ func newMatches(ctx context.Context, matchers []*labels.Matcher) *matches {
 	return &matches{ctx: ctx, matchers: matchers, known: map[*window.Dictionary]*match{}}
 }
 
-// of returns what matches of a dictionary. When the context ends that may be too little: who calls it asks the context.
+// of returns what matches of a dictionary. When the context ends that may be too little: who calls
+// it asks the context.
 func (m *matches) of(d *window.Dictionary) *match {
 	if found := m.known[d]; found != nil {
 		return found

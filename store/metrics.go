@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Returned + Pending; Pending is 0 when no Handle runs.
+// Metrics are the store's own. The ledger of the Writer is Accepted = Written + Dropped + Returned
+// + Pending; Pending is 0 when no Handle runs.
 type Metrics struct {
 	Accepted prometheus.Counter     // records given to Handle
 	Written  prometheus.Counter     // frames that are in Cassandra
@@ -24,7 +25,8 @@ type Metrics struct {
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
 	Aside         prometheus.Gauge // windows that need more memory than their account may have: see aside.go
-	// Dictionaries of closed windows and of rollups. Written and known together are those that a window or rollup refers to.
+	// Dictionaries of closed windows and of rollups. Written and known together are those that a
+	// window or rollup refers to.
 	DictionariesWritten, DictionariesKnown prometheus.Counter
 	Receipts                               *prometheus.CounterVec // read because a process did not know which dictionaries are there, by result: found, none
 

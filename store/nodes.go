@@ -37,8 +37,8 @@ type nodeRows struct {
 	table  *rows.Table
 }
 
-// put renews a node's row. The write carries when the node was heard of by the frame, so that an old key frame that is read again never hides a newer one, nor does one that is
-// dated ahead.
+// put renews a node's row. The write carries when the node was heard of by the frame, so that an
+// old key frame that is read again never hides a newer one, nor does one that is dated ahead.
 func (s *nodeRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, id *frame.Identity, seen int64) error {
 	facts := make(map[string]string, len(id.Facts))
 	for _, fact := range id.Facts {
@@ -86,12 +86,14 @@ func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Nod
 	return nodes, err
 }
 
-// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there once.
+// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there
+// once.
 func (s *Store) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
 	return s.nodes.ids(ctx, workOf(dashboard(ctx, account)), account)
 }
 
-// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL is forgotten.
+// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL
+// is forgotten.
 func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
 	return s.nodes.list(ctx, workOf(dashboard(ctx, account)), account)
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// pace is how many windows are closed at once. While all of them are in use and Cassandra answers quickly it lets in one more for
-// each round of windows, so that a fast Cassandra gets more to do; when Cassandra answers slowly or fails it halves at once, so that frames, which go
-// the same way, do not wait behind windows. That is how TCP shares a line.
+// pace is how many windows are closed at once. While all of them are in use and Cassandra answers
+// quickly it lets in one more for each round of windows, so that a fast Cassandra gets more to do;
+// when Cassandra answers slowly or fails it halves at once, so that frames, which go the same way,
+// do not wait behind windows. That is how TCP shares a line.
 type pace struct {
 	mu    sync.Mutex
 	width int           // how many may be closed at once
@@ -22,12 +23,15 @@ type pace struct {
 }
 
 const (
-	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for its encoding in between. Four keep two cores
-	// busy on an idle machine; with fewer, a Cassandra that is slow all day would let closing fall behind, and then frames wait, too.
+	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for
+	// its encoding in between. Four keep two cores busy on an idle machine; with fewer, a Cassandra
+	// that is slow all day would let closing fall behind, and then frames wait, too.
 	narrowest = 4
-	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not: 320 MB at the very most.
+	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not:
+	// 320 MB at the very most.
 	widest = 32
-	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms for these statements.
+	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms
+	// for these statements.
 	quickAnswer, slowAnswer = 20 * time.Millisecond, 80 * time.Millisecond
 )
 
@@ -54,7 +58,8 @@ func (p *pace) enter(ctx context.Context) error {
 	}
 }
 
-// leave says how a window was closed: what its answers took on average (0: there were none), and whether Cassandra failed.
+// leave says how a window was closed: what its answers took on average (0: there were none), and
+// whether Cassandra failed.
 func (p *pace) leave(answer time.Duration, failed bool) {
 	p.mu.Lock()
 	full := p.busy >= p.width

@@ -23,7 +23,8 @@ func (p *pace) round(t *testing.T, answer time.Duration, failed bool) {
 	}
 }
 
-// TestPaceFollowsCassandra: one more each round while answers are quick, half when they are slow or fail, and never beyond its bounds.
+// TestPaceFollowsCassandra: one more each round while answers are quick, half when they are slow or
+// fail, and never beyond its bounds.
 func TestPaceFollowsCassandra(t *testing.T) {
 	said := 0.0
 	p := newPace(func(width float64) { said = width })
@@ -34,7 +35,8 @@ func TestPaceFollowsCassandra(t *testing.T) {
 		}
 	}
 	expect("at first", narrowest)
-	// What is not used up says nothing of how one more would go, nor does a window without an answer.
+	// What is not used up says nothing of how one more would go, nor does a window without an
+	// answer.
 	for range 100 {
 		p.enter(t.Context())
 		p.leave(time.Millisecond, false)

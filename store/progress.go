@@ -17,8 +17,8 @@ import (
 const progressScope = "frames"
 
 // progressAge is how old what Progress answers may be, so that a crowd of readers asks once;
-// progressTimeout is how long one asking may take, because they all wait for it; after it failed nobody
-// asks for progressPause.
+// progressTimeout is how long one asking may take, because they all wait for it; after it failed
+// nobody asks for progressPause.
 const (
 	progressAge     = time.Second
 	progressTimeout = time.Second
@@ -29,8 +29,8 @@ const (
 type Progress struct {
 	// Partitions is how many the stream has; 0: nobody has said yet.
 	Partitions int
-	// Through is a time by partition, in milliseconds since the Unix epoch: frames that the stream had
-	// by then are in Cassandra. Of partitions that are not in it nobody has said anything.
+	// Through is a time by partition, in milliseconds since the Unix epoch: frames that the stream
+	// had by then are in Cassandra. Of partitions that are not in it nobody has said anything.
 	Through map[int32]int64
 }
 
@@ -59,8 +59,8 @@ type progressRows struct {
 	err   error     // of the last reading
 }
 
-// WriteProgress says how far the stream's frames are in Cassandra. What was said before stands where
-// it says more: rows carry the time that they tell as their write time.
+// WriteProgress says how far the stream's frames are in Cassandra. What was said before stands
+// where it says more: rows carry the time that they tell as their write time.
 func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
 	var list []rows.Row
 	for partition, through := range p.Through {
@@ -72,8 +72,8 @@ func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
 	return nil
 }
 
-// Progress returns how far the stream's frames are in Cassandra, a second old at most. With an error
-// it is what was known last. It is not to be changed.
+// Progress returns how far the stream's frames are in Cassandra, a second old at most. With an
+// error it is what was known last. It is not to be changed.
 func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
 	c.mu.Lock() // who comes meanwhile shares the answer
 	defer c.mu.Unlock()

@@ -24,8 +24,9 @@ type ReadReport struct {
 	Kept       int     // closed windows that this process has read before
 	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damaged    int     // their number
-	// Instants are when the node sent the frames that the windows were made of, from from to to, in ms,
-	// ascending, each once, whatever matched: a series without a value at one of them was not there.
+	// Instants are when the node sent the frames that the windows were made of, from from to to, in
+	// ms, ascending, each once, whatever matched: a series without a value at one of them was not
+	// there.
 	Instants []int64
 	Lost     int // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
 }
@@ -55,9 +56,11 @@ func (r *ReadReport) damage(errs ...error) {
 // readsInFlight is how many partitions of a layer one Read asks at once.
 const readsInFlight = 8
 
-// Read returns the series of a node that match, with their values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels, each
-// instant once, and in the report all instants, matched or not. Windows that are closed come from raw, others from fresh if they lie within its TTL, and those with late frames from both. What cannot be decoded is left
-// out and reported; the error is Cassandra's.
+// Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
+// (milliseconds since the Unix epoch), sorted by labels, each instant once, and in the report all
+// instants, matched or not. Windows that are closed come from raw, others from fresh if they lie
+// within its TTL, and those with late frames from both. What cannot be decoded is left out and
+// reported; the error is Cassandra's.
 func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
 	ctx = dashboard(ctx, account)
 	var report ReadReport
@@ -389,8 +392,9 @@ func (r *reader) answered(times []int64) bool {
 	return slices.ContainsFunc(r.times, func(known []int64) bool { return within(times, known) })
 }
 
-// finder finds the dictionaries of a node's day, each always as the same pointer. It is for one goroutine. What it is told by Cassandra, other than that there is
-// no such dictionary, stays in err.
+// finder finds the dictionaries of a node's day, each always as the same pointer. It is for one
+// goroutine. What it is told by Cassandra, other than that there is no such dictionary, stays in
+// err.
 type finder struct {
 	find  window.Dictionaries
 	found map[window.Hash]*window.Dictionary

@@ -24,9 +24,11 @@ const settleMillis = 20 * 60_000
 // For two days a coarser rollup that is not there may be computed yet, so its finer ones are asked.
 const pendingMillis = 2 * dayMillis
 
-// ReadRollup returns the rollups of a node's series that match, for periods that hold instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Periods
-// that are not over, or so lately that late frames may come, or that have some, are computed from the finer level, five minutes that are not closed from their frames: so
-// the answer has what Read's has. What cannot be decoded is left out and reported; the error is Cassandra's.
+// ReadRollup returns the rollups of a node's series that match, for periods that hold instants from
+// ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Periods that are not over, or so
+// lately that late frames may come, or that have some, are computed from the finer level, five
+// minutes that are not closed from their frames: so the answer has what Read's has. What cannot be
+// decoded is left out and reported; the error is Cassandra's.
 func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
 	ctx = dashboard(ctx, account)
 	var report ReadReport
@@ -128,7 +130,8 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 	return false
 }
 
-// open adds windows whose hour is not made, from what is stored of them and from their frames, and puts those with late frames in the place of what is stored of them.
+// open adds windows whose hour is not made, from what is stored of them and from their frames, and
+// puts those with late frames in the place of what is stored of them.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
 	soonest := frame.WindowOf(r.now - windowTTL.Milliseconds() - frame.WindowMillis)
 	to = min(to, r.now+aheadMillis)

@@ -69,7 +69,8 @@ func TestReadRollupPart(t *testing.T) {
 	}
 }
 
-// rolledHour returns a store with an hour of closed windows and its rollups, and what they should say.
+// rolledHour returns a store with an hour of closed windows and its rollups, and what they should
+// say.
 func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []window.Series) {
 	c := newClock(eve)
 	s := mustStore(t, c)
@@ -98,7 +99,8 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	return s, c, n, direct(t, frames)
 }
 
-// TestDamagedRollupsArePartial: what does not decode is left out, counted and named; all else is answered.
+// TestDamagedRollupsArePartial: what does not decode is left out, counted and named; all else is
+// answered.
 func TestDamagedRollupsArePartial(t *testing.T) {
 	s, _, n, samples := rolledHour(t, 21)
 	checkRollups(t, s, n.ID, samples, "whole")
@@ -144,7 +146,8 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 	}
 }
 
-// TestFrameAfterRawExpired: a frame that comes when the rest of its window has expired does not replace what its rollup knows.
+// TestFrameAfterRawExpired: a frame that comes when the rest of its window has expired does not
+// replace what its rollup knows.
 func TestFrameAfterRawExpired(t *testing.T) {
 	s, c, n, samples := rolledHour(t, 22)
 	for _, table := range []string{freshTable, windowsTable, hoursTable} {
@@ -169,8 +172,8 @@ func TestFrameAfterRawExpired(t *testing.T) {
 	checkRollups(t, s, n.ID, samples, "afterwards")
 }
 
-// TestRollupsOfOpenWindows: windows that nobody has closed are in the answer, however many there are
-// and whatever windows between them have no frames.
+// TestRollupsOfOpenWindows: windows that nobody has closed are in the answer, however many there
+// are and whatever windows between them have no frames.
 func TestRollupsOfOpenWindows(t *testing.T) {
 	start := rollup.Hour.Start(time.Now().UnixMilli())
 	c := newClock(start)

@@ -20,7 +20,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// eve is the last hour and ten minutes of the day before yesterday, so that histories cross the beginning of hours and of a day.
+// eve is the last hour and ten minutes of the day before yesterday, so that histories cross the
+// beginning of hours and of a day.
 var eve = rollup.Day.Start(time.Now().UnixMilli()-dayMillis) - 70*60_000
 
 // killer cancels a context after so many calls to Cassandra.
@@ -44,7 +45,8 @@ func (k *killer) called() {
 	}
 }
 
-// fleet is two store processes that share two partitions, are killed between any two calls to Cassandra, and take partitions from each other.
+// fleet is two store processes that share two partitions, are killed between any two calls to
+// Cassandra, and take partitions from each other.
 type fleet struct {
 	t       *testing.T
 	pick    windowtest.Pick
@@ -87,7 +89,8 @@ func (f *fleet) commit(p int) {
 	}
 }
 
-// do lets a process work; now and then it is killed in the middle, perhaps when it has just committed.
+// do lets a process work; now and then it is killed in the middle, perhaps when it has just
+// committed.
 func (f *fleet) do(process int, commits bool, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	defer cancel()
@@ -284,8 +287,9 @@ func direct(t *testing.T, frames [][]byte) []window.Series {
 	return window.Join(parts...)
 }
 
-// TestRollupsEqualDirectComputation: whatever is lost, late, repeated, shuffled or killed on the way, all levels equal what the samples that were stored give directly; and
-// still do when frames come that are so late that their window is only in raw.
+// TestRollupsEqualDirectComputation: whatever is lost, late, repeated, shuffled or killed on the
+// way, all levels equal what the samples that were stored give directly; and still do when frames
+// come that are so late that their window is only in raw.
 func TestRollupsEqualDirectComputation(t *testing.T) {
 	c := newClock(eve)
 	base := mustStore(t, c, func(c *Config) { c.FreshTTL, c.HourSpread = c.RawTTL, time.Minute }) // time leaps here, but nothing expires

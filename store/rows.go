@@ -13,11 +13,14 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// sampled is what v1 and v2 have in common: a row per sample, in partitions of one window, and a row per window with its meta blob, written last.
+// sampled is what v1 and v2 have in common: a row per sample, in partitions of one window, and a
+// row per window with its meta blob, written last.
 //
-// A sample's value is a double in base units, as Prometheus has it, so that others can read the table. What a double does not hold exactly is there
-// a second time: integers beyond 2^53, or whose decimal scaling does not round-trip, as the integer. A histogram's buckets are one blob: a series is
-// one row at an instant here as everywhere; a row per bucket would be 165 of them, and then no fleet could have afforded these layouts.
+// A sample's value is a double in base units, as Prometheus has it, so that others can read the
+// table. What a double does not hold exactly is there a second time: integers beyond 2^53, or whose
+// decimal scaling does not round-trip, as the integer. A histogram's buckets are one blob: a series
+// is one row at an instant here as everywhere; a row per bucket would be 165 of them, and then no
+// fleet could have afforded these layouts.
 type sampled struct {
 	*Store
 	samples, windows string // tables
@@ -26,21 +29,26 @@ type sampled struct {
 
 // rowLayout is where v1 and v2 differ.
 type rowLayout interface {
-	// batches returns how many batches of a window are written at once, and how many bytes at most one has.
+	// batches returns how many batches of a window are written at once, and how many bytes at most
+	// one has.
 	batches() (inFlight, bytes int)
 	// joins reports whether rows of two services may be in one batch.
 	joins() bool
-	// read calls take for the rows of a window. services are those that are wanted, names the prefixes of them all.
+	// read calls take for the rows of a window. services are those that are wanted, names the
+	// prefixes of them all.
 	read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
 }
 
-// maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is longer is hashed.
+// maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is
+// longer is hashed.
 const maxService = 60_000
 
-// prefixOf returns what the services of one metric begin with. No other metric's begin so: "{" is in no metric's name.
+// prefixOf returns what the services of one metric begin with. No other metric's begin so: "{" is
+// in no metric's name.
 func prefixOf(metricKey string) string { return metricKey + "{" }
 
-// service returns a series' name with its entity's labels in the dictionary's order; who is asked for (cluster, node) is the partition's.
+// service returns a series' name with its entity's labels in the dictionary's order; who is asked
+// for (cluster, node) is the partition's.
 func service(d *window.Dictionary, prefix string, row int) string {
 	b := []byte(prefix)
 	for i, name := range d.Labels {
@@ -110,7 +118,8 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	return nil
 }
 
-// Read reads the head rows, then the samples of the series that the windows' dictionaries say can match.
+// Read reads the head rows, then the samples of the series that the windows' dictionaries say can
+// match.
 func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 	metas, err := g.metas(ctx, q)
 	if err != nil {

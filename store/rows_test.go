@@ -27,7 +27,8 @@ func integers() []int64 {
 	return list
 }
 
-// TestRowsAreExact: a sample of v1 and v2 gives back the integer it was, whatever its size and exponent, and needs the second column only where a double is not enough.
+// TestRowsAreExact: a sample of v1 and v2 gives back the integer it was, whatever its size and
+// exponent, and needs the second column only where a double is not enough.
 func TestRowsAreExact(t *testing.T) {
 	for exponent := -12; exponent <= 9; exponent++ {
 		doubled := 0
@@ -117,7 +118,8 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 	}
 }
 
-// TestHistogramRows: counts and sums come back; bytes that are none are an error or a histogram, and never more.
+// TestHistogramRows: counts and sums come back; bytes that are none are an error or a histogram,
+// and never more.
 func TestHistogramRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for range 2000 {

@@ -22,8 +22,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// rollupTable is where a level's rollups are: runs of periods, which are spans (spans.go), and in the same partition the dictionaries of these (entity_type
-// empty, part the hash, at the partition's start). Dictionaries are not those of raw, which expire with it.
+// rollupTable is where a level's rollups are: runs of periods, which are spans (spans.go), and in
+// the same partition the dictionaries of these (entity_type empty, part the hash, at the
+// partition's start). Dictionaries are not those of raw, which expire with it.
 type rollupTable struct {
 	rollup.Level
 	name   string
@@ -32,8 +33,9 @@ type rollupTable struct {
 	ttl    time.Duration
 }
 
-// rollupPeriods is how many periods a partition holds: half a day, six days, 144 days. That makes 1 to 10 MiB before compression of a busy node of 2,000 to
-// 10,000 series, and of an idle one of ten times as many: docs/STORE.md has the figures.
+// rollupPeriods is how many periods a partition holds: half a day, six days, 144 days. That makes 1
+// to 10 MiB before compression of a busy node of 2,000 to 10,000 series, and of an idle one of ten
+// times as many: docs/STORE.md has the figures.
 const rollupPeriods = 144
 
 func (c *Config) rollupTables() []rollupTable {
@@ -70,7 +72,8 @@ func (c *Config) rollupLayouts() []*rows.Table {
 	return list
 }
 
-// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the finer one when a late frame comes, so that must still be there.
+// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the
+// finer one when a late frame comes, so that must still be there.
 func (c *Config) validateRollups() error {
 	var errs []error
 	below, name := c.RawTTL+24*time.Hour, "raw_ttl and a day"
@@ -89,7 +92,8 @@ func (c *Config) validateRollups() error {
 	return errors.Join(errs...)
 }
 
-// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their partition.
+// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their
+// partition.
 const maxTTL = 19 * 365 * 24 * time.Hour
 
 // runHead is the head row of a run.
@@ -120,7 +124,8 @@ func (s *Store) runHeads(ctx context.Context, account string, node uuid.UUID, le
 	return found, err
 }
 
-// runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the metrics that can match. What is not there or cannot be decoded is in damage.
+// runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the
+// metrics that can match. What is not there or cannot be decoded is in damage.
 func (s *Store) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
 	t := s.config.rollupTable(level)
 	heads, err := s.runHeads(ctx, account, node, level, t.runOf(from), t.runOf(to))

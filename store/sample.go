@@ -18,7 +18,8 @@ type sampleRow struct {
 	state  *string
 }
 
-// scaled returns v × 10^exponent. Powers of ten above it are exact in a double, so it divides by them instead of multiplying with their inverse.
+// scaled returns v × 10^exponent. Powers of ten above it are exact in a double, so it divides by
+// them instead of multiplying with their inverse.
 func scaled(v int64, exponent int) float64 {
 	switch {
 	case exponent == 0:
@@ -99,7 +100,8 @@ func (r *sampleRow) appendTo(s *window.Series) error {
 
 var errSample = fmt.Errorf("%w: a sample without a value of its kind", window.ErrMalformed)
 
-// appendHistogram appends the sum and, for each bucket that is not empty, its distance to the one before and its count.
+// appendHistogram appends the sum and, for each bucket that is not empty, its distance to the one
+// before and its count.
 func appendHistogram(dst []byte, h *window.Histogram) []byte {
 	dst = binary.AppendVarint(dst, h.Sum)
 	last := -1

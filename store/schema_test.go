@@ -25,7 +25,8 @@ func settings(t *testing.T, s *Store, table string) (ttl int, size string) {
 	return ttl, compaction["compaction_window_size"] + " " + compaction["compaction_window_unit"]
 }
 
-// TestApplyAlters: what differs is set when asked for, and what would lose data is refused, all of it at once, before anything is changed.
+// TestApplyAlters: what differs is set when asked for, and what would lose data is refused, all of
+// it at once, before anything is changed.
 func TestApplyAlters(t *testing.T) {
 	s := mustStore(t, newClock(base))
 	ctx := t.Context()
@@ -80,7 +81,8 @@ func TestApplyAlters(t *testing.T) {
 	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
-	// More copies are added, fewer are refused. With two copies on its one node Cassandra answers no quorum, so that what comes after the altering waits.
+	// More copies are added, fewer are refused. With two copies on its one node Cassandra answers
+	// no quorum, so that what comes after the altering waits.
 	more := s.config
 	more.ReplicationFactor = 2
 	m := mustOpen(t, more)
@@ -110,7 +112,8 @@ func TestApplyAlters(t *testing.T) {
 	}
 }
 
-// TestRolesInCassandra: with the printed grants each kind of role can do its work, with any one of a service's less it cannot, and nothing else.
+// TestRolesInCassandra: with the printed grants each kind of role can do its work, with any one of
+// a service's less it cannot, and nothing else.
 func TestRolesInCassandra(t *testing.T) {
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.JVMArgs = []string{"-Dcassandra.superuser_setup_delay_ms=0"}

@@ -11,9 +11,10 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// LastSeen returns when each node was heard of by its newest stored frame, milliseconds since the Unix epoch: the frame's time, but when it arrived if it is dated ahead of that. That is
-// exact if it is at most 15 minutes ago, else to the key frame before it. A node that was never heard of, or longer ago than the raw TTL, is not in it. With an error it has the nodes that
-// could be read.
+// LastSeen returns when each node was heard of by its newest stored frame, milliseconds since the
+// Unix epoch: the frame's time, but when it arrived if it is dated ahead of that. That is exact if
+// it is at most 15 minutes ago, else to the key frame before it. A node that was never heard of, or
+// longer ago than the raw TTL, is not in it. With an error it has the nodes that could be read.
 //
 // It asks for a window of many nodes in one request to a replica that has them.
 func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {

@@ -18,11 +18,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Hours and runs of rollups lie in tables of one form: in a node's partition a row for each part of each span, by
-// type, part and time, and a head row. See package layout for what a row holds. A metric's spans are neighbours: a
-// read of one metric is one slice, and compression sees what repeats from hour to hour.
+// Hours and runs of rollups lie in tables of one form: in a node's partition a row for each part of
+// each span, by type, part and time, and a head row. See package layout for what a row holds. A
+// metric's spans are neighbours: a read of one metric is one slice, and compression sees what
+// repeats from hour to hour.
 
-// spanBatchBytes bounds the batches that rows of a span are written in. All go to one partition, so that a batch is one mutation.
+// spanBatchBytes bounds the batches that rows of a span are written in. All go to one partition, so
+// that a batch is one mutation.
 const spanBatchBytes = 128 << 10
 
 // spanTable is such a table.
@@ -98,7 +100,8 @@ func (w *spanWriter) flush(ctx context.Context) error {
 	return w.session.Put(ctx, workOf(ctx), w.byName[w.in], list...)
 }
 
-// finish writes what is left and the head row last: who sees it finds the rest. In a span of few rows all is one mutation.
+// finish writes what is left and the head row last: who sees it finds the rest. In a span of few
+// rows all is one mutation.
 func (w *spanWriter) finish(ctx context.Context, head layout.Head) error {
 	if err := w.queue(ctx, w.packer.Flush()); err != nil {
 		return err
@@ -127,7 +130,8 @@ type storedHead struct {
 // at is where the span's rows are.
 func (h *storedHead) at() int64 { return h.start + h.row.Edition }
 
-// heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two the newest counts.
+// heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two
+// the newest counts.
 func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (map[int64]*storedHead, error) {
 	var mu sync.Mutex
 	found := map[int64]*storedHead{}
@@ -158,8 +162,10 @@ func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (
 // partsInQuery is up to how many parts of a type are named in a query.
 const partsInQuery = 64
 
-// spanParts reads what is wanted of spans in one partition that begin at from ≤ start ≤ to, and calls take with the place of its rows (see storedHead.at).
-// cost is what a byte of them comes to when it is decoded, which the context's lease gives. What cannot be read, or is not there, is told to bad.
+// spanParts reads what is wanted of spans in one partition that begin at from ≤ start ≤ to, and
+// calls take with the place of its rows (see storedHead.at). cost is what a byte of them comes to
+// when it is decoded, which the context's lease gives. What cannot be read, or is not there, is
+// told to bad.
 func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted, cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
 	lease := memory.Of(ctx)
 	var full error

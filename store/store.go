@@ -1,16 +1,22 @@
-// Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every reader and writer of metrics goes through it.
+// Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every
+// reader and writer of metrics goes through it.
 //
-// It has three levels. Package rows is the engine's waist, package layout says how spans lie in rows, and here are the services: Writer, Store's reading, Schema.
+// It has three levels. Package rows is the engine's waist, package layout says how spans lie in
+// rows, and here are the services: Writer, Store's reading, Schema.
 //
-// Frames are written as they come (fresh: a row per frame). When a window's five minutes are over, its frames are read back and the window is written to the tables of
-// the Generation that serves its time; the default, v3, writes a few rows that live three hours, and makes an hour of them and rollups in the hour after (make_hour.go,
-// due.go). A window is answered from an hour or from its own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling, whenever and by
-// whomever it is closed.
+// Frames are written as they come (fresh: a row per frame). When a window's five minutes are over,
+// its frames are read back and the window is written to the tables of the Generation that serves
+// its time; the default, v3, writes a few rows that live three hours, and makes an hour of them and
+// rollups in the hour after (make_hour.go, due.go). A window is answered from an hour or from its
+// own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling,
+// whenever and by whomever it is closed.
 //
-// What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per series and instant, whatever was written twice, late, in which order, or by which process.
-// A frame that arrives after its window was closed is seen at once, too: see late.go.
+// What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per
+// series and instant, whatever was written twice, late, in which order, or by which process. A
+// frame that arrives after its window was closed is seen at once, too: see late.go.
 //
-// What bites: windows with late frames are read from both layers until the frames have expired, which costs a read more.
+// What bites: windows with late frames are read from both layers until the frames have expired,
+// which costs a read more.
 package store
 
 import (
@@ -121,7 +127,8 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 	return s
 }
 
-// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each failure is logged.
+// Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each
+// failure is logged.
 func (s *Store) Connect(ctx context.Context) error { return s.session.Connect(ctx) }
 
 // Close ends the connection.
@@ -132,7 +139,8 @@ func (s *Store) retry(ctx context.Context, what string, f func() error) error {
 	return rows.Retry(ctx, what, s.metrics.Retries.Inc, f)
 }
 
-// stamp returns the write time of what is made of a reading that begins now, in µs since the Unix epoch: the clock, but never the same twice.
+// stamp returns the write time of what is made of a reading that begins now, in µs since the Unix
+// epoch: the clock, but never the same twice.
 func (s *Store) stamp() int64 {
 	for {
 		last := s.stamped.Load()

@@ -211,9 +211,11 @@ func TestRefusedByCassandraIsNotRetryable(t *testing.T) {
 	}
 }
 
-// TestCassandraAway freezes, kills and restarts Cassandra under a Writer: Handle waits, readiness says why, and all is there afterwards.
+// TestCassandraAway freezes, kills and restarts Cassandra under a Writer: Handle waits, readiness
+// says why, and all is there afterwards.
 func TestCassandraAway(t *testing.T) {
-	// With its usual periodic sync a killed Cassandra forgets what it acknowledged in the last moments, and here it has no replica.
+	// With its usual periodic sync a killed Cassandra forgets what it acknowledged in the last
+	// moments, and here it has no replica.
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.Extra = map[string]any{"commitlog_sync": "batch", "commitlog_sync_period": "0ms"}
 	})

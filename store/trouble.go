@@ -14,8 +14,9 @@ import (
 // probeTimeout bounds Ready's own question to Cassandra.
 const probeTimeout = 2 * time.Second
 
-// Ready returns nil if the last call to Cassandra succeeded, else in one sentence why it did not, or why windows are refused. If the last call failed it asks
-// again, so that who has nothing to do learns that Cassandra is back.
+// Ready returns nil if the last call to Cassandra succeeded, else in one sentence why it did not,
+// or why windows are refused. If the last call failed it asks again, so that who has nothing to do
+// learns that Cassandra is back.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.session.CQL(); err != nil {
 		return err
@@ -37,7 +38,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns nil while frames are written and windows closed as they come, else in one sentence what is in the way.
+// Ready returns nil while frames are written and windows closed as they come, else in one sentence
+// what is in the way.
 func (w *Writer) Ready(ctx context.Context) error {
 	if since, err := w.stuck.why(); err != nil {
 		return fmt.Errorf("store: frames wait since %s to be written: %w", since.UTC().Format(time.RFC3339), explained(err))
@@ -51,7 +53,8 @@ func (w *Writer) Ready(ctx context.Context) error {
 	return w.store.Ready(ctx)
 }
 
-// unclosed returns how many windows could not be closed when that was tried last, and why the first of them could not.
+// unclosed returns how many windows could not be closed when that was tried last, and why the first
+// of them could not.
 func (w *Writer) unclosed() (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +70,8 @@ func (w *Writer) unclosed() (n int, err error) {
 	return n, err
 }
 
-// hold is why a kind of work does not get on. Single calls may succeed all the while: under overload they do so by turns.
+// hold is why a kind of work does not get on. Single calls may succeed all the while: under
+// overload they do so by turns.
 type hold struct {
 	mu    sync.Mutex
 	since time.Time

@@ -8,7 +8,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// TestLoadedLateExpiresInTime: what is loaded or corrected days later lives as long as if it had come in time, and no longer.
+// TestLoadedLateExpiresInTime: what is loaded or corrected days later lives as long as if it had
+// come in time, and no longer.
 func TestLoadedLateExpiresInTime(t *testing.T) {
 	for _, generation := range Generations() {
 		t.Run(generation, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// v1 is the first layout of fleets like ours: a partition of some 500 bytes per series and window. Writing a node takes as many batches as it has series, and reading
-// one takes as many queries; its partition index is nearly as large as its data.
+// v1 is the first layout of fleets like ours: a partition of some 500 bytes per series and window.
+// Writing a node takes as many batches as it has series, and reading one takes as many queries; its
+// partition index is nearly as large as its data.
 type v1 struct{}
 
 const (

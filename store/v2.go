@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// v2 is v1 with the series among the clustering columns: a partition of some MB per node and window, whose rows compress side by side.
+// v2 is v1 with the series among the clustering columns: a partition of some MB per node and
+// window, whose rows compress side by side.
 type v2 struct{}
 
 const (
@@ -17,13 +18,15 @@ const (
 	v2Windows = "v2_windows"
 )
 
-// Rows of samples are written in batches of so many bytes, so many at once: all go to one partition's replicas, and more would only queue there.
+// Rows of samples are written in batches of so many bytes, so many at once: all go to one
+// partition's replicas, and more would only queue there.
 const (
 	batchBytes      = 40 << 10
 	batchesInFlight = 4
 )
 
-// servicesInQuery is up to how many series, and metrics, of a window are asked for one by one; beyond it the partition is read whole.
+// servicesInQuery is up to how many series, and metrics, of a window are asked for one by one;
+// beyond it the partition is read whole.
 const (
 	servicesInQuery = 64
 	prefixesInQuery = 8

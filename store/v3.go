@@ -15,8 +15,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// v3 keeps a closed window in a few rows (v3_windows), which live for as long as hours need them, and an hour in a row for each metric (v3_hours). Both are
-// spans: window/COLUMNS.md has the blobs, package layout the rows, bucket.go which partition an hour is in, make_hour.go how it is made.
+// v3 keeps a closed window in a few rows (v3_windows), which live for as long as hours need them,
+// and an hour in a row for each metric (v3_hours). Both are spans: window/COLUMNS.md has the blobs,
+// package layout the rows, bucket.go which partition an hour is in, make_hour.go how it is made.
 type v3 struct{ *Store }
 
 const (
@@ -25,7 +26,8 @@ const (
 	bucketTable  = "v3_buckets"
 )
 
-// windowTTL is how long the rows of windows live: an hour is made within the one after it, and a third is for what is late.
+// windowTTL is how long the rows of windows live: an hour is made within the one after it, and a
+// third is for what is late.
 const windowTTL = 3 * time.Hour
 
 func hourOf(at int64) int64 { return at - mod(at, window.HourMillis) }
@@ -50,7 +52,8 @@ func (v3) Tables(c *Config) []*rows.Table {
 	}}
 }
 
-// Write writes dictionaries, then the rows of the parts, then the head row: who sees that finds the rest. A window of usual size is one mutation.
+// Write writes dictionaries, then the rows of the parts, then the head row: who sees that finds the
+// rest. A window of usual size is one mutation.
 func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
 	enc := w.Encode(rep)
 	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
@@ -109,7 +112,8 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hou
 	return found, err
 }
 
-// windowParts reads parts of windows of one hour and calls take with each window's start. want has what is asked for, by window.
+// windowParts reads parts of windows of one hour and calls take with each window's start. want has
+// what is asked for, by window.
 func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hour int64, heads map[int64]*windowHead, want map[int64]map[window.PartID]bool, take func(start int64, part window.StoredPart), bad func(start int64, err error)) error {
 	byAt := map[int64]*windowHead{}
 	var numbers []int
@@ -218,7 +222,8 @@ func (h *hourHead) has(start int64) bool {
 // columnCost is what a byte of a part comes to when it is decoded: 6 to 12 in recorded windows.
 const columnCost = 16
 
-// Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in the dictionaries which parts can match, and reads those.
+// Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in
+// the dictionaries which parts can match, and reads those.
 func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 	hours, err := g.hourHeads(ctx, q.Account, q.Node, hourOf(q.From), hourOf(q.To))
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 type workKey struct{}
 
-// as marks calls under ctx, unless they are marked already: who marks first knows best what it is all for.
+// as marks calls under ctx, unless they are marked already: who marks first knows best what it is
+// all for.
 func as(ctx context.Context, class, client string, patience time.Duration) context.Context {
 	if _, marked := ctx.Value(workKey{}).(rows.Work); marked {
 		return ctx
@@ -26,7 +27,8 @@ func workOf(ctx context.Context) rows.Work {
 	return w
 }
 
-// Bulk marks calls under ctx as work that nobody waits for: Config.Admit is asked in that class, for reads and writes.
+// Bulk marks calls under ctx as work that nobody waits for: Config.Admit is asked in that class,
+// for reads and writes.
 func Bulk(ctx context.Context, client string) context.Context {
 	return as(ctx, throttle.Bulk, client, 0)
 }
@@ -36,7 +38,8 @@ func dashboard(ctx context.Context, account string) context.Context {
 	return as(ctx, throttle.Dashboard, account, 0)
 }
 
-// rollingPatience is how long rolling up waits for the throttle. It uses what closes windows, which must not wait behind it; it is tried again.
+// rollingPatience is how long rolling up waits for the throttle. It uses what closes windows, which
+// must not wait behind it; it is tried again.
 const rollingPatience = time.Second
 
 // rolling marks calls under ctx as rolling up.

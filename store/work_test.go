@@ -80,7 +80,8 @@ func (g *gate) of(class string) (asked, admitted, refused, most int) {
 	return g.asked[class], g.admitted[class], g.refused[class], g.most[class]
 }
 
-// TestBulkCannotHurtServing: bulk reads and writes at full blast are held to their class's rate and number at once, while lookups and the API's reads beside them are all admitted.
+// TestBulkCannotHurtServing: bulk reads and writes at full blast are held to their class's rate and
+// number at once, while lookups and the API's reads beside them are all admitted.
 func TestBulkCannotHurtServing(t *testing.T) {
 	const rate, burst, blasters, lookups, reads = 20, 8, 16, 300, 60
 	c := newClock(base)
@@ -176,7 +177,8 @@ func TestBulkCannotHurtServing(t *testing.T) {
 	}
 }
 
-// TestThrottledWorkIsTriedAgain: what the throttle refuses is no failure of Cassandra's; a load goes on until it has its turn, and rolling up never holds closing up.
+// TestThrottledWorkIsTriedAgain: what the throttle refuses is no failure of Cassandra's; a load
+// goes on until it has its turn, and rolling up never holds closing up.
 func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	c := newClock(base)
 	var mu sync.Mutex

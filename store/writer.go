@@ -22,20 +22,24 @@ type Record struct {
 	Received  time.Time // by ingest; zero: now
 }
 
-// Writer is the store role: it writes the stream's frames and closes windows whose time has come. The consumer calls Handle with what it has read, then may
-// commit up to LowWater. Windows are closed by Run beside Handle, or by Tick and Drain for who has no Run.
+// Writer is the store role: it writes the stream's frames and closes windows whose time has come.
+// The consumer calls Handle with what it has read, then may commit up to LowWater. Windows are
+// closed by Run beside Handle, or by Tick and Drain for who has no Run.
 type Writer struct {
 	store *Store
 
 	mu   sync.Mutex
 	open map[windowKey]*openWindow
-	// done are the records of a Handle that failed which are in Cassandra: they come again, and under overload only what is still missing may be tried, or
-	// a batch that takes longer than its caller allows would begin anew for ever.
+	// done are the records of a Handle that failed which are in Cassandra: they come again, and
+	// under overload only what is still missing may be tried, or a batch that takes longer than its
+	// caller allows would begin anew for ever.
 	done map[place]bool
-	// coming are the records that Handle has been given and that are not in Cassandra yet, with their windows, which are not closed before they are.
+	// coming are the records that Handle has been given and that are not in Cassandra yet, with
+	// their windows, which are not closed before they are.
 	coming map[place]*openWindow
-	// duties are the hours and days that are to be made, see due.go; assigned the partitions of this Writer, unread those of which it has yet to look what is owed
-	// there; replayed the hours whose frames were read from the stream again once.
+	// duties are the hours and days that are to be made, see due.go; assigned the partitions of
+	// this Writer, unread those of which it has yet to look what is owed there; replayed the hours
+	// whose frames were read from the stream again once.
 	duties   map[duty]*owed
 	assigned map[int32]bool
 	unread   map[int32]bool
@@ -89,9 +93,10 @@ func NewWriter(s *Store) *Writer {
 	return w
 }
 
-// Handle writes the records' frames and returns when all are in Cassandra or cannot ever be, which is counted. While Cassandra is away or overloaded it
-// tries again, so that its caller waits; it also waits while Run is a whole window behind with closing. An error means that some were not written: the same
-// records must come again, and only those are written then.
+// Handle writes the records' frames and returns when all are in Cassandra or cannot ever be, which
+// is counted. While Cassandra is away or overloaded it tries again, so that its caller waits; it
+// also waits while Run is a whole window behind with closing. An error means that some were not
+// written: the same records must come again, and only those are written then.
 func (w *Writer) Handle(ctx context.Context, records []Record) error {
 	if err := w.keepUp(ctx); err != nil {
 		w.stuck.by(err)
@@ -183,7 +188,8 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 	return nil
 }
 
-// comes opens the window of a frame that is to be written, or keeps it open: LowWater must not pass the frame, and the window is not closed before it is written. A record that comes again is
+// comes opens the window of a frame that is to be written, or keeps it open: LowWater must not pass
+// the frame, and the window is not closed before it is written. A record that comes again is
 // counted once.
 func (w *Writer) comes(h *frame.Header, r Record) {
 	w.mu.Lock()
@@ -231,8 +237,9 @@ func (w *Writer) window(h *frame.Header, r Record) *openWindow {
 	return o
 }
 
-// LowWater returns the offset of a partition's oldest record whose window is open: who restarts must read from there. None: everything handled is in
-// columns. Hours that are to be made do not count, for that is written down (due.go), unless their frames must be read again.
+// LowWater returns the offset of a partition's oldest record whose window is open: who restarts
+// must read from there. None: everything handled is in columns. Hours that are to be made do not
+// count, for that is written down (due.go), unless their frames must be read again.
 func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

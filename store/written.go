@@ -14,18 +14,20 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// A node has some 40 dictionaries, in its day's partition of series and in each rollup's partition again. They hardly ever change,
-// so closing a window must know which are there, and write only what is not. A process knows that of what it has written itself.
-// Of what others wrote, or it forgot, it asks Cassandra once a partition: for the receipt.
+// A node has some 40 dictionaries, in its day's partition of series and in each rollup's partition
+// again. They hardly ever change, so closing a window must know which are there, and write only
+// what is not. A process knows that of what it has written itself. Of what others wrote, or it
+// forgot, it asks Cassandra once a partition: for the receipt.
 //
-// The receipt is a row beside the dictionaries that names those a quorum has acknowledged; it is written after that. The rows
-// themselves would prove less: with read repair off a quorum read also finds a row that a process which died left on one replica,
-// and the next read may miss it.
+// The receipt is a row beside the dictionaries that names those a quorum has acknowledged; it is
+// written after that. The rows themselves would prove less: with read repair off a quorum read also
+// finds a row that a process which died left on one replica, and the next read may miss it.
 //
-// What a receipt names lives long enough. A partition's dictionaries are written with one time to live (series: RawTTL and a day;
-// rollups: the table's TTL and the partition's length), none before the partition begins, so that they outlive what is answered of
-// its last window. A receipt of a shorter time to live, from before somebody raised it, does not count. If a receipt is lost, or two
-// processes replace each other's, dictionaries are written once more, which does no harm.
+// What a receipt names lives long enough. A partition's dictionaries are written with one time to
+// live (series: RawTTL and a day; rollups: the table's TTL and the partition's length), none before
+// the partition begins, so that they outlive what is answered of its last window. A receipt of a
+// shorter time to live, from before somebody raised it, does not count. If a receipt is lost, or
+// two processes replace each other's, dictionaries are written once more, which does no harm.
 
 // writtenKey is a partition that has dictionaries.
 type writtenKey struct {
@@ -34,9 +36,10 @@ type writtenKey struct {
 	start          int64 // of its day or bucket
 }
 
-// writtenBytes bounds what a process knows of what is written. A partition takes 200 bytes and 8 for each dictionary, so 500; a node
-// has four that are in use (its day's, and one for each level of rollups). Half of the bound is always kept, which is enough for
-// 16,000 nodes; with more, what was not used for longest is forgotten, and a receipt read again.
+// writtenBytes bounds what a process knows of what is written. A partition takes 200 bytes and 8
+// for each dictionary, so 500; a node has four that are in use (its day's, and one for each level
+// of rollups). Half of the bound is always kept, which is enough for 16,000 nodes; with more, what
+// was not used for longest is forgotten, and a receipt read again.
 const (
 	writtenBytes     = 64 << 20
 	writtenPartition = 200
@@ -95,8 +98,9 @@ type dictionaryRows struct {
 	known           *bounded[writtenKey, []window.Hash] // which are in a partition
 }
 
-// fill writes what a shelf lacks of a list of dictionaries, in as few mutations as their size allows, and the receipt after that. tell, which may be nil, is called in
-// between with what was written.
+// fill writes what a shelf lacks of a list of dictionaries, in as few mutations as their size
+// allows, and the receipt after that. tell, which may be nil, is called in between with what was
+// written.
 func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf, list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
 	known, err := s.knownOn(ctx, w, h)
 	if err != nil {
@@ -196,7 +200,8 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 	return known
 }
 
-// write writes those of the dictionaries of a node's span that are not there, and then that it did: see dictionaries.go.
+// write writes those of the dictionaries of a node's span that are not there, and then that it did:
+// see dictionaries.go.
 func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64, list []window.EncodedDictionary) error {
 	return s.fill(ctx, w, s.dayShelf(n.Account, n.ID, dayOf(start)), list, func(written []window.EncodedDictionary) error {
 		return s.tell(ctx, w, n, start, written)

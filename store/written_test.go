@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestDictionariesAreWrittenOnce: by whomever windows are closed, and however much is forgotten, each dictionary is written once a partition; and again if what is
-// known of it is not certain.
+// TestDictionariesAreWrittenOnce: by whomever windows are closed, and however much is forgotten,
+// each dictionary is written once a partition; and again if what is known of it is not certain.
 func TestDictionariesAreWrittenOnce(t *testing.T) {
 	day := dayOf(base) // six hours of one day and one half-day
 	s := mustStore(t, newClock(day+8*window.HourMillis))
@@ -39,7 +39,8 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 			t.Errorf("%s: %v dictionaries written, %v known, %v receipts; want %v, %v, %v", what, w, k, f, written, known, found)
 		}
 	}
-	// Three types, in series and in the rollups of 5 minutes. The first key frame that a process sees announces those of series.
+	// Three types, in series and in the rollups of 5 minutes. The first key frame that a process
+	// sees announces those of series.
 	closeNext(s)
 	check("first", s, 6, 6, 0)
 	closeNext(s)
@@ -52,7 +53,8 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	closeNext(forgetful)
 	closeNext(forgetful)
 	check("forgetful", forgetful, 0, 21, 7)
-	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end too early.
+	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end
+	// too early.
 	if err := s.exec(t.Context(), "DELETE FROM "+s.table(seriesTable)+" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
 		node.ID.String(), day, receiptName); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package window
 
-// Only returns the window with some of its types, by their numbers, nil for all, and of these the metrics that want wants. The others count as not read. It shares the
-// memory of w.
+// Only returns the window with some of its types, by their numbers, nil for all, and of these the
+// metrics that want wants. The others count as not read. It shares the memory of w.
 func (w *Window) Only(types []int, want func(d *Dictionary, metric int) bool) *Window {
 	out := *w
 	if types != nil {

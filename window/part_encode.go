@@ -2,7 +2,6 @@ package window
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/ringwatch/ringwatch/blob"
@@ -220,15 +219,6 @@ func appendInstants(dst []byte, at []int32, first, end int32) []byte {
 		previous = t
 	}
 	return dst
-}
-
-// onesIn returns how many bits are set.
-func onesIn(b []byte) int {
-	n := 0
-	for _, x := range b {
-		n += bits.OnesCount8(x)
-	}
-	return n
 }
 
 // appendValue appends the value of a change against that of the row's change before. Differences of

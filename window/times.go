@@ -125,16 +125,3 @@ func appendPacked(dst []byte, list []uint64, width int) []byte {
 	}
 	return dst
 }
-
-// packedAt returns number i.
-func packedAt(b []byte, i, width int) uint64 {
-	var v uint64
-	from := i * width
-	for got := 0; got < width; {
-		at := from + got
-		part := uint64(b[at/8] >> (at % 8))
-		v |= part << got
-		got += 8 - at%8
-	}
-	return v & (1<<width - 1)
-}

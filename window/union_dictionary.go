@@ -21,8 +21,8 @@ func (s *source) metric(m int) int {
 	return int(s.byMetric[m])
 }
 
-// gathered is what the windows of a union have of one type with the same labels, under one name of the cluster, the datacenter and the rack: a node that moves is another
-// series from then on.
+// gathered is what the windows of a union have of one type with the same labels, under one name of
+// the cluster, the datacenter and the rack: a node that moves is another series from then on.
 type gathered struct {
 	first   *Dictionary
 	hashed  bool     // a window tells it apart from another of its name

@@ -72,7 +72,8 @@ func compute(hour [][][]byte) (*pure, error) {
 	return &pure{median(0), median(1), median(2), median(3), median(4)}, nil
 }
 
-// merge does what the store does: it decodes a run of the finer level, whose dictionaries are usually in its cache, merges and encodes.
+// merge does what the store does: it decodes a run of the finer level, whose dictionaries are
+// usually in its cache, merges and encodes.
 func merge(level rollup.Level, start int64, finer rollup.Level, run rollup.Encoded) (*rollup.Rollup, error) {
 	known := map[window.Hash]*window.Dictionary{}
 	for _, d := range run.Dictionaries {

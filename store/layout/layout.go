@@ -1,9 +1,10 @@
-// Package layout says how spans lie in rows: which rows a window, an hour or a run of rollups becomes, and which
-// of them answer for a metric. It is pure: from and to bytes, no engine, no clock.
+// Package layout says how spans lie in rows: which rows a window, an hour or a run of rollups
+// becomes, and which of them answer for a metric. It is pure: from and to bytes, no engine, no
+// clock.
 //
-// A span's rows carry an edition, a number that its writer drew. The head row, which is written last, names it; so a
-// reader never puts parts of one writing to the head of another. Rows of an edition that no head names are nobody's
-// and expire.
+// A span's rows carry an edition, a number that its writer drew. The head row, which is written
+// last, names it; so a reader never puts parts of one writing to the head of another. Rows of an
+// edition that no head names are nobody's and expire.
 //
 //	windows   few rows, of parts in the order of Order: a reader finds in the head which row a part is in
 //	hours and runs   a row for each part, but the small metrics of a type share one, its pack
@@ -38,8 +39,8 @@ const (
 	maxStamps = 12
 )
 
-// Order compares parts as the rows of a window hold them: all values, then all buckets, so that who asks for rates
-// and averages does not read buckets.
+// Order compares parts as the rows of a window hold them: all values, then all buckets, so that who
+// asks for rates and averages does not read buckets.
 func Order(a, b window.PartID) int {
 	return cmp.Or(cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Piece, b.Piece))
 }
@@ -115,8 +116,8 @@ func AppendParts(dst []byte, parts []window.Part) []byte {
 	return dst
 }
 
-// ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a part of b. The
-// error wraps ErrVersion or ErrMalformed; what was found before is right.
+// ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a
+// part of b. The error wraps ErrVersion or ErrMalformed; what was found before is right.
 func ReadParts(b []byte, want func(window.PartID) bool, take func(window.StoredPart)) error {
 	r := blob.New(b, &errs)
 	r.Version(partsVersion)
@@ -153,7 +154,8 @@ const MaxRows = 15
 // leastRow is what a row of a window should weigh at least.
 const leastRow = 4 << 10
 
-// WindowRows distributes a window's parts over rows, which First of the head names. It puts the parts in Order.
+// WindowRows distributes a window's parts over rows, which First of the head names. It puts the
+// parts in Order.
 func WindowRows(parts []window.Part) (rows [][]byte, first []window.PartID) {
 	slices.SortFunc(parts, func(a, b window.Part) int { return Order(a.PartID, b.PartID) })
 	total := 0
@@ -183,7 +185,8 @@ func WindowRows(parts []window.Part) (rows [][]byte, first []window.PartID) {
 	return rows, first
 }
 
-// RowOf returns which of a window's rows after the head a part is in, from 0; −1: it cannot be in any.
+// RowOf returns which of a window's rows after the head a part is in, from 0; −1: it cannot be in
+// any.
 func (h *Head) RowOf(id window.PartID) int {
 	row := -1
 	for i, first := range h.First {
@@ -220,7 +223,8 @@ func RowName(metric string, id window.PartID, small bool) string {
 	return metric
 }
 
-// Packer makes rows of parts. Parts of a type come together; those that are small are kept until the type's end.
+// Packer makes rows of parts. Parts of a type come together; those that are small are kept until
+// the type's end.
 type Packer struct {
 	key   string
 	small []window.Part
@@ -290,7 +294,8 @@ func (w *Wanted) Rows() map[string][]string {
 	return byType
 }
 
-// Take takes what is asked for from a row that was found, which is done then. A row that nobody asks for is left.
+// Take takes what is asked for from a row that was found, which is done then. A row that nobody
+// asks for is left.
 func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(window.StoredPart)) error {
 	k := rowKey{typ, part, at}
 	ids := w.rows[k]
