@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -362,6 +363,10 @@ func (w *Writer) tryDuty(ctx context.Context, d dueDuty) {
 	defer w.mu.Unlock()
 	d.err = err
 	if memory.Refused(err) {
+		if errors.Is(err, memory.ErrTooLarge) && d.needs == 0 {
+			w.store.log.Warn("store: an hour or a day needs more memory than its account may have; give the role more memory, or monitor fewer tables on that node",
+				"account", d.account, "node", d.node, "start", clockTime(d.start), "error", err)
+		}
 		d.needs = 2 * memory.Of(ctx).Taken()
 		d.after = time.Now().Add(asideAgain / 10)
 		return
