@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // nodeState is what /v1/nodes says of a node.
@@ -55,7 +56,7 @@ func TestFramesFromTheFuture(t *testing.T) {
 				t.Helper()
 				store.Put(f.account("acme"), b)
 				if source == "recent" {
-					if err := f.writer.Handle(t.Context(), []recent.Record{{Account: f.account("acme"), Received: f.clock(), Value: b}}); err != nil {
+					if err := f.writer.Handle(t.Context(), []stream.Record{{Account: f.account("acme"), Received: f.clock(), Value: b}}); err != nil {
 						t.Fatal(err)
 					}
 				}

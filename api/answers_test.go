@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // TestKeptAnswersAreTheAnswers lets a fleet live through what happens to fleets, and asks two servers on the same real engines after each step: one that keeps encoded answers and one
@@ -90,12 +91,12 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 		n.Step()
 		b := n.Frame(f.now.Load())
 		if offset++; store_ {
-			if err := writer.Handle(t.Context(), []store.Record{{Account: account, Offset: offset, Value: b}}); err != nil {
+			if err := writer.Handle(t.Context(), []stream.Record{{Account: account, Offset: offset, Value: b}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if redis {
-			if err := f.writer.Handle(t.Context(), []recent.Record{{Account: account, Value: b}}); err != nil {
+			if err := f.writer.Handle(t.Context(), []stream.Record{{Account: account, Value: b}}); err != nil {
 				t.Fatal(err)
 			}
 		}

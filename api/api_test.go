@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -149,7 +150,7 @@ func (f *fixture) fill(nodes, tables int, span time.Duration, put func(b []byte)
 			f.history[i][at] = n.Copy()
 			b := n.Frame(at)
 			put(b)
-			if err := f.writer.Handle(f.Context(), []recent.Record{{Account: f.account("acme"), Value: b}}); err != nil {
+			if err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account("acme"), Value: b}}); err != nil {
 				f.Fatal(err)
 			}
 		}

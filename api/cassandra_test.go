@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // realStore is store.Store in the words of query.
@@ -73,7 +74,7 @@ func TestRealEngines(t *testing.T) {
 	writer, offset := store.NewWriter(db), int64(0)
 	f.fill(2, 3, 25*time.Minute, func(b []byte) {
 		offset++
-		if err := writer.Handle(t.Context(), []store.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
+		if err := writer.Handle(t.Context(), []stream.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := writer.Tick(t.Context(), f.clock()); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 type discovered struct {
@@ -240,7 +240,7 @@ func (f *fixture) goLive(shape func()) *live {
 					f.history[i] = map[int64][][]frametest.Entity{at: n.Copy()}
 					b := n.Frame(at)
 					f.store.Put(f.account("acme"), b)
-					_ = f.writer.Handle(f.Context(), []recent.Record{{Account: f.account("acme"), Value: b}}) // the store has it in any case
+					_ = f.writer.Handle(f.Context(), []stream.Record{{Account: f.account("acme"), Value: b}}) // the store has it in any case
 				}
 			}
 		}

@@ -33,6 +33,7 @@ import (
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -159,7 +160,7 @@ func (f *seriesFixture) say(account string, at int64, nodes ...*frametest.Node) 
 	for _, n := range nodes {
 		n.Step()
 		f.offset++
-		if err := f.writer.Handle(f.Context(), []store.Record{{Account: f.account(account), Offset: f.offset, Value: n.Frame(at)}}); err != nil {
+		if err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account(account), Offset: f.offset, Value: n.Frame(at)}}); err != nil {
 			f.Fatal(err)
 		}
 	}

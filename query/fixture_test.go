@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -127,7 +128,7 @@ func (f *fixture) fill(span time.Duration, except func(at int64) bool) {
 // write gives Redis a frame.
 func (f *fixture) write(b []byte) {
 	f.Helper()
-	err := f.writer.Handle(f.Context(), []recent.Record{{Account: f.account(), Value: b}})
+	err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account(), Value: b}})
 	if err != nil {
 		f.Fatal(err)
 	}

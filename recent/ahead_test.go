@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // TestFramesFromTheFuture is the attack: somebody with a key of the account sends frames for a node
@@ -20,7 +21,7 @@ func TestFramesFromTheFuture(t *testing.T) {
 	handle := func(b []byte) {
 		t.Helper()
 		now := f.clock.now()
-		if err := f.writer.Handle(t.Context(), []Record{{Account: t.Name(), Received: now, Value: b}}); err != nil {
+		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Received: now, Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestAheadAlone(t *testing.T) {
 	for range 100 {
 		came = f.clock.millis.Load()
 		last = n.Frame(came + 8*60_000)
-		if err := f.writer.Handle(t.Context(), []Record{{Account: t.Name(), Value: last}}); err != nil {
+		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Value: last}}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.millis.Add(n.Interval)
@@ -89,7 +90,7 @@ func TestBacklogIsOld(t *testing.T) {
 	now := f.clock.millis.Load()
 	waited, fresh := n.Frame(now-20_000), n.Frame(now)
 	for _, b := range [][]byte{fresh, waited} {
-		if err := f.writer.Handle(t.Context(), []Record{{Account: t.Name(), Value: b}}); err != nil {
+		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.millis.Add(1000)

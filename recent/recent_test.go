@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -42,11 +43,11 @@ type fixture struct {
 // log is what the consumer's log holds: one partition, offsets from 0 on.
 type log struct {
 	mu      sync.Mutex
-	records []Record
+	records []stream.Record
 	read    int // how often it was read again
 }
 
-func (l *log) add(records ...Record) []Record {
+func (l *log) add(records ...stream.Record) []stream.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range records {
@@ -63,10 +64,10 @@ func (l *log) reads() int {
 }
 
 // again is what a consumer's log offers.
-func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]Record) error) error {
+func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
 	l.mu.Lock()
 	l.read++
-	var found []Record
+	var found []stream.Record
 	for _, r := range l.records[:until] {
 		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= offset && (offset >= 0 || h.At >= since.UnixMilli()) && wanted(r.Account, r.Cluster) {
 			found = append(found, r)
@@ -129,12 +130,12 @@ func (f *fixture) dropped(reason string) float64 {
 func (f *fixture) run(account string, n *frametest.Node, span time.Duration) map[int64][]byte {
 	f.Helper()
 	frames := map[int64][]byte{}
-	var records []Record
+	var records []stream.Record
 	for end := f.clock.millis.Load() + span.Milliseconds(); f.clock.millis.Load() < end; f.clock.millis.Add(n.Interval) {
 		n.Step()
 		at := f.clock.millis.Load()
 		frames[at] = n.Frame(at)
-		records = append(records, Record{Account: account, Value: frames[at]})
+		records = append(records, stream.Record{Account: account, Value: frames[at]})
 	}
 	f.clock.millis.Add(-n.Interval) // the time of the newest
 	if err := f.writer.Handle(f.Context(), records); err != nil {
@@ -244,7 +245,7 @@ func TestOldAndMalformedAreDropped(t *testing.T) {
 	n := frametest.New("one", 12, 1)
 	old := n.Frame(start - 15*60_000 - 1)
 	good := n.Frame(start)
-	if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: old}, {Account: "acme", Value: good[:20]}, {Account: "acme", Value: good}}); err != nil {
+	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: old}, {Account: "acme", Value: good[:20]}, {Account: "acme", Value: good}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.dropped(dropOld) != 1 || f.dropped(dropMalformed) != 1 || value(f.writer.metrics.written) != 1 {
@@ -252,7 +253,7 @@ func TestOldAndMalformedAreDropped(t *testing.T) {
 	}
 	// An older frame that comes late does not become the newest.
 	late := frametest.New("one", 12, 1).Frame(start - 1000)
-	if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: late}}); err != nil {
+	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: late}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, [][]byte{good}) {
@@ -311,7 +312,7 @@ func TestRedisAway(t *testing.T) {
 	f := newFixture(t, server.Addr(), hasty)
 	n := frametest.New("one", 1, 2)
 	write := func() {
-		if err := f.writer.Handle(t.Context(), []Record{{Account: "acme", Value: n.Frame(f.clock.millis.Add(5000))}}); err != nil {
+		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Frame(f.clock.millis.Add(5000))}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // lose takes the node's frames from from to to out of Redis, as if it had never had them.
@@ -142,7 +143,7 @@ func TestLateFrameOfAnEarlierRun(t *testing.T) {
 	f.pass(3*time.Minute, "acme", n)
 	f.settle()
 	f.is(n, true, "nobody knows of the earlier run yet")
-	if err := f.writer.Handle(t.Context(), f.log.add(Record{Account: "acme", Cluster: "read", Value: kept})); err != nil {
+	if err := f.writer.Handle(t.Context(), f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: kept})); err != nil {
 		t.Fatal(err)
 	}
 	f.is(n, false, "a frame has come that lies before")
@@ -190,7 +191,7 @@ func TestCompleteIsComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		had[i][h.At] = true
-		if err := f.writer.Handle(t.Context(), f.log.add(Record{Account: "acme", Cluster: "read", Value: b})); err != nil {
+		if err := f.writer.Handle(t.Context(), f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: b})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // Again reads records of one partition of the log again: from offset on, or, if that is -1, from the first one not older than since, up to and without until. Those
 // whose cluster is wanted go to f, in order. It returns f's error, or why the log could not be read.
-type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]Record) error) error
+type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error
 
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
 const againTimeout = 2 * time.Minute
@@ -39,7 +40,7 @@ type warmth struct {
 }
 
 // observe takes a record into the view of its cluster, whatever becomes of it.
-func (c *clusters) observe(r *Record, h *frame.Header) {
+func (c *clusters) observe(r *stream.Record, h *frame.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.warm[clusterKey(r.Account, r.Cluster)]
@@ -89,7 +90,7 @@ func (c *clusters) rouse() {
 }
 
 // admit reports whether a record is to be written. known is false as long as nobody could say. now is in ms.
-func (c *clusters) admit(cluster string, r *Record, h *frame.Header, now int64) (wanted, known bool) {
+func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now int64) (wanted, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.active != nil && !c.active[cluster] {
@@ -108,7 +109,7 @@ func (c *clusters) admit(cluster string, r *Record, h *frame.Header, now int64) 
 }
 
 // lost says that a record did not get into Redis.
-func (c *clusters) lost(r *Record) {
+func (c *clusters) lost(r *stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if state := c.warm[clusterKey(r.Account, r.Cluster)]; state != nil && state.partition == r.Partition {
@@ -311,7 +312,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 			g.views[cluster] = newView(oldest)
 		}
 	}
-	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted, func(records []Record) error {
+	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted, func(records []stream.Record) error {
 		w.clusters.look(g, records)
 		batch, _ := w.commands(records, oldest, nil)
 		deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
@@ -342,7 +343,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 }
 
 // look takes records that are read again into the views of their clusters.
-func (c *clusters) look(g *gap, records []Record) {
+func (c *clusters) look(g *gap, records []stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range records {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // newActive is a fixture whose writer runs and writes only what is read, on a server, or on a cluster of which more are named.
@@ -32,10 +33,10 @@ func patient(*Config) {}
 // send makes a frame of each node now, puts them into the log and hands them to the writer.
 func (f *fixture) send(account string, nodes ...*frametest.Node) {
 	f.Helper()
-	var records []Record
+	var records []stream.Record
 	for _, n := range nodes {
 		n.Step()
-		records = append(records, Record{Account: account, Cluster: n.Cluster, Value: n.Frame(f.clock.millis.Load())})
+		records = append(records, stream.Record{Account: account, Cluster: n.Cluster, Value: n.Frame(f.clock.millis.Load())})
 	}
 	if err := f.writer.Handle(f.Context(), f.log.add(records...)); err != nil {
 		f.Fatal(err)

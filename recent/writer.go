@@ -10,17 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 )
-
-// Record is a frame as it comes from the log.
-type Record struct {
-	Account   string
-	Cluster   string
-	Partition int32
-	Offset    int64
-	Received  time.Time // by ingest; zero: now
-	Value     []byte    // one frame
-}
 
 // batchFrames is how many frames go to Redis in one pipeline: a few hundred KB, so that one slow batch is a small part of the deadline.
 const batchFrames = 256
@@ -64,7 +55,7 @@ func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error
 
 // Handle writes the records' frames, those of clusters that are read: one command per frame, pipelined. It returns an error only when ctx ended, and then the
 // records are to be handled again, which is harmless. What Redis cannot take is dropped and counted.
-func (w *Writer) Handle(ctx context.Context, records []Record) error {
+func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	w.metrics.accepted.Add(float64(len(records)))
 	w.metrics.pending.Add(float64(len(records)))
 	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
@@ -82,7 +73,7 @@ func (w *Writer) Handle(ctx context.Context, records []Record) error {
 }
 
 // admit says whether a record is written, and counts it if not.
-func (w *Writer) admit(r *Record, h *frame.Header) bool {
+func (w *Writer) admit(r *stream.Record, h *frame.Header) bool {
 	if w.config.ActiveFor == 0 {
 		return true
 	}
@@ -98,7 +89,7 @@ func (w *Writer) admit(r *Record, h *frame.Header) bool {
 }
 
 // commands returns the commands that write records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
-func (w *Writer) commands(records []Record, oldest int64, admit func(*Record, *frame.Header) bool) (batch []rueidis.LuaExec, of []*Record) {
+func (w *Writer) commands(records []stream.Record, oldest int64, admit func(*stream.Record, *frame.Header) bool) (batch []rueidis.LuaExec, of []*stream.Record) {
 	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
 	for i := range records {
 		r := &records[i]
@@ -134,7 +125,7 @@ func (w *Writer) commands(records []Record, oldest int64, admit func(*Record, *f
 	return batch, of
 }
 
-func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec, of []*Record) {
+func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec, of []*stream.Record) {
 	began := time.Now()
 	client, err := w.link.get(deadline)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -26,7 +27,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	offset := int64(0)
 	handle := func(account string, b []byte) {
 		t.Helper()
-		mustHandle(t, w, Record{Account: account, Offset: offset, Value: b})
+		mustHandle(t, w, stream.Record{Account: account, Offset: offset, Value: b})
 		offset++
 	}
 	const frames = 6
@@ -67,7 +68,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	again := mustOpen(t, func() Config { config := s.config; config.Memory = larger; return config }())
 	wide := NewWriter(again)
 	for i := range int64(frames) {
-		mustHandle(t, wide, Record{Account: "evil", Offset: i, Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
+		mustHandle(t, wide, stream.Record{Account: "evil", Offset: i, Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
 	}
 	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Aside() != "" || number(again.metrics.Closed.WithLabelValues("written")) != 1 {
 		t.Errorf("with enough memory: %v, %q", err, wide.Aside())
@@ -75,7 +76,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 
 	// What Drain closes is set aside as well, and is no error of its.
 	other := NewWriter(s)
-	mustHandle(t, other, Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5, 500, 600, 10, true)})
+	mustHandle(t, other, stream.Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5, 500, 600, 10, true)})
 	if _, err := other.Drain(t.Context(), c.now()); err != nil || !strings.Contains(other.Aside(), "evil") {
 		t.Errorf("%v, %q", err, other.Aside())
 	}

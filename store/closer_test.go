@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -25,7 +26,7 @@ func runs(t *testing.T, w *Writer) {
 	})
 }
 
-func mustHandle(t *testing.T, w *Writer, records ...Record) {
+func mustHandle(t *testing.T, w *Writer, records ...stream.Record) {
 	t.Helper()
 	if err := w.Handle(t.Context(), records); err != nil {
 		t.Fatal(err)
@@ -39,11 +40,11 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	s := mustStore(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
 	want := windowtest.Samples{}
-	var records []Record
+	var records []stream.Record
 	for i := range int64(5) {
 		sent := n.Step(base+i*5000, false)
 		want.Add(sent.Samples)
-		records = append(records, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+		records = append(records, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 	}
 	// Only the key frame, the first, is written to this table, too.
 	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
@@ -85,7 +86,7 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Handle(t.Context(), []Record{{Account: "acme", Offset: 9, Value: records[0].Value}}); err == nil || w.Ready(t.Context()) == nil {
+	if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Offset: 9, Value: records[0].Value}}); err == nil || w.Ready(t.Context()) == nil {
 		t.Errorf("got %v", err)
 	}
 	w.Revoke(0)
@@ -110,7 +111,7 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	for i := range int64(16) {
 		sent := n.Step(base+i*75_000, false)
 		want.Add(sent.Samples)
-		mustHandle(t, w, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+		mustHandle(t, w, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 	}
 	c.millis.Store(base + 4*windowMillis + 600_000)
 	runs(t, w)
@@ -122,7 +123,7 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	eventually(t, "it holds the offset", func() bool { low, open := w.LowWater(0); return open && low == 4 })
 	more := n.Step(base+16*75_000, false)
 	want.Add(more.Samples)
-	mustHandle(t, w, Record{Account: "acme", Offset: 16, Value: more.Bytes}) // it holds nobody up
+	mustHandle(t, w, stream.Record{Account: "acme", Offset: 16, Value: more.Bytes}) // it holds nobody up
 	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, base+windowMillis, "v3"); err != nil {
 		t.Fatal(err)
 	}
@@ -143,11 +144,11 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	s := mustStore(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 3))
 	want := windowtest.Samples{}
-	var records []Record
+	var records []stream.Record
 	for i := range int64(4) {
 		sent := n.Step(base+i*60_000, false)
 		want.Add(sent.Samples)
-		records = append(records, Record{Account: "acme", Offset: 7 + i, Value: sent.Bytes})
+		records = append(records, stream.Record{Account: "acme", Offset: 7 + i, Value: sent.Bytes})
 	}
 	mustHandle(t, w, records...)
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
@@ -178,14 +179,14 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 4))
-	record := Record{Account: "acme", Value: n.Step(base, false).Bytes}
+	record := stream.Record{Account: "acme", Value: n.Step(base, false).Bytes}
 	w.overdue.Store(c.now().Add(-mostBehind + time.Minute).UnixNano())
 	mustHandle(t, w, record)
 	w.overdue.Store(c.now().Add(-mostBehind).UnixNano())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	record.Offset = 1
-	if err := w.Handle(ctx, []Record{record}); !asIs(err, ErrBehind) || number(s.metrics.Accepted) != 1 {
+	if err := w.Handle(ctx, []stream.Record{record}); !asIs(err, ErrBehind) || number(s.metrics.Accepted) != 1 {
 		t.Errorf("got %v", err)
 	}
 	if err := w.Ready(t.Context()); !asIs(err, ErrBehind) {
@@ -193,7 +194,7 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	}
 	var ended atomic.Bool
 	done := make(chan error, 1)
-	go func() { done <- w.Handle(t.Context(), []Record{record}); ended.Store(true) }()
+	go func() { done <- w.Handle(t.Context(), []stream.Record{record}); ended.Store(true) }()
 	if ended.Load() {
 		t.Error("it did not wait")
 	}
@@ -221,7 +222,7 @@ func TestClosingAge(t *testing.T) {
 	age("without a writer", 0)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 5))
 	age("without a window", 0)
-	records := []Record{{Account: "acme", Value: n.Step(base, false).Bytes},
+	records := []stream.Record{{Account: "acme", Value: n.Step(base, false).Bytes},
 		{Account: "acme", Offset: 1, Value: n.Step(base+5000, false).Bytes}}
 	mustHandle(t, w, records...)
 	age("a window that is not over", 0)

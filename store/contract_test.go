@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -74,22 +75,22 @@ func readableAt(t *testing.T, frames [][]byte) (instants []int64) {
 	return instants
 }
 
-// stream is a consumer of two partitions that is killed now and then.
-type stream struct {
+// consumer is a consumer of two partitions that is killed now and then.
+type consumer struct {
 	t         *testing.T
 	pick      windowtest.Pick
 	clock     *clock
 	store     *Store
 	writer    *Writer
-	records   [2][]Record
+	records   [2][]stream.Record
 	position  [2]int
 	committed [2]int
 	kills     int
 	zombie    *Writer // was killed, or so the others think, and goes on closing windows
 }
 
-func (s *stream) step() {
-	var records []Record
+func (s *consumer) step() {
+	var records []stream.Record
 	for p := range s.records {
 		n := min(s.pick(12), len(s.records[p])-s.position[p])
 		records = append(records, s.records[p][s.position[p]:s.position[p]+n]...)
@@ -118,7 +119,7 @@ func (s *stream) step() {
 	}
 }
 
-func (s *stream) tick() {
+func (s *consumer) tick() {
 	if s.zombie != nil && s.pick(2) == 0 {
 		if err := s.zombie.Tick(s.t.Context(), s.clock.now()); err != nil {
 			s.t.Fatal(err)
@@ -129,7 +130,7 @@ func (s *stream) tick() {
 	}
 }
 
-func (s *stream) commit(p int) {
+func (s *consumer) commit(p int) {
 	s.committed[p] = s.position[p]
 	if low, ok := s.writer.LowWater(int32(p)); ok {
 		s.committed[p] = int(low)
@@ -138,7 +139,7 @@ func (s *stream) commit(p int) {
 
 // kill forgets everything but what is committed. The new process knows nothing that the old one had
 // cached.
-func (s *stream) kill() {
+func (s *consumer) kill() {
 	s.kills++
 	if s.zombie = nil; s.pick(2) == 0 {
 		s.zombie = s.writer
@@ -186,7 +187,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 	for seed := range seeds {
 		pick := seeded(t, seed)
 		c.millis.Store(base)
-		s := &stream{t: t, pick: pick, clock: c, store: first}
+		s := &consumer{t: t, pick: pick, clock: c, store: first}
 		s.store.metrics = NewMetrics(nil)
 		s.writer = NewWriter(s.store)
 		var nodes []*windowtest.Node
@@ -208,7 +209,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 				want.Add(last.Samples)
 				when = append(when, at)
 				for range 1 + pick(6)/5 {
-					*list = append(*list, Record{Account: "acme", Value: last.Bytes})
+					*list = append(*list, stream.Record{Account: "acme", Value: last.Bytes})
 				}
 				at += 20_000 + int64(pick(30))
 				if pick(10) == 0 {
@@ -220,7 +221,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 		for p := range s.records {
 			list := s.records[p]
 			// In order of time with all nodes mixed, then some a little late and some very late.
-			slices.SortStableFunc(list, func(a, b Record) int { return int(at(a) - at(b)) })
+			slices.SortStableFunc(list, func(a, b stream.Record) int { return int(at(a) - at(b)) })
 			for i := range list {
 				if pick(4) == 0 {
 					j := min(len(list)-1, i+pick(5))
@@ -232,7 +233,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 				}
 			}
 			if pick(2) == 0 {
-				list = slices.Insert(list, pick(len(list)), Record{Account: "acme", Value: []byte("no frame")})
+				list = slices.Insert(list, pick(len(list)), stream.Record{Account: "acme", Value: []byte("no frame")})
 				bad++
 			}
 			for i := range list {
@@ -369,7 +370,7 @@ func number(c prometheus.Collector) float64 {
 
 func (s *Store) openWindows() float64 { return number(s.metrics.OpenWindows) }
 
-func at(r Record) int64 {
+func at(r stream.Record) int64 {
 	h, _, _ := frame.Parse(r.Value)
 	return h.At
 }
@@ -384,7 +385,7 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = w.Handle(ctx, []Record{{Account: "acme", Partition: 3, Offset: 41, Value: n.Step(base, true).Bytes},
+	err = w.Handle(ctx, []stream.Record{{Account: "acme", Partition: 3, Offset: 41, Value: n.Step(base, true).Bytes},
 		{Account: "acme", Partition: 3, Offset: 42, Value: []byte("no frame")}, {Account: "acme", Partition: 3, Offset: 43, Value: n.Step(base+5000, false).Bytes}})
 	if !asIs(err, ErrNotConnected) {
 		t.Errorf("got %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -39,7 +40,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	give := func(sent windowtest.Sent) {
 		t.Helper()
 		frames = append(frames, sent.Bytes)
-		mustHandle(t, w, Record{Account: "acme", Offset: offset, Value: sent.Bytes})
+		mustHandle(t, w, stream.Record{Account: "acme", Offset: offset, Value: sent.Bytes})
 		offset++
 	}
 	// Three windows of 14 frames. Two of the second one come late, its key frame, too, unless it is
@@ -123,7 +124,7 @@ func TestAfterAnOutage(t *testing.T) {
 	var frames [][]byte
 	give := func(sent windowtest.Sent) {
 		t.Helper()
-		mustHandle(t, w, Record{Account: "acme", Offset: int64(len(frames)), Value: sent.Bytes})
+		mustHandle(t, w, stream.Record{Account: "acme", Offset: int64(len(frames)), Value: sent.Bytes})
 		frames = append(frames, sent.Bytes)
 	}
 	var later []windowtest.Sent
@@ -215,7 +216,7 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 		at := base + i*7_000
 		sent := n.Step(at, false)
 		c.millis.Store(at + announceAgain.Milliseconds()*i) // so that each delta frame is looked into
-		mustHandle(t, w, Record{Account: "acme", Offset: i, Value: sent.Bytes})
+		mustHandle(t, w, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 		if h := header(t, sent.Bytes); h.IsKey() {
 			key = sent.Bytes
 		} else {

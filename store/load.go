@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // expired reports whether a frame is older than the raw TTL: it could never be read.
@@ -66,7 +67,7 @@ type loader struct {
 	account string
 	in      *bufio.Reader
 	done    Loaded
-	batch   []Record
+	batch   []stream.Record
 	offset  int64
 }
 
@@ -77,7 +78,7 @@ func (l *loader) run(ctx context.Context, progress func(Loaded)) error {
 		for len(l.batch) < loadFrames && size < loadBytes && broken == nil {
 			var b []byte
 			if b, broken = l.next(); b != nil {
-				l.batch = append(l.batch, Record{Account: l.account, Offset: l.offset, Value: b})
+				l.batch = append(l.batch, stream.Record{Account: l.account, Offset: l.offset, Value: b})
 				l.offset++
 				size += len(b)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -26,7 +27,7 @@ func TestReadRollupPart(t *testing.T) {
 		sent := n.Step(at, false)
 		frames = append(frames, sent.Bytes)
 		c.millis.Store(at + 100)
-		if err := w.Handle(t.Context(), []Record{{Account: "acme", Value: sent.Bytes, Offset: int64(len(frames))}}); err != nil {
+		if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Value: sent.Bytes, Offset: int64(len(frames))}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Tick(t.Context(), c.now()); err != nil {
@@ -78,10 +79,10 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	w := NewWriter(s)
 	start := rollup.Hour.Start(eve)
 	var frames [][]byte
-	var records []Record
+	var records []stream.Record
 	for at := start; at < start+rollup.Hour.Millis; at += 100_000 {
 		frames = append(frames, n.Step(at, false).Bytes)
-		records = append(records, Record{Account: "acme", Value: frames[len(frames)-1]})
+		records = append(records, stream.Record{Account: "acme", Value: frames[len(frames)-1]})
 	}
 	c.millis.Store(start + rollup.Hour.Millis)
 	if err := w.Handle(t.Context(), records); err != nil {

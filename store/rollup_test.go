@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -58,11 +59,11 @@ type fleet struct {
 	zombies []*Writer // have lost their partitions and do not know it
 	owner   [2]int    // by partition
 
-	records   [2][]Record
+	records   [2][]stream.Record
 	position  [2]int
 	committed [2]int
 
-	kills, moves int
+	kills, moves, again int
 }
 
 func (f *fleet) start(process int) {
@@ -100,6 +101,18 @@ func (f *fleet) do(process int, commits bool, work func(ctx context.Context) err
 	}
 	err := work(ctx)
 	f.killer.arm(0, nil)
+	if asIs(err, ErrExpired) && !killed { // the role gives its partitions back, and reads them again from the low water
+		f.again++
+		for p, owner := range f.owner {
+			if owner == process {
+				f.commit(p)
+				f.writer[process].Revoke(int32(p))
+				f.writer[process].Assign(int32(p))
+				f.lose(p)
+			}
+		}
+		return
+	}
 	if err == nil {
 		return
 	}
@@ -316,13 +329,13 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.start(1)
 		var nodes []*windowtest.Node
 		frames := map[uuid.UUID][][]byte{}
-		late := map[uuid.UUID][]Record{}
+		late := map[uuid.UUID][]stream.Record{}
 		for i := range 3 {
 			n := windowtest.NewNode(pick)
 			n.Cluster = []string{"c1", "c2", "c3"}[i]
 			nodes = append(nodes, n)
 			type due struct {
-				Record
+				stream.Record
 				at int64
 			}
 			var list []due
@@ -335,7 +348,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 					continue
 				}
 				if sent.Key && pick(12) == 0 { // hours late; it needs no other frame, as those will have expired
-					late[n.ID] = append(late[n.ID], Record{Account: "acme", Value: sent.Bytes})
+					late[n.ID] = append(late[n.ID], stream.Record{Account: "acme", Value: sent.Bytes})
 					continue
 				}
 				frames[n.ID] = append(frames[n.ID], sent.Bytes)
@@ -344,7 +357,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 					arrives += int64(pick(15 * 60_000))
 				}
 				for range 1 + pick(6)/5 {
-					list = append(list, due{Record{Account: "acme", Value: sent.Bytes}, arrives})
+					list = append(list, due{stream.Record{Account: "acme", Value: sent.Bytes}, arrives})
 				}
 			}
 			for _, d := range list {
@@ -354,8 +367,8 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 			for _, d := range list {
 				order[&d.Value[0]] = max(order[&d.Value[0]], d.at)
 			}
-			slices.SortStableFunc(f.records[i%2], func(a, b Record) int {
-				when := func(r Record) int64 {
+			slices.SortStableFunc(f.records[i%2], func(a, b stream.Record) int {
+				when := func(r stream.Record) int64 {
 					if o, found := order[&r.Value[0]]; found {
 						return o
 					}

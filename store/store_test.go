@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -232,11 +233,11 @@ func TestCassandraAway(t *testing.T) {
 	w := NewWriter(s)
 	want := windowtest.Samples{}
 	offset := int64(0)
-	step := func() Record {
+	step := func() stream.Record {
 		sent := n.Step(base+offset*5000, false)
 		want.Add(sent.Samples)
 		offset++
-		return Record{Account: "acme", Offset: offset - 1, Value: sent.Bytes}
+		return stream.Record{Account: "acme", Offset: offset - 1, Value: sent.Bytes}
 	}
 	under := func(what string, fail func() error, heal func() error) {
 		t.Helper()
@@ -244,7 +245,7 @@ func TestCassandraAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		records := []Record{step(), step()}
+		records := []stream.Record{step(), step()}
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // for an engine to start in
 		defer cancel()
 		go func() { done <- w.Handle(ctx, records) }()
@@ -266,7 +267,7 @@ func TestCassandraAway(t *testing.T) {
 			return s.Ready(t.Context()) == nil
 		})
 	}
-	if err := w.Handle(t.Context(), []Record{step()}); err != nil {
+	if err := w.Handle(t.Context(), []stream.Record{step()}); err != nil {
 		t.Fatal(err)
 	}
 	under("frozen", node.Pause, node.Resume)

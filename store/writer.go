@@ -11,16 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/stream"
 )
-
-// Record is a frame with its place in the stream.
-type Record struct {
-	Account   string
-	Partition int32
-	Offset    int64
-	Value     []byte
-	Received  time.Time // by ingest; zero: now
-}
 
 // Writer is the store role: it writes the stream's frames and closes windows whose time has come.
 // The consumer calls Handle with what it has read, then may commit up to LowWater. Windows are
@@ -97,7 +89,7 @@ func NewWriter(s *Store) *Writer {
 // is counted. While Cassandra is away or overloaded it tries again, so that its caller waits; it
 // also waits while Run is a whole window behind with closing. An error means that some were not
 // written: the same records must come again, and only those are written then.
-func (w *Writer) Handle(ctx context.Context, records []Record) error {
+func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	if err := w.keepUp(ctx); err != nil {
 		w.stuck.by(err)
 		return err
@@ -144,7 +136,7 @@ func (w *Writer) Handle(ctx context.Context, records []Record) error {
 	return err
 }
 
-func (w *Writer) isDone(r Record) bool {
+func (w *Writer) isDone(r stream.Record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.done[place{r.Partition, r.Offset}]
@@ -153,11 +145,11 @@ func (w *Writer) isDone(r Record) bool {
 // arrival is a frame that is to be written.
 type arrival struct {
 	header frame.Header
-	Record
+	stream.Record
 }
 
 // admit returns a record's header, or why it cannot be stored.
-func (w *Writer) admit(r Record) (h frame.Header, reason string) {
+func (w *Writer) admit(r stream.Record) (h frame.Header, reason string) {
 	h, _, err := frame.Parse(r.Value)
 	switch {
 	case err != nil:
@@ -191,7 +183,7 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 // comes opens the window of a frame that is to be written, or keeps it open: LowWater must not pass
 // the frame, and the window is not closed before it is written. A record that comes again is
 // counted once.
-func (w *Writer) comes(h *frame.Header, r Record) {
+func (w *Writer) comes(h *frame.Header, r stream.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := place{r.Partition, r.Offset}
@@ -204,7 +196,7 @@ func (w *Writer) comes(h *frame.Header, r Record) {
 }
 
 // written notes that a record is in Cassandra, or with a nil header that it never will be.
-func (w *Writer) written(r Record, h *frame.Header) {
+func (w *Writer) written(r stream.Record, h *frame.Header) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := place{r.Partition, r.Offset}
@@ -225,7 +217,7 @@ func (w *Writer) written(r Record, h *frame.Header) {
 }
 
 // window returns the open window of a frame. The caller holds the lock.
-func (w *Writer) window(h *frame.Header, r Record) *openWindow {
+func (w *Writer) window(h *frame.Header, r stream.Record) *openWindow {
 	k := windowKey{r.Partition, r.Account, h.Node, h.Window()}
 	o := w.open[k]
 	if o == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // feed writes the fleet's frames as they come.
@@ -62,10 +63,10 @@ func (f *feed) next(ctx context.Context) error {
 	f.nodes[i].Step()
 	f.due[i] += f.every
 	f.offset++
-	if err := f.store.Handle(ctx, []store.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
+	if err := f.store.Handle(ctx, []stream.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
 		return err
 	}
-	if err := f.recent.Handle(ctx, []recent.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
+	if err := f.recent.Handle(ctx, []stream.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
 		return err
 	}
 	return nil

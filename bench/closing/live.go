@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // live lets the fleet live through its hour.
@@ -70,7 +70,7 @@ func (f *testbed) fill(ctx context.Context, window int) error {
 	f.set(f.window(window) + 1)
 	for tick := range f.copies.Ticks {
 		for from := 0; from < f.nodes; from += maxRecords {
-			var records []store.Record
+			var records []stream.Record
 			for n := from; n < min(from+maxRecords, f.nodes); n++ {
 				r, err := f.record(n, window, tick)
 				if err != nil {
@@ -87,10 +87,10 @@ func (f *testbed) fill(ctx context.Context, window int) error {
 	return nil
 }
 
-func (f *testbed) record(n, window, tick int) (store.Record, error) {
+func (f *testbed) record(n, window, tick int) (stream.Record, error) {
 	b, err := f.frame(n, window, tick)
 	f.offset++
-	return store.Record{Account: account, Offset: f.offset, Value: b}, err
+	return stream.Record{Account: account, Offset: f.offset, Value: b}, err
 }
 
 // load is frames that come evenly.
@@ -106,7 +106,7 @@ func (l *load) run(ctx context.Context, done func() bool) error {
 	began, first := time.Now(), l.sent
 	pace := interval / time.Duration(l.nodes)
 	for !done() && l.sent < l.until*l.nodes {
-		var records []store.Record
+		var records []stream.Record
 		var due []time.Time
 		for at := began.Add(time.Duration(l.sent-first) * pace); len(records) < maxRecords && l.sent < l.until*l.nodes && !time.Now().Before(at); at = at.Add(pace) {
 			r, err := l.record(l.sent%l.nodes, beside, l.sent/l.nodes)

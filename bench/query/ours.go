@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // The accounts of the three parts.
@@ -54,7 +55,7 @@ type ours struct {
 func (r *ours) handle(ctx context.Context, account, cluster string, b []byte) error {
 	r.handling.Lock()
 	defer r.handling.Unlock()
-	return r.recent.Handle(ctx, []recent.Record{{Account: account, Cluster: cluster, Value: b}})
+	return r.recent.Handle(ctx, []stream.Record{{Account: account, Cluster: cluster, Value: b}})
 }
 
 func (r *ours) clock() time.Time {

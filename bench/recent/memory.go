@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -80,9 +81,9 @@ func (f *span) writeFrames(ctx context.Context, addr string, _ rueidis.Client) e
 		return err
 	}
 	defer w.Close()
-	records := make([]recent.Record, len(f.frames))
+	records := make([]stream.Record, len(f.frames))
 	for i, b := range f.frames {
-		records[i] = recent.Record{Account: "bench", Cluster: "fleet0", Value: b}
+		records[i] = stream.Record{Account: "bench", Cluster: "fleet0", Value: b}
 	}
 	if err := w.Handle(ctx, records); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 const (
@@ -37,7 +38,7 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 	if err != nil {
 		return written{}, err
 	}
-	var records []recent.Record
+	var records []stream.Record
 	var first *span
 	for i := range writeNodes {
 		f, err := fifteenMinutes(shape, i)
@@ -45,7 +46,7 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 			return written{}, err
 		}
 		for _, b := range f.frames {
-			records = append(records, recent.Record{Account: "bench", Cluster: "fleet0", Value: b})
+			records = append(records, stream.Record{Account: "bench", Cluster: "fleet0", Value: b})
 		}
 		first = f
 	}
@@ -106,7 +107,7 @@ func usage(pid int) (own, redis time.Duration, err error) {
 }
 
 // writeFor lets consumers write records for a while, and returns how many got in.
-func writeFor(ctx context.Context, c recent.Config, records []recent.Record, own bool, span time.Duration) (int, error) {
+func writeFor(ctx context.Context, c recent.Config, records []stream.Record, own bool, span time.Duration) (int, error) {
 	var one *recent.Writer
 	var mu sync.Mutex
 	total := 0

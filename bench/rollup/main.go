@@ -24,6 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -209,9 +210,9 @@ func onCassandra(ctx context.Context, addr, name string, hour [][][]byte, copies
 	before := cpu()
 	give := func(frames [][]byte) error {
 		for _, b := range frames {
-			var records []store.Record
+			var records []stream.Record
 			for i := range copies {
-				records = append(records, store.Record{Account: fmt.Sprint("bench-", i), Offset: offset, Value: b})
+				records = append(records, stream.Record{Account: fmt.Sprint("bench-", i), Offset: offset, Value: b})
 				offset++
 			}
 			if err := w.Handle(ctx, records); err != nil {
@@ -271,14 +272,14 @@ func openWindows(ctx context.Context, addr string) (float64, error) {
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)
 	}
-	var records []store.Record
+	var records []stream.Record
 	for i := range n {
 		f.Node[14], f.Node[15], f.Node[13] = byte(i>>8), byte(i), byte(i>>16)
 		b, err := f.Append(nil, nil)
 		if err != nil {
 			return 0, err
 		}
-		records = append(records, store.Record{Account: "bench", Offset: int64(i), Value: b})
+		records = append(records, stream.Record{Account: "bench", Offset: int64(i), Value: b})
 	}
 	if err := w.Handle(ctx, records[:100]); err != nil { // what the driver keeps
 		return 0, err

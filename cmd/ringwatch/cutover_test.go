@@ -60,7 +60,7 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 	session := mustCQL(t, engines.SharedCassandra(t).Addr())
 	before, after := (cut-first+frame.WindowMillis)/frame.WindowMillis*int64(len(f.nodes)), 3*int64(len(f.nodes))
 	for query, want := range map[string]int64{
-		"SELECT count(*) FROM cutover_os.v2_windows":                                 before,
+		"SELECT count(*) FROM cutover_os.v2_windows":                                before,
 		"SELECT count(*) FROM cutover_os.v3_windows WHERE part = 0 ALLOW FILTERING": after,
 	} {
 		n := int64(0)

@@ -59,24 +59,12 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 }
 
 // again is stream.Config.Walk in the words of recent.
-func (p *process) again(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]recent.Record) error) error {
+func (p *process) again(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
 	w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}
-	return p.Kafka.Walk(ctx, p.log, w, func(records []stream.Record) error { return f(recentRecords(records)) })
-}
-
-func recentRecords(records []stream.Record) []recent.Record {
-	out := make([]recent.Record, len(records))
-	for i, r := range records {
-		out[i] = recent.Record{Account: r.Account, Cluster: r.Cluster, Partition: r.Partition, Offset: r.Offset, Received: r.Received, Value: r.Value}
-	}
-	return out
+	return p.Kafka.Walk(ctx, p.log, w, f)
 }
 
 // recentHandler is recent.Writer in the words of stream.
 type recentHandler struct{ *recent.Writer }
-
-func (h recentHandler) Handle(ctx context.Context, records []stream.Record) error {
-	return h.Writer.Handle(ctx, recentRecords(records))
-}
 
 func (h recentHandler) Tick(context.Context, time.Time) error { return nil }

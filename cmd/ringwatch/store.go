@@ -157,11 +157,3 @@ func (h storeHandler) Tick(context.Context, time.Time) error {
 	}
 	return nil
 }
-
-func (h storeHandler) Handle(ctx context.Context, records []stream.Record) error {
-	out := make([]store.Record, len(records))
-	for i, r := range records {
-		out[i] = store.Record{Account: r.Account, Partition: r.Partition, Offset: r.Offset, Received: r.Received, Value: r.Value}
-	}
-	return h.Writer.Handle(ctx, out)
-}
