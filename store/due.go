@@ -344,7 +344,7 @@ func (w *Writer) expires(d dueDuty) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
-	if d.first < 0 || d.made >= d.changed && d.made > 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
+	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
 		return false
 	}
 	w.replayed[d.duty] = true
