@@ -167,7 +167,7 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		{"agent-1000", "jmx_scrape_cpu_ms", 1, "1960 ms"},
 		{"agent-1000", "wire_mb_h", 1, "0.58 MB"},
 		{"freshness", "p50_ms", 1, "24 ms"},
-		{"store-peers", "bytes_per_sample", 1, "0.53 bytes"},
+		{"store-peers", "bytes_per_sample", 1, "0.34 bytes"},
 		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
 		{"store-peers", "prometheus_bytes_per_sample", 1, "3.25"},
 		{"api", "json_redis_32_rps", 1, "2300"},
