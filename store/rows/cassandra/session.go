@@ -80,11 +80,26 @@ func (s *Session) Close() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session != nil {
-		s.session.Close()
-		s.session = nil
+	if s.session == nil {
+		return
+	}
+	ended := make(chan struct{})
+	go func(session *gocql.Session) {
+		defer close(ended)
+		session.Close()
+	}(s.session)
+	s.session = nil
+	select {
+	case <-ended:
+	case <-time.After(closeTimeout):
+		s.log.Warn("store: the driver did not end the connection to Cassandra in time; left it", "after", closeTimeout)
 	}
 }
+
+// closeTimeout is how long Close waits for the driver. Version 2.1.2 waits for ever if it is closed
+// while it connects again: its control connection waits for a refresh of the schema that Close has
+// stopped, and Close for the control connection.
+const closeTimeout = 5 * time.Second
 
 // CQL returns the driver's session, or rows.ErrNotConnected.
 func (s *Session) CQL() (*gocql.Session, error) {
