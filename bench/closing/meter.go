@@ -56,7 +56,8 @@ func (m *meter) since(ctx context.Context, s span) (span, error) {
 	return n, err
 }
 
-// calibrate finds what settling itself costs, when all is settled: nodetool's connection, and waiting.
+// calibrate finds what settling itself costs, when all is settled: nodetool's connection, and
+// waiting.
 func (m *meter) calibrate(ctx context.Context) error {
 	if err := m.settle(ctx); err != nil {
 		return err

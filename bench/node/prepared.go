@@ -97,7 +97,8 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 		return err
 	}
 	session.Close()
-	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process is given to stop: then the schema itself would be lost.
+	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process is
+	// given to stop: then the schema itself would be lost.
 	if err := Tool(ctx, c, "drain"); err != nil {
 		return err
 	}
