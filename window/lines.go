@@ -1,0 +1,399 @@
+package window
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Line is one series over several windows, by where it stands in each of them. It has no values
+// before they are read, so many lines take little.
+type Line struct {
+	Labels labels.Labels // __name__, cluster, datacenter, rack, node and the entity's own
+	Metric *Metric
+
+	of    *lines
+	eras  []era
+	mixed bool // its instants do not ascend from era to era
+}
+
+// era is some successive windows of which one dictionary says where the line is.
+type era struct {
+	from, to int // windows
+	kind     int // the type's number among lines.types
+	metric   int
+	row      int32
+}
+
+// lines is what the lines of some windows share.
+type lines struct {
+	windows []*Window
+	types   [][]*Type // by kind and by window; nil where the window has none
+	apart   bool      // no window begins before the one before it has ended
+}
+
+// What a line takes, in bytes, beside its labels.
+const lineBytes = 96 + 40
+
+// Lines returns the series of windows of one node that match, in no order. The windows are in
+// ascending order of their first instants. A series is there too if it has no value in any of them.
+// Labels are taken from the allowance. The error is the allowance's or the context's.
+func Lines(ctx context.Context, allow Allowance, windows []*Window, matchers ...*labels.Matcher) ([]Line, error) {
+	s := lineSearch{of: &lines{windows: windows, apart: true}, allow: allow, byLabels: map[uint64][]int32{}}
+	until := int64(-1 << 62)
+	kinds := map[*Dictionary]*kindLines{}
+	for i, w := range windows {
+		if n := len(w.Times); n > 0 {
+			s.of.apart = s.of.apart && w.Times[0] > until
+			until = max(until, w.Times[n-1])
+		}
+		for _, t := range w.Types {
+			k := kinds[t.Dictionary]
+			if k == nil {
+				var err error
+				if k, err = s.kind(ctx, t, matchers); err != nil {
+					return nil, err
+				}
+				kinds[t.Dictionary] = k
+			}
+			if len(k.list) > 0 {
+				s.of.types[k.number][i] = t
+				s.extend(k, i)
+			}
+		}
+	}
+	return s.list, ctx.Err()
+}
+
+// kindLines are the lines of one dictionary.
+type kindLines struct {
+	number int
+	last   int // the window that its eras were extended to
+	list   []kindLine
+}
+
+type kindLine struct {
+	line   int32
+	era    int32 // number in the line
+	metric int
+	row    int32
+}
+
+type lineSearch struct {
+	of       *lines
+	allow    Allowance
+	list     []Line
+	byLabels map[uint64][]int32
+}
+
+// kind finds the lines that a type's dictionary has.
+func (s *lineSearch) kind(ctx context.Context, t *Type, matchers []*labels.Matcher) (*kindLines, error) {
+	k := &kindLines{last: -1}
+	metrics := t.MatchMetrics(ctx, matchers...)
+	if len(metrics) == 0 {
+		return k, ctx.Err()
+	}
+	rows := t.MatchRows(ctx, matchers...)
+	if len(rows) == 0 {
+		return k, ctx.Err()
+	}
+	k.number = len(s.of.types)
+	s.of.types = append(s.of.types, make([]*Type, len(s.of.windows)))
+	k.list = make([]kindLine, 0, len(metrics)*len(rows))
+	b := labels.NewScratchBuilder(5 + len(t.Labels))
+	node := t.Node.String()
+	for _, m := range metrics {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		owed := int64(0)
+		for _, row := range rows {
+			l := t.labels(&b, node, m, row)
+			number, isNew := s.line(l, &t.Metrics[m])
+			if isNew {
+				owed += lineBytes
+				l.Range(func(l labels.Label) { owed += labelBytes + int64(len(l.Name)+len(l.Value)) })
+			}
+			k.list = append(k.list, kindLine{line: number, metric: m, row: row})
+		}
+		if err := s.allow.Take(owed); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// line returns the number of a line, which it makes if it is not there.
+func (s *lineSearch) line(l labels.Labels, m *Metric) (number int32, isNew bool) {
+	hash := l.Hash()
+	for _, i := range s.byLabels[hash] {
+		if s.list[i].Metric.same(m) && labels.Equal(s.list[i].Labels, l) {
+			return i, false
+		}
+	}
+	number = int32(len(s.list))
+	s.byLabels[hash] = append(s.byLabels[hash], number)
+	s.list = append(s.list, Line{Labels: l, Metric: m, of: s.of})
+	return number, true
+}
+
+// extend says that window i has a kind's lines, too.
+func (s *lineSearch) extend(k *kindLines, i int) {
+	goesOn := k.last == i-1 && k.last >= 0
+	k.last = i
+	for j := range k.list {
+		of := &k.list[j]
+		line := &s.list[of.line]
+		if goesOn && int(of.era) == len(line.eras)-1 {
+			line.eras[of.era].to = i + 1
+			continue
+		}
+		if n := len(line.eras); n > 0 && line.eras[n-1].to > i { // two types have it
+			line.mixed = true
+		}
+		of.era = int32(len(line.eras))
+		line.eras = append(line.eras, era{from: i, to: i + 1, kind: k.number, metric: of.metric, row: of.row})
+	}
+}
+
+// Samples are the values of one line, in ascending order of time, each instant once. Its lists are
+// used again by the next Read.
+type Samples struct {
+	At    []int64  // milliseconds since the Unix epoch
+	Words []int64  // integers, doubles' bits, or histograms' sums
+	Texts []string // texts alone
+	// Histograms alone: Counts are how many observations there were. Bucket and Delta are how the
+	// counts by bucket differ from those of the value before, of the first one from zero: those of
+	// value i end at BucketEnd[i]. A bucket may be named more than once.
+	Counts    []int64
+	BucketEnd []int32
+	Bucket    []uint16
+	Delta     []int64
+	// Bare says that some of the values were read without their buckets, so that there are none.
+	Bare bool
+
+	before, now []int64 // counts by bucket: of the last value, and scratch
+}
+
+// Read reads the values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), of histograms
+// with their buckets if they are wanted.
+func (l *Line) Read(v *Samples, from, to int64, buckets bool) {
+	v.reset(l.Metric, buckets)
+	if l.mixed || !l.of.apart {
+		v.series(l.joined(from, to))
+		return
+	}
+	l.each(func(w *Window, t *Type, e *era) { v.window(w, t, e.metric, e.row, from, to) })
+	if v.Bare {
+		v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
+	}
+}
+
+// each calls visit with the windows that have the line.
+func (l *Line) each(visit func(w *Window, t *Type, e *era)) {
+	for i := range l.eras {
+		e := &l.eras[i]
+		for n := e.from; n < e.to; n++ {
+			if w := l.of.windows[n]; len(w.Times) > 0 {
+				visit(w, l.of.types[e.kind][n], e)
+			}
+		}
+	}
+}
+
+// joined returns the values of a line that several windows or types have by turns. Where two know an
+// instant the earlier window wins.
+func (l *Line) joined(from, to int64) *Series {
+	all := &Series{Labels: l.Labels, Metric: l.Metric}
+	l.each(func(w *Window, t *Type, e *era) {
+		if t.columns[e.metric] == unknown {
+			return
+		}
+		one := Series{Labels: l.Labels, Metric: l.Metric}
+		first, _ := slices.BinarySearch(w.Times, from)
+		end, _ := slices.BinarySearch(w.Times, to+1)
+		c := newCursor(t, e.metric, int32(len(w.Times)))
+		for c.row(e.row); c.next(int32(first), int32(end)); {
+			one.append(w.Times[c.instant], c)
+		}
+		joined := all.union(&one)
+		all = &joined
+	})
+	return all
+}
+
+// series takes the values of a series.
+func (v *Samples) series(s *Series) {
+	v.At, v.Texts = append(v.At, s.At...), append(v.Texts, s.Strings...)
+	v.Words = append(v.Words, s.Ints...)
+	for _, d := range s.Doubles {
+		v.Words = append(v.Words, int64(math.Float64bits(d)))
+	}
+	for i := range s.Histograms {
+		h := &s.Histograms[i]
+		v.Bare = v.Bare || len(h.Counts) == 0 && h.Total != 0
+		v.Words, v.Counts = append(v.Words, h.Sum), append(v.Counts, h.Count())
+	}
+	for i := 0; i < len(s.Histograms) && !v.Bare; i++ {
+		clear(v.now)
+		for j, b := range s.Histograms[i].Filled {
+			v.now[b] = s.Histograms[i].Counts[j]
+		}
+		v.differ()
+		v.before, v.now = v.now, v.before
+		v.BucketEnd = append(v.BucketEnd, int32(len(v.Bucket)))
+	}
+}
+
+func (v *Samples) reset(m *Metric, buckets bool) {
+	v.At, v.Words, v.Texts, v.Counts = v.At[:0], v.Words[:0], v.Texts[:0], v.Counts[:0]
+	v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
+	v.Bare = !m.Kind.IsHistogram() || !buckets
+	if n := m.buckets(); !v.Bare {
+		v.before, v.now = slices.Grow(v.before[:0], n)[:n], slices.Grow(v.now[:0], n)[:n]
+		clear(v.before)
+	}
+}
+
+// window appends what a row of one window says.
+func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int64) {
+	c := t.columns[metric]
+	if c == unknown {
+		return
+	}
+	first, end := 0, len(w.Times)
+	if w.Times[0] < from {
+		first, _ = slices.BinarySearch(w.Times, from)
+	}
+	if w.Times[end-1] > to {
+		end, _ = slices.BinarySearch(w.Times, to+1)
+	}
+	if first >= end {
+		return
+	}
+	r := rowValues{Samples: v, column: c, kind: t.Metrics[metric].Kind}
+	if c != nil {
+		if i, found := c.find(row); found {
+			r.change, r.last = c.changes(i)
+		}
+	}
+	if r.kind.IsHistogram() && c.bare() {
+		v.Bare = true
+	}
+	if !v.Bare {
+		clear(v.now) // a window's changes begin at zero
+	}
+	edges, full := t.presenceOf(c).of(row)
+	if full {
+		r.append(w.Times, int32(first), int32(end))
+	}
+	for i := 0; i < len(edges); i += 2 {
+		until := int32(end)
+		if i+1 < len(edges) {
+			until = min(until, edges[i+1])
+		}
+		r.append(w.Times, max(edges[i], int32(first)), until)
+	}
+	if r.begun && !v.Bare {
+		v.before, v.now = v.now, v.before
+	}
+}
+
+// rowValues walks the changes of one row of one window.
+type rowValues struct {
+	*Samples
+	column       *column // nil: all zero
+	kind         frame.Kind
+	change, last int
+	word, total  int64
+	begun        bool // a value of this window has been appended
+}
+
+// append appends the values of instants first … end−1, at all of which the row is there.
+func (r *rowValues) append(times []int64, first, end int32) {
+	if first >= end {
+		return
+	}
+	r.At = append(r.At, times[first:end]...)
+	for at := first; at < end; {
+		r.advance(at)
+		until := end
+		if r.change < r.last {
+			until = min(until, r.column.at[r.change])
+		}
+		r.stand(int(until - at))
+		at = until
+	}
+}
+
+// advance applies the changes up to an instant.
+func (r *rowValues) advance(at int32) {
+	for ; r.change < r.last && r.column.at[r.change] <= at; r.change++ {
+		if !r.kind.IsHistogram() {
+			r.word = r.column.words[r.change]
+			continue
+		}
+		r.word += r.column.words[r.change]
+		if r.column.totals != nil {
+			r.total += r.column.totals[r.change]
+			continue
+		}
+		from, to := r.column.buckets(r.change)
+		for i := from; i < to; i++ {
+			r.total += r.column.count[i]
+		}
+		if r.Bare {
+			continue
+		}
+		for i := from; i < to; i++ {
+			r.now[r.column.bucket[i]] += r.column.count[i]
+		}
+		if r.begun {
+			r.Bucket = append(r.Bucket, r.column.bucket[from:to]...)
+			r.Delta = append(r.Delta, r.column.count[from:to]...)
+		}
+	}
+}
+
+// stand appends the value as often as it holds.
+func (r *rowValues) stand(n int) {
+	switch {
+	case r.kind == frame.String:
+		text := ""
+		if r.column != nil && len(r.column.texts) > 0 {
+			text = r.column.texts[r.word]
+		}
+		for range n {
+			r.Texts = append(r.Texts, text)
+		}
+		return
+	case !r.kind.IsHistogram():
+		for range n {
+			r.Words = append(r.Words, r.word)
+		}
+		return
+	}
+	if !r.Bare && !r.begun {
+		r.differ()
+	}
+	r.begun = true
+	for range n {
+		r.Words, r.Counts = append(r.Words, r.word), append(r.Counts, r.total)
+		if !r.Bare {
+			r.BucketEnd = append(r.BucketEnd, int32(len(r.Bucket)))
+		}
+	}
+}
+
+// differ appends how the counts differ from those of the value before.
+func (v *Samples) differ() {
+	for i, n := range v.now {
+		if d := n - v.before[i]; d != 0 {
+			v.Bucket, v.Delta = append(v.Bucket, uint16(i)), append(v.Delta, d)
+		}
+	}
+}
