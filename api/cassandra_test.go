@@ -24,6 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // realStore is store.Store in the words of query.
@@ -38,9 +39,9 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, err
 	return nodes, err
 }
 
-func (s realStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
-	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return query.Values{Series: series, Instants: report.Instants, Missing: report.Missing()}, err
+func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	list, report, err := s.Store.Windows(ctx, account, node, from, to, facets, matchers...)
+	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, err
 }
 
 func (s realStore) sources() query.Sources {

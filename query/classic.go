@@ -131,6 +131,14 @@ func (s bucketCounts) float(i int) float64 {
 	return float64(n)
 }
 
+// counts are how many observations there are.
+type counts struct{ *window.Series }
+
+func (s counts) len() int            { return len(s.At) }
+func (s counts) at(i int) int64      { return s.At[i] }
+func (s counts) isHistogram() bool   { return false }
+func (s counts) float(i int) float64 { return float64(s.Histograms[i].Count()) }
+
 // sums are the sums of all observations.
 type sums struct{ *window.Series }
 

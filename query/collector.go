@@ -76,15 +76,19 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	if c.hints.Range == 0 { // range windows do not see ends
 		from -= lead(max(c.lookback, c.config.Lookback.Milliseconds()))
 	}
-	values, err := c.reader.Range(ctx, c.who.Account, c.node, from, p.to, c.plan.read)
+	windows, err := c.reader.Windows(ctx, c.who.Account, c.node, from, p.to, c.plan.facets, c.plan.once)
 	if err != nil {
 		return err
 	}
-	c.lacks(values.Missing)
-	silent := lapsesOf(values.Instants, c.node.Interval, from, p.to)
-	for i := range values.Series {
-		s := since(values.Series[i], p.from)
-		if err := c.add(&s, values.Instants, silent); err != nil {
+	c.lacks(windows.Missing)
+	silent := lapsesOf(windows.Instants, c.node.Interval, from, p.to)
+	list, err := windows.Series(ctx, from, p.to, c.plan.once)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		s := since(list[i], p.from)
+		if err := c.add(&s, windows.Instants, silent); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func samplesOf(s *window.Series, v view, upper []float64) samples {
 	case v.suffix == suffixSum:
 		return sums{s}
 	case v.suffix == suffixCount:
-		return bucketCounts{s, uint16(len(s.Metric.Bounds.Upper))}
+		return counts{s}
 	case v.suffix == suffixBucket:
 		return bucketCounts{s, uint16(v.bucket)}
 	case s.Metric.Kind.IsHistogram():

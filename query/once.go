@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // flights are the readings under way, by what they read.
@@ -179,20 +179,29 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 }
 
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the
-// selectors selects; no selectors select everything. A range that the recent source surely has
-// whole is its, the older part of another is the store's. The list of series is the caller's, what
-// it points to is shared, and so are the other lists.
+// selectors selects; no selectors select everything. Those are Windows' as series, which are the
+// caller's and take their memory from the context's lease.
 func (r *Reader) Range(
 	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
 ) (Values, error) {
+	w, err := r.Windows(ctx, account, n, from, to, nil, selectors)
+	if err != nil {
+		return Values{}, err
+	}
+	list, err := w.Series(ctx, from, to, selectors)
+	return Values{Series: list, Instants: w.Instants, Missing: w.Missing}, err
+}
+
+// Windows returns windows that have at least what any of the selectors selects from from to to, both
+// inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A range
+// that the recent source surely has whole is its, the older part of another is the store's.
+func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64, facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	var key strings.Builder
-	fmt.Fprintf(&key, "range/%s/%s/%d/%d", account, n.ID, from, to)
+	fmt.Fprintf(&key, "range/%s/%s/%d/%d/%d", account, n.ID, from, to, facets)
 	for _, matchers := range selectors {
 		fmt.Fprintf(&key, "/%q", matchers)
 	}
-	v, err := Once(ctx, r, account, key.String(), func(ctx context.Context) (Values, error) {
-		return r.readRange(ctx, account, n, from, to, selectors)
+	return Once(ctx, r, account, key.String(), func(ctx context.Context) (Windows, error) {
+		return r.readRange(ctx, account, n, asked{from, to, facets, selectors})
 	})
-	v.Series = slices.Clone(v.Series)
-	return v, err
 }

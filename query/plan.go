@@ -18,6 +18,9 @@ type plan struct {
 	names []*labels.Matcher   // those of __name__
 	place []*labels.Matcher   // those of cluster, datacenter, rack and node
 	read  [][]*labels.Matcher // what sources are asked: they give more rather than less
+	once  [][]*labels.Matcher // the same in as few selectors as can be, for who reads by metric
+
+	facets []window.Facet // what is needed of histograms; nil: all
 }
 
 // newPlan makes a plan. known lists the metrics that the account has; it is asked only for regular
@@ -43,9 +46,23 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 		stored = append(stored, m)
 	}
 	p.read = [][]*labels.Matcher{append(slices.Clone(p.names), stored...)}
-	if positive {
-		if m := p.histogramNames(known); m != nil {
-			p.read = append(p.read, append([]*labels.Matcher{m}, stored...))
+	p.once = p.read
+	if !positive {
+		return p
+	}
+	m := p.histogramNames(known)
+	if m == nil {
+		return p
+	}
+	p.read = append(p.read, append([]*labels.Matcher{m}, stored...))
+	p.once = p.read
+	if m.Type == labels.MatchEqual && len(p.names) == 1 {
+		either := regexp.QuoteMeta(p.names[0].Value) + "|" + regexp.QuoteMeta(m.Value)
+		if both, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, either); err == nil {
+			p.once = [][]*labels.Matcher{append([]*labels.Matcher{both}, stored...)}
+		}
+		if !strings.HasSuffix(p.names[0].Value, suffixBucket) {
+			p.facets = []window.Facet{window.Values}
 		}
 	}
 	return p

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,42 +119,55 @@ func newest(
 	return w, nil
 }
 
-// readRange returns a node's values from from to to: the recent source's if it surely has them all,
-// joined to the store's for what is older.
-func (r *Reader) readRange(
-	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
-) (Values, error) {
-	recentFrom := max(from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
-	if recentFrom-from <= edgeSlack {
-		recentFrom = from
+// asked is what is read of a node: from from to to, in ms, what any of the selectors selects (none:
+// everything), of histograms these facets (none: all).
+type asked struct {
+	from, to  int64
+	facets    []window.Facet
+	selectors [][]*labels.Matcher
+}
+
+// readRange returns a node's windows: the recent source's if it surely has them all, and before them
+// the store's for what is older.
+func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, error) {
+	recentFrom := max(q.from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
+	if recentFrom-q.from <= edgeSlack {
+		recentFrom = q.from
 	}
-	if recentFrom > from {
+	if recentFrom > q.from {
 		recentFrom = max(recentFrom, r.storedUntil(ctx, accountName, n.Cluster))
 	}
-	if r.sources.Recent != nil && to >= recentFrom {
+	if r.sources.Recent != nil && q.to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
-		recent, ok, err := r.recentRange(ctx, accountName, n, recentFrom, to, selectors)
+		newer := q
+		newer.from = recentFrom
+		recent, ok, err := r.recentRange(ctx, accountName, n, newer)
 		if err != nil {
-			return Values{}, err
+			return Windows{}, err
 		}
-		if ok && recentFrom == from {
+		if ok && recentFrom == q.from {
 			r.metrics.reads.WithLabelValues("range", fromRecent).Inc()
 			return recent, nil
 		}
 		if ok {
-			old, err := r.storeRange(ctx, accountName, n, from, recentFrom-1, selectors)
+			older := q
+			older.to = recentFrom - 1
+			old, err := r.storeRange(ctx, accountName, n, older)
 			if err != nil {
-				return Values{}, err
+				return Windows{}, err
 			}
 			r.metrics.reads.WithLabelValues("range", fromBoth).Inc()
-			return Values{
-				Series:   window.Join(old.Series, recent.Series),
-				Instants: joinInstants(old.Instants, recent.Instants),
-				Missing:  old.Missing,
-			}, nil
+			all := Windows{From: old.From, Instants: joinInstants(old.Instants, recent.Instants), Missing: old.Missing}
+			for _, w := range old.List {
+				if w = w.Before(recentFrom); len(w.Times) > 0 {
+					all.List = append(all.List, w)
+				}
+			}
+			all.List = append(all.List, recent.List...)
+			return all, nil
 		}
 	}
-	all, err := r.storeRange(ctx, accountName, n, from, to, selectors)
+	all, err := r.storeRange(ctx, accountName, n, q)
 	if err == nil {
 		r.metrics.reads.WithLabelValues("range", fromStore).Inc()
 	}
@@ -177,70 +191,94 @@ func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) i
 }
 
 // recentRange returns what the recent source has, if that is surely everything.
-func (r *Reader) recentRange(
-	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
-) (Values, bool, error) {
-	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, from, to)
+func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, bool, error) {
+	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, q.from, q.to)
 	if err != nil {
 		r.fall(err)
-		return Values{}, false, nil
+		return Windows{}, false, nil
 	}
 	if !complete {
 		r.metrics.fallbacks.WithLabelValues(fallIncomplete).Inc()
-		return Values{}, false, nil
+		return Windows{}, false, nil
 	}
 	byWindow := map[int64][][]byte{}
 	for _, b := range frames {
 		h, _, err := frame.Parse(b)
 		if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-			return Values{}, false, nil
+			return Windows{}, false, nil
 		}
 		byWindow[h.Window()] = append(byWindow[h.Window()], b)
 	}
-	want := r.dictionaries.wanted(accountName, selectors)
-	var parts [][]window.Series
-	var instants []int64
+	want := r.dictionaries.wanted(accountName, q.selectors)
+	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
 		w, err := newest(ctx, accountName, n, byWindow[start], want)
 		if memory.Refused(err) {
-			return Values{}, false, err
+			return Windows{}, false, err
 		}
 		if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-			return Values{}, false, nil
+			return Windows{}, false, nil
 		}
-		part, err := Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
-			return w.SelectContext(ctx, from, to, m...)
-		})
-		if err != nil {
-			return Values{}, false, err
-		}
-		parts = append(parts, part)
-		for _, at := range w.Times { // also of key frames that are needed and older
-			if at >= from && at <= to {
-				instants = append(instants, at)
-			}
-		}
+		all.List = append(all.List, w)
+		all.Instants = append(all.Instants, between(w.Times, q.from, q.to)...) // key frames may be older
 	}
-	return Values{Series: window.Join(parts...), Instants: instants}, true, nil
+	return all, true, nil
+}
+
+// between returns the instants from from to to, of an ascending list.
+func between(times []int64, from, to int64) []int64 {
+	i, _ := slices.BinarySearch(times, from)
+	j, _ := slices.BinarySearch(times, to+1)
+	return times[i:max(i, j)]
 }
 
 // storeRange returns what the store has.
-func (r *Reader) storeRange(
-	ctx context.Context, accountName string, n *Node, from, to int64, selectors [][]*labels.Matcher,
-) (all Values, err error) {
-	all.Series, err = Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
-		part, err := r.sources.Store.Read(ctx, accountName, n.ID, from, to, m...)
+func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, q asked) (all Windows, err error) {
+	read := func(matchers []*labels.Matcher) {
+		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets, matchers...)
+		if err = failed; err != nil {
+			return
+		}
+		all.From = max(all.From, part.From)
 		all.Missing = Also(all.Missing, part.Missing)
 		all.Instants = joinInstants(all.Instants, part.Instants)
-		return part.Series, err
-	})
+		all.List = append(all.List, part.List...)
+	}
+	if len(q.selectors) == 0 {
+		read(nil)
+	}
+	for _, m := range q.selectors {
+		if err == nil {
+			read(m)
+		}
+	}
+	if len(q.selectors) > 1 {
+		slices.SortStableFunc(all.List, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+	}
 	if err != nil && !memory.Refused(err) {
 		r.metrics.failures.Inc()
 	}
-	all.Missing = Also(all.Missing, r.OnTheWay(ctx, accountName, n.Cluster, to))
+	all.Missing = Also(all.Missing, r.OnTheWay(ctx, accountName, n.Cluster, q.to))
 	return all, err
+}
+
+// Series returns the values from from to to of what any of the selectors selects (none: everything),
+// as series sorted by labels, each of them once.
+func (w *Windows) Series(ctx context.Context, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+	from = max(from, w.From)
+	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+		parts := make([][]window.Series, 0, len(w.List))
+		for _, of := range w.List {
+			part, err := of.SelectContext(ctx, from, to, m...)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, part)
+		}
+		return window.Join(parts...), nil
+	})
 }
 
 // joinInstants returns the instants that are in either list, without changing one.

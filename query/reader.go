@@ -61,9 +61,10 @@ type Store interface {
 	// LatestFrames is Recent's Latest; no frames and no error if there are none.
 	LatestFrames(ctx context.Context, account string, node uuid.UUID) (
 		frames [][]byte, seen int64, err error)
-	// Read returns the values that match all matchers, from from to to, both inclusive.
-	Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
-		matchers ...*labels.Matcher) (Values, error)
+	// Windows returns windows that have at least what matches all matchers, from from to to, both
+	// inclusive, of histograms these facets (none: all); see Windows.
+	Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
+		facets []window.Facet, matchers ...*labels.Matcher) (Windows, error)
 }
 
 // Rollups returns a node's rollups of one level for periods that hold instants from from to to, in
@@ -72,15 +73,24 @@ type Rollups func(ctx context.Context, account string, node uuid.UUID, level rol
 	from, to int64, matchers ...*labels.Matcher) (
 	series []rollup.Series, missing []string, err error)
 
-// Values are what a node sent in a time range.
-type Values struct {
-	Series []window.Series // sorted by labels, each of them once
+// Windows are what a node sent in a time range. They are shared, nobody changes them.
+type Windows struct {
+	// List is by ascending first instant. Windows may also have other metrics, and instants outside
+	// of the range. Where two know an instant the first one counts.
+	List []*window.Window
+	From int64 // what windows have before it has expired
 	// Instants are when the node sent frames that were read, from the range's begin to its end, in
 	// ms, ascending, each once, whatever was selected: a series that has no value at one of them
-	// was not there, and between two of them nothing is known of any. They are shared, nobody
-	// changes them.
+	// was not there, and between two of them nothing is known of any.
 	Instants []int64
 	Missing  []string // in words what is stored, or may soon be, and is not in here
+}
+
+// Values are Windows as series.
+type Values struct {
+	Series   []window.Series // sorted by labels, each of them once
+	Instants []int64
+	Missing  []string
 }
 
 // ReaderConfig says how a Reader chooses.

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // ruled is a fleet of four nodes in fleet-0 and fleet-1 and what rules recorded of it.
@@ -42,12 +43,12 @@ type askedStore struct {
 	read map[uuid.UUID]bool
 }
 
-func (s *askedStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	matchers ...*labels.Matcher) (query.Values, error) {
+func (s *askedStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
 	s.mu.Lock()
 	s.read[node] = true
 	s.mu.Unlock()
-	return s.Memory.Read(ctx, account, node, from, to, matchers...)
+	return s.Memory.Windows(ctx, account, node, from, to, facets, matchers...)
 }
 
 // wholeIndex is an index that says that it has everything, as one does that a loader has filled.

@@ -220,7 +220,7 @@ func (s *selection) heard(ctx context.Context, n *Node, last int64) []int64 {
 		return []int64{last}
 	}
 	none := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")
-	values, err := s.reader.Range(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End,
+	values, err := s.reader.Windows(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End, nil,
 		[][]*labels.Matcher{{none}})
 	if err != nil {
 		s.lacks([]string{"when a node was heard of: " + err.Error()})

@@ -53,3 +53,14 @@ func (b *bounded[K, V]) add(k K, w weighed[V]) {
 	b.young[k] = w
 	b.weight += w.weight
 }
+
+// drop forgets a value.
+func (b *bounded[K, V]) drop(k K) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w, found := b.young[k]; found {
+		b.weight -= w.weight
+		delete(b.young, k)
+	}
+	delete(b.old, k)
+}

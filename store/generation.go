@@ -39,6 +39,7 @@ type Query struct {
 	Matchers []*labels.Matcher // Kept.Window has at least what matches
 	Facets   []window.Facet    // of histograms; nil: all
 	Bare     bool              // only Kept.Head is wanted
+	Keep     bool              // what is kept of spans may answer, and what is read is kept
 	// Late returns windows that may have been written again since their hour was made; nil: there
 	// are none. It is called once.
 	Late func() (map[int64]int64, error)
@@ -60,6 +61,7 @@ type Kept struct {
 	Head          *window.Head   // nil: it cannot be decoded
 	Window        *window.Window // nil: as Head, or the query was Bare
 	Damage        []error        // what could not be decoded or was not there
+	Known         bool           // nothing was read for it: it was kept
 }
 
 // stampOf returns when the frames were read that the span has of a window; 0: it has none.

@@ -2,22 +2,21 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
+	"sync"
+	"sync/atomic"
 
-	"github.com/prometheus/prometheus/model/labels"
-
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// A closed span says the same until a late frame comes, and dashboards ask for the same hours again
-// and again. So what a span said to some matchers is kept, bounded in bytes. Each reading asks
-// which windows have late frames, and takes those spans from Cassandra which were not made after
-// that: a mark is there before the frame that it tells of, and before the window is closed again.
-// Marks live twice as long as frames. So what is kept for as long as frames live never outlives a
-// mark.
+// A stored span says the same until a late frame comes, and dashboards ask for the same hours again
+// and again. So the columns that were read of a span are kept, decoded and bounded in bytes, by
+// account, node and span; whoever asks for them next takes what is there and reads the rest.
+//
+// Each reading asks which windows have late frames, and reads those spans again that were not made
+// after that: a mark is there before the frame that it tells of, and before the window is closed
+// again. Marks live twice as long as frames. So what was looked at within the time that frames live
+// has never missed a mark.
 
 // spanID names a span of a node.
 type spanID struct {
@@ -25,112 +24,247 @@ type spanID struct {
 	length int64
 }
 
-// keptID is what a span said to some matchers.
-type keptID struct {
-	spanID
-	question string
-}
-
+// keptSpan is the head of a span, with those of its columns that were asked for. A span of which
+// nothing is stored, and will be only with a mark, has no head.
 type keptSpan struct {
-	Kept                   // without its window
-	series []window.Series // of the whole span
-	read   int64           // when Cassandra was asked, ms
-	bytes  int64
+	stored *storedHead
+	head   *window.Head
+	looked atomic.Int64 // when it was last known to be what is stored, ms
+
+	mu     sync.Mutex
+	window *window.Window // nil: no column was read
+	has    map[keptColumn][]window.PartID
 }
 
-func (r *reader) spanID(start, length int64) spanID {
-	return spanID{windowID{r.account, r.node, start}, length}
+// keptColumn names a column of a span: the number of its type in the head, and the metric's.
+type keptColumn struct{ kind, metric int }
+
+// keptCost is what an entry takes beside its head and its columns, in bytes.
+const keptCost = 500
+
+// keptSpans are the kept spans of one reading.
+type keptSpans struct {
+	*Store
+	q     *Query
+	began int64 // ms
+
+	mu sync.Mutex
+	of map[spanID]*keptSpan
 }
 
-// keptCost is what an entry takes beside its series and its instants, in bytes.
-const keptCost = 600
-
-// questionOf names matchers, so that no two lists of them have one name.
-func questionOf(matchers []*labels.Matcher) string {
-	var b strings.Builder
-	for _, m := range matchers {
-		fmt.Fprintf(&b, "%q%s%q,", m.Name, m.Type, m.Value)
-	}
-	return b.String()
-}
-
-// keptOf returns what is kept of spans that hold some of the windows for the reader's matchers.
-func (r *reader) keptOf(windows []int64) map[spanID]*keptSpan {
-	if r.keptSpans == nil {
+// keptOf returns the kept spans for a query; nil if none are kept for it.
+func (s *Store) keptOf(q *Query) *keptSpans {
+	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	r.question = questionOf(r.matchers)
-	known := map[spanID]*keptSpan{}
-	now := r.millis()
-	look := func(id spanID) {
-		k, found := r.keptSpans.get(keptID{id, r.question})
-		if !found {
-			return
-		}
-		if age := now - k.read; age >= 0 && age < r.config.FreshTTL.Milliseconds() {
-			known[id] = k
-		}
-	}
-	hour := int64(-1)
-	for _, w := range windows {
-		if h := hourOf(w); h != hour {
-			hour = h
-			look(r.spanID(h, window.HourMillis))
-		}
-		if known[r.spanID(hour, window.HourMillis)] == nil {
-			look(r.spanID(w, windowMillis))
-		}
-	}
-	return known
+	return &keptSpans{Store: s, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
 }
 
-// keep keeps what a closed span without late frames says, and returns what of it is asked for.
-func (r *reader) keep(ctx context.Context, k *Kept) ([]window.Series, error) {
-	end := k.Start + k.Length - 1
-	list, err := k.Window.SelectContext(ctx, k.Start, end, r.matchers...)
-	if err != nil {
-		return nil, err
-	}
-	of := &keptSpan{Kept: *k, series: list, read: r.began, bytes: keptCost + int64(len(r.question)) + 16*int64(len(k.Window.Times))}
-	of.Window = nil
-	of.Head = &window.Head{Times: k.Head.Times, Report: k.Head.Report}
-	for i := range list {
-		of.bytes += list[i].Bytes()
-	}
-	r.keptSpans.put(keptID{r.spanID(k.Start, k.Length), r.question}, of, int(of.bytes))
-	return inRange(list, max(r.from, k.Start), min(r.to, end), k.Start, end), nil
+func (k *keptSpans) id(start, length int64) spanID {
+	return spanID{windowID{k.q.Account, k.q.Node, start}, length}
 }
 
-// takeKnown answers from what is kept of a span.
-func (r *reader) takeKnown(k *keptSpan) error {
-	if err := memory.Of(r.ctx).Take(k.bytes); err != nil {
+// get returns what is kept of a span; nil if nothing is.
+func (k *keptSpans) get(start, length int64) *keptSpan {
+	if k == nil {
+		return nil
+	}
+	id := k.id(start, length)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if found, asked := k.of[id]; asked {
+		return found
+	}
+	found, _ := k.kept.get(id)
+	if found != nil {
+		if age := k.began - found.looked.Load(); age < 0 || age >= k.config.FreshTTL.Milliseconds() {
+			found = nil
+		}
+	}
+	k.of[id] = found
+	return found
+}
+
+// lacks reports whether a span may lack frames, once it is known which windows have late ones; and
+// forgets it then. One that lacks none is good for as long again.
+func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]int64) bool {
+	of := Kept{Start: start, Length: length}
+	if found.stored != nil {
+		of.Stamp, of.Stamps = found.stored.stamp, found.stored.row.Stamps
+	}
+	for w, marked := range late {
+		if w >= start && w < start+length && !k.config.settled(marked, of.stampOf(w)) {
+			k.set(start, length, nil)
+			k.kept.drop(k.id(start, length))
+			return true
+		}
+	}
+	found.looked.Store(max(found.looked.Load(), k.began))
+	return false
+}
+
+func (k *keptSpans) set(start, length int64, span *keptSpan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[k.id(start, length)] = span
+}
+
+// put keeps the head of a span that was read after the query began; no head if nothing is stored.
+func (k *keptSpans) put(start, length int64, stored *storedHead, head *window.Head) *keptSpan {
+	if k == nil || stored != nil && head == nil {
+		return nil // it cannot be read
+	}
+	span := &keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}}
+	span.looked.Store(k.began)
+	k.set(start, length, span)
+	k.kept.put(k.id(start, length), span, span.weight())
+	return span
+}
+
+func (s *keptSpan) weight() int {
+	n := int64(keptCost)
+	if s.stored != nil {
+		n += 2 * int64(len(s.stored.row.Blob))
+	}
+	if s.head != nil {
+		n += int64(8*cap(s.head.Times) + 80*len(s.head.Types))
+	}
+	if s.window != nil {
+		n += s.window.Bytes()
+	}
+	for _, ids := range s.has {
+		n += 64 + 32*int64(len(ids))
+	}
+	return int(n)
+}
+
+// holds reports whether all of these parts of a column are kept.
+func (s *keptSpan) holds(c keptColumn, ids []window.PartID) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, is := s.has[c]
+	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id window.PartID) bool { return !slices.Contains(have, id) })
+}
+
+// columns returns the columns that are kept; nil if there are none.
+func (s *keptSpan) columns() *window.Window {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.window
+}
+
+// add keeps columns that were read without damage, and returns them with those that were kept.
+func (k *keptSpans) add(start, length int64, span *keptSpan, w *window.Window, read map[keptColumn][]window.PartID) *window.Window {
+	span.mu.Lock()
+	if span.window != nil {
+		w = span.window.With(w)
+	}
+	span.window = w
+	for c, ids := range read {
+		span.has[c] = ids
+	}
+	weight := span.weight()
+	span.mu.Unlock()
+	k.kept.put(k.id(start, length), span, weight)
+	return w
+}
+
+// unknown returns the first and the last of successive spans, from … to, of which nothing is kept.
+func (k *keptSpans) unknown(from, to, length int64) (first, last int64, some bool) {
+	for at := from; at <= to; at += length {
+		if k.get(at, length) != nil {
+			continue
+		}
+		if !some {
+			first, some = at, true
+		}
+		last = at
+	}
+	return first, last, some
+}
+
+// neverAgain reports whether nothing will be stored of an hour of which nothing is, but with a mark:
+// the rows of its windows have expired.
+func (k *keptSpans) neverAgain(hour int64) bool {
+	return hour+2*window.HourMillis+windowTTL.Milliseconds() < k.began
+}
+
+// keptHours returns the heads of a node's hours from … to, those that are kept and those that are
+// stored, and which windows have late frames.
+func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[int64]*hourHead, late map[int64]int64, err error) {
+	from, to := hourOf(q.From), hourOf(q.To)
+	if k == nil {
+		if hours, err = g.hourHeads(ctx, q.Account, q.Node, from, to); err == nil {
+			late, err = q.late()
+		}
+		return hours, late, err
+	}
+	hours = map[int64]*hourHead{}
+	read := func(first, last int64) error {
+		found, err := g.hourHeads(ctx, q.Account, q.Node, first, last)
+		for at := first; at <= last && err == nil; at += window.HourMillis {
+			if k.get(at, window.HourMillis) != nil {
+				continue
+			}
+			if h := found[at]; h != nil {
+				hours[at] = h
+				k.put(at, window.HourMillis, h.storedHead, h.hour)
+			} else if k.neverAgain(at) {
+				k.put(at, window.HourMillis, nil, nil)
+			}
+		}
 		return err
 	}
-	end := k.Start + k.Length - 1
-	r.close(&k.Kept)
-	number := r.number(&k.Kept)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.report.Kept += number
-	r.report.Lost += r.lost(&k.Kept)
-	r.times = append(r.times, k.Head.Times)
-	r.parts = append(r.parts, readPart{k.Start, inRange(k.series, max(r.from, k.Start), min(r.to, end), k.Start, end)})
-	return nil
-}
-
-// inRange returns the values from from to to, both inclusive, of series that have some from first
-// to last. The list is the caller's.
-func inRange(list []window.Series, from, to, first, last int64) []window.Series {
-	if from <= first && to >= last {
-		return slices.Clone(list)
-	}
-	out := make([]window.Series, 0, len(list))
-	for _, s := range list {
-		i, _ := slices.BinarySearch(s.At, from)
-		j, _ := slices.BinarySearch(s.At, to+1)
-		if i < j {
-			out = append(out, s.Between(i, j))
+	first, last, some := k.unknown(from, to, window.HourMillis)
+	known := !some || first > from || last < to
+	if some && !known { // nothing is kept: marks are read meanwhile
+		if err := read(first, last); err != nil {
+			return nil, nil, err
 		}
 	}
-	return out
+	if late, err = q.late(); err != nil {
+		return nil, nil, err
+	}
+	if known {
+		for at := from; at <= to; at += window.HourMillis {
+			if span := k.get(at, window.HourMillis); span != nil && !k.lacks(span, at, window.HourMillis, late) && span.stored != nil {
+				hours[at] = &hourHead{storedHead: span.stored, hour: span.head}
+			}
+		}
+		if first, last, some := k.unknown(from, to, window.HourMillis); some {
+			if err := read(first, last); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return hours, late, nil
+}
+
+// keptWindows returns the heads of windows of one hour from … to, those that are kept and those
+// that are stored.
+func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from, to int64, late map[int64]int64) (map[int64]*windowHead, error) {
+	if k == nil {
+		return g.windowHeads(ctx, q.Account, q.Node, hour, from, to)
+	}
+	heads := map[int64]*windowHead{}
+	for at := from; at <= to; at += windowMillis {
+		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) {
+			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
+		}
+	}
+	first, last, some := k.unknown(from, to, windowMillis)
+	if !some {
+		return heads, nil
+	}
+	found, err := g.windowHeads(ctx, q.Account, q.Node, hour, first, last)
+	for at, h := range found {
+		if heads[at] == nil {
+			heads[at] = h
+			k.put(at, windowMillis, &h.storedHead, h.window)
+		}
+	}
+	return heads, err
 }

@@ -28,7 +28,8 @@ type ReadReport struct {
 	// ms, ascending, each once, whatever matched: a series without a value at one of them was not
 	// there.
 	Instants []int64
-	Lost     int // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
+	From     int64 // what windows have before it has expired, ms
+	Lost     int   // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
 }
 
 // Partial reports whether something that is stored is missing in the answer.
@@ -57,20 +58,39 @@ func (r *ReadReport) damage(errs ...error) {
 const readsInFlight = 8
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
-// (milliseconds since the Unix epoch), sorted by labels, each instant once, and in the report all
-// instants, matched or not. Windows that are closed come from raw, others from fresh if they lie
-// within its TTL, and those with late frames from both. What cannot be decoded is left out and
-// reported; the error is Cassandra's.
+// (milliseconds since the Unix epoch), sorted by labels, each instant once. See Windows.
 func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
+	windows, report, err := s.Windows(ctx, account, node, from, to, nil, matchers...)
+	if err != nil {
+		return nil, report, err
+	}
+	from = report.From
+	parts := make([][]window.Series, len(windows))
+	for i, w := range windows {
+		if parts[i], err = w.SelectContext(ctx, from, to, matchers...); err != nil {
+			return nil, report, fmt.Errorf("store: read: %w", err)
+		}
+	}
+	return window.Join(parts...), report, nil
+}
+
+// Windows returns what is stored of a node, with at least the metrics that match, as windows that
+// have instants from ≤ at ≤ to (milliseconds since the Unix epoch) and others, by ascending first
+// instant, and in the report all instants in the range, matched or not. Where two know an instant
+// the first one counts. Windows that are closed come from raw, others from fresh if they lie within
+// its TTL, and those with late frames from both. facets are what is needed of histograms; none: all.
+// What cannot be decoded is left out and reported; the error is Cassandra's.
+func (s *Store) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	ctx = dashboard(ctx, account)
 	var report ReadReport
 	now := s.millis()
 	from = max(from, now-s.config.RawTTL.Milliseconds())
+	report.From = from
 	to = min(to, now+frame.WindowMillis)
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, matchers: matchers, began: now, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
+	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, facets: facets, matchers: matchers, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
 		held: map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
 	if err := r.columns(ctx); err != nil {
 		return nil, report, err
@@ -95,9 +115,6 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if err := ctx.Err(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err) // not all were matched
 	}
-	if r.failed != nil {
-		return nil, report, fmt.Errorf("store: read: %w", r.failed)
-	}
 	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
 	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
@@ -105,20 +122,19 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	if err := r.joinTimes(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err)
 	}
-	return r.join(), report, nil
+	slices.SortStableFunc(r.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+	return r.parts, report, nil
 }
 
-// reader is one Read.
+// reader is one reading.
 type reader struct {
 	*Store
 	ctx      context.Context
 	account  string
 	node     uuid.UUID
 	from, to int64
+	facets   []window.Facet // of histograms; nil: all
 	matchers []*labels.Matcher
-	question string               // the matchers', if closed spans are kept
-	began    int64                // ms
-	known    map[spanID]*keptSpan // spans that need not be read
 
 	marksKnown chan struct{}   // closed when marks are there
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
@@ -128,58 +144,28 @@ type reader struct {
 	stamps  map[int64]int64 // of closed windows: when the frames were read that they are made of, µs
 	counted map[int64]bool  // windows that are in the report's numbers
 	held    map[int64]Kept  // windows with late frames, until those have been looked at
-	parts   []readPart
-	times   [][]int64 // of spans and of frames, also outside of the range
+	parts   []*window.Window
 	report  *ReadReport
-	failed  error // why something that matches is not in parts: the context has ended, or its lease gives no more
 }
 
-// readPart is what matches of a span.
-type readPart struct {
-	start  int64
-	series []window.Series
-}
-
-// columns answers the windows that are closed: from what is kept of them, if they have no late
-// frames, else from raw.
+// columns answers the windows that are closed.
 func (r *reader) columns(ctx context.Context) error {
 	windows := windowsIn(r.from, r.to)
 	first, last := windows[0], windows[len(windows)-1]
-	readMarks := func() {
-		defer close(r.marksKnown)
-		r.marks, r.marksErr = r.lateMarks(ctx, r.account, r.node, first, last)
-	}
 	var marking sync.WaitGroup
 	defer marking.Wait()
-	if r.known = r.keptOf(windows); len(r.known) == 0 {
-		marking.Go(readMarks)
-	} else {
-		readMarks()
-		if r.marksErr != nil {
-			return fmt.Errorf("store: read raw: %w", r.marksErr)
-		}
-		for id, k := range r.known {
-			if r.lacks(&k.Kept) {
-				delete(r.known, id)
-				continue
-			}
-			if err := r.takeKnown(k); err != nil {
-				return fmt.Errorf("store: read: %w", err)
-			}
-		}
-	}
-	missing := slices.DeleteFunc(windows, func(w int64) bool { _, closed := r.stamps[w]; return closed })
-	if len(missing) == 0 {
-		return nil
-	}
-	spans, err := r.spans(ctx, missing[0], missing[len(missing)-1])
+	marking.Go(func() {
+		defer close(r.marksKnown)
+		r.marks, r.marksErr = r.lateMarks(ctx, r.account, r.node, first, last)
+	})
+	spans, err := r.spans(ctx, first, last)
 	if err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, span := range spans {
 		g.Go(func() error {
-			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Late: r.late}, r.kept)
+			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Facets: r.facets, Keep: true, Late: r.late}, r.stored)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -214,59 +200,36 @@ func (r *reader) lacks(k *Kept) bool {
 	return false
 }
 
-// matching returns what matches of a span, or too little and says why in failed; and notes its
-// instants.
-func (r *reader) matching(w *window.Window) []window.Series {
-	list, err := w.SelectContext(r.ctx, r.from, r.to, r.matchers...)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.times = append(r.times, w.Times)
-	r.failed = cmp.Or(r.failed, err)
-	return list
-}
-
 // joinTimes fills in the report's instants. They take 8 bytes each of the context's lease.
 func (r *reader) joinTimes() error {
 	n := 0
-	for _, times := range r.times {
-		n += len(times)
+	for _, w := range r.parts {
+		n += len(w.Times)
 	}
 	if err := memory.Of(r.ctx).Take(8 * int64(n)); err != nil {
 		return err
 	}
 	instants := make([]int64, 0, n)
-	for _, times := range r.times {
-		i, _ := slices.BinarySearch(times, r.from)
-		j, _ := slices.BinarySearch(times, r.to+1)
-		instants = append(instants, times[i:j]...)
+	for _, w := range r.parts {
+		i, _ := slices.BinarySearch(w.Times, r.from)
+		j, _ := slices.BinarySearch(w.Times, r.to+1)
+		instants = append(instants, w.Times[i:j]...)
 	}
 	slices.Sort(instants)
 	r.report.Instants = slices.Compact(instants)
 	return nil
 }
 
-// join joins what was found of the spans, each instant once.
-func (r *reader) join() []window.Series {
-	slices.SortStableFunc(r.parts, func(a, b readPart) int { return cmp.Compare(a.start, b.start) })
-	parts := make([][]window.Series, len(r.parts))
-	for i := range r.parts {
-		parts[i] = r.parts[i].series
-	}
-	return window.Join(parts...)
-}
-
-// take takes what matches of a span. number is how many windows it answers for.
-func (r *reader) take(start int64, part []window.Series, fresh bool, number, lost int, damage []error) {
+// take takes a span. number is how many windows it answers for.
+func (r *reader) take(w *window.Window, windows *int, number, lost int, damage []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if fresh {
-		r.report.Fresh += number
-	} else {
-		r.report.Raw += number
-	}
+	*windows += number
 	r.report.Lost += lost
 	r.report.damage(damage...)
-	r.parts = append(r.parts, readPart{start, part})
+	if len(w.Times) > 0 {
+		r.parts = append(r.parts, w)
+	}
 }
 
 // wanted returns which metrics are asked for; nil: all are.
@@ -288,36 +251,24 @@ func (r *reader) wanted() *frame.Wanted {
 	}, nil)
 }
 
-// kept takes a span that is stored.
-func (r *reader) kept(k Kept) {
-	if k.Window == nil { // its head cannot be decoded; it may still be in fresh
+// stored takes a span that is stored.
+func (r *reader) stored(k Kept) {
+	if k.Head == nil { // it cannot be decoded; it may still be in fresh
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.report.damage(k.Damage...)
 		return
 	}
 	<-r.marksKnown
-	if r.known[r.spanID(k.Start, k.Length)] != nil { // it lies between spans that were not known
+	held := r.lacks(&k) && k.Length == windowMillis
+	r.close(&k)
+	if !held {
+		r.takeKept(&k)
 		return
 	}
-	lacks := r.lacks(&k)
-	held := lacks && k.Length == windowMillis
-	r.close(&k)
-	switch {
-	case held: // what its frames say may be more
-		r.mu.Lock()
-		r.held[k.Start] = k
-		r.mu.Unlock()
-	case lacks || r.keptSpans == nil || len(k.Damage) > 0:
-		r.takeKept(&k)
-	default:
-		part, err := r.keep(r.ctx, &k)
-		r.take(k.Start, part, false, r.number(&k), r.lost(&k), nil)
-		r.mu.Lock()
-		r.times = append(r.times, k.Window.Times)
-		r.failed = cmp.Or(r.failed, err)
-		r.mu.Unlock()
-	}
+	r.mu.Lock() // what its frames say may be more
+	defer r.mu.Unlock()
+	r.held[k.Start] = k
 }
 
 // close notes which windows a span answers for.
@@ -344,7 +295,11 @@ func (r *reader) number(k *Kept) (n int) {
 func (r *reader) lost(k *Kept) int { return k.Head.Report.Lost() }
 
 func (r *reader) takeKept(k *Kept) {
-	r.take(k.Start, r.matching(k.Window), false, r.number(k), r.lost(k), k.Damage)
+	windows := &r.report.Raw
+	if k.Known {
+		windows = &r.report.Kept
+	}
+	r.take(k.Window, windows, r.number(k), r.lost(k), k.Damage)
 }
 
 // fresh answers a window from its frames, beside what is stored of it.
@@ -369,7 +324,7 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		r.takeKept(&k)
 		return nil
 	case err != nil:
-		r.take(start, nil, true, 1, rep.Corrupt, []error{err})
+		r.take(&window.Window{}, &r.report.Fresh, 1, rep.Corrupt, []error{err})
 		return nil
 	}
 	switch {
@@ -377,11 +332,11 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		r.takeKept(&k)
 		return nil
 	case held && !within(k.Head.Times, w.Times):
-		r.take(start, r.matching(k.Window), false, 0, 0, k.Damage)
+		r.take(k.Window, &r.report.Raw, 0, 0, k.Damage)
 	case !held && r.answered(w.Times):
 		return nil
 	}
-	r.take(start, r.matching(w), true, 1, rep.Lost(), nil)
+	r.take(w, &r.report.Fresh, 1, rep.Lost(), nil)
 	return nil
 }
 
@@ -389,7 +344,7 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 func (r *reader) answered(times []int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.times, func(known []int64) bool { return within(times, known) })
+	return slices.ContainsFunc(r.parts, func(w *window.Window) bool { return within(times, w.Times) })
 }
 
 // finder finds the dictionaries of a node's day, each always as the same pointer. It is for one

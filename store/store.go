@@ -53,7 +53,7 @@ type Store struct {
 
 	pace         *pace                                       // of closing windows
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
-	keptSpans    *bounded[keptID, *keptSpan]                 // nil: none are kept
+	kept         *bounded[spanID, *keptSpan]                 // nil: none are kept
 }
 
 type dictionaryKey struct {
@@ -111,7 +111,7 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 		}
 	}
 	if c.KeptBytes > 0 {
-		s.keptSpans = newBounded[keptID, *keptSpan](c.KeptBytes)
+		s.kept = newBounded[spanID, *keptSpan](c.KeptBytes)
 	}
 	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(), nodes: keyNodesLayout()}
 	s.progressRows = &progressRows{engine: session, table: progressLayout()}

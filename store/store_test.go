@@ -62,6 +62,7 @@ func mustOpen(t *testing.T, config Config) *Store {
 func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	t.Helper()
 	config := testConfig(t, engines.SharedCassandra(t).Addr(), c)
+	config.KeptBytes = 256 << 10 // little, so that some is read again
 	for _, f := range change {
 		f(&config)
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -225,11 +226,8 @@ const columnCost = 16
 // Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in
 // the dictionaries which parts can match, and reads those.
 func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
-	hours, err := g.hourHeads(ctx, q.Account, q.Node, hourOf(q.From), hourOf(q.To))
-	if err != nil {
-		return err
-	}
-	late, err := q.late()
+	k := g.keptOf(&q)
+	hours, late, err := g.keptHours(ctx, k, &q)
 	if err != nil {
 		return err
 	}
@@ -257,10 +255,10 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
 	for _, heads := range byBucket {
-		eg.Go(func() error { return g.readHours(gctx, q, heads, take) })
+		eg.Go(func() error { return g.readHours(gctx, k, q, heads, take) })
 	}
 	for hour, span := range alone {
-		eg.Go(func() error { return g.readWindows(gctx, q, hour, span[0], span[1], take) })
+		eg.Go(func() error { return g.readWindows(gctx, k, q, hour, span[0], span[1], late, take) })
 	}
 	return eg.Wait()
 }
@@ -275,8 +273,61 @@ func damageOf(err error) []error {
 // chosen is what of a span is to be read.
 type chosen struct {
 	types  []int
+	need   map[keptColumn][]window.PartID // also what is kept; a type's own has no parts
 	parts  []window.StoredPart
 	damage []error
+
+	span *keptSpan // nil: nothing of it is kept
+	read bool      // something is not
+}
+
+func newChosen(span *keptSpan) *chosen {
+	return &chosen{span: span, need: map[keptColumn][]window.PartID{}}
+}
+
+// wants notes that parts of a column are needed, and reports whether they are to be read.
+func (c *chosen) wants(ids []window.PartID) bool {
+	column := keptColumn{ids[0].Type, ids[0].Metric}
+	c.need[column] = ids
+	if c.span.holds(column, ids) {
+		return false
+	}
+	c.read = true
+	return true
+}
+
+// opens notes that types are needed.
+func (c *chosen) opens(types []int) {
+	c.types = types
+	for _, t := range types {
+		column := keptColumn{kind: t, metric: -1}
+		c.need[column] = nil
+		c.read = c.read || !c.span.holds(column, nil)
+	}
+}
+
+// window makes what was read and what is kept of a span one window; known says that all was kept.
+func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
+	if c.span != nil && !c.read {
+		if w = c.span.columns(); w == nil { // nothing matches
+			w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
+			w.Node.Account, w.Node.ID = q.Account, q.Node
+		}
+		return w, nil, true
+	}
+	w, damage = window.FromParts(q.Account, head, c.types, find, c.parts)
+	w.Node.ID = q.Node
+	damage = append(damage, c.damage...)
+	switch {
+	case c.span == nil:
+	case len(damage) == 0:
+		w = k.add(start, length, c.span, w, c.need)
+	default:
+		if had := c.span.columns(); had != nil {
+			w = had.With(w)
+		}
+	}
+	return w, damage, false
 }
 
 // choose calls want for the parts of a span that can match, and returns which types those are of.
@@ -304,20 +355,22 @@ func choose(head *window.Head, find window.Dictionaries, m *matches, facets []wi
 }
 
 // readHours reads hours of one partition.
-func (g v3) readHours(ctx context.Context, q Query, heads []*hourHead, take func(Kept)) error {
+func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead, take func(Kept)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
 	m := newMatches(ctx, q.Matchers)
 	var want layout.Wanted
 	spans := map[int64]*chosen{} // by where their rows are
-	from, to := heads[0].start, heads[0].start
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, h := range heads {
-		from, to = min(from, h.start), max(to, h.start)
-		c := &chosen{}
+		c := newChosen(k.get(h.start, window.HourMillis))
 		spans[h.at()] = c
 		f := finders.of(dayOf(h.start))
-		c.types = choose(h.hour, f.find, m, q.Facets, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
-			want.Add(h.at(), t.Key, metric, small, ids...)
-		})
+		c.opens(choose(h.hour, f.find, m, q.Facets, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
+			if c.wants(ids) {
+				want.Add(h.at(), t.Key, metric, small, ids...)
+				from, to = min(from, h.start), max(to, h.start)
+			}
+		}))
 		if f.err != nil {
 			return f.err
 		}
@@ -333,19 +386,18 @@ func (g v3) readHours(ctx context.Context, q Query, heads []*hourHead, take func
 	}
 	for _, h := range heads {
 		c, f := spans[h.at()], finders.of(dayOf(h.start))
-		w, damage := window.FromParts(q.Account, h.hour, c.types, f.find, c.parts)
+		w, damage, known := c.window(k, &q, h.start, window.HourMillis, h.hour, f.find)
 		if f.err != nil {
 			return f.err
 		}
-		w.Node.ID = q.Node
-		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: append(damage, c.damage...)})
+		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: damage, Known: known})
 	}
 	return nil
 }
 
 // readWindows reads the rows of windows of one hour.
-func (g v3) readWindows(ctx context.Context, q Query, hour, from, to int64, take func(Kept)) error {
-	heads, err := g.windowHeads(ctx, q.Account, q.Node, hour, from, to)
+func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, to int64, late map[int64]int64, take func(Kept)) error {
+	heads, err := g.keptWindows(ctx, k, &q, hour, from, to, late)
 	if err != nil {
 		return err
 	}
@@ -358,13 +410,19 @@ func (g v3) readWindows(ctx context.Context, q Query, hour, from, to int64, take
 			take(Kept{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window, Damage: damageOf(h.damage)})
 			continue
 		}
-		c, ids := &chosen{}, map[window.PartID]bool{}
-		spans[start], want[start] = c, ids
-		c.types = choose(h.window, f.find, m, q.Facets, func(_ *window.HeadType, _ string, _ bool, list []window.PartID) {
-			for _, id := range list {
-				ids[id] = true
+		c := newChosen(k.get(start, windowMillis))
+		spans[start] = c
+		c.opens(choose(h.window, f.find, m, q.Facets, func(_ *window.HeadType, _ string, _ bool, ids []window.PartID) {
+			if !c.wants(ids) {
+				return
 			}
-		})
+			if want[start] == nil {
+				want[start] = map[window.PartID]bool{}
+			}
+			for _, id := range ids {
+				want[start][id] = true
+			}
+		}))
 		if f.err != nil {
 			return f.err
 		}
@@ -379,12 +437,11 @@ func (g v3) readWindows(ctx context.Context, q Query, hour, from, to int64, take
 		return err
 	}
 	for start, c := range spans {
-		w, damage := window.FromParts(q.Account, heads[start].window, c.types, f.find, c.parts)
+		w, damage, known := c.window(k, &q, start, windowMillis, heads[start].window, f.find)
 		if f.err != nil {
 			return f.err
 		}
-		w.Node.ID = q.Node
-		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp, Head: heads[start].window, Window: w, Damage: append(damage, c.damage...)})
+		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp, Head: heads[start].window, Window: w, Damage: damage, Known: known})
 	}
 	return nil
 }

@@ -196,30 +196,24 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 	return newest, nil
 }
 
-// Read implements query.Store.
-func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
+// Windows implements query.Store.
+func (s *Store) Windows(_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
-	windows, err := s.windows(nodeKey{account, node})
+	list, err := s.windows(nodeKey{account, node})
 	if err != nil {
-		return query.Values{}, err
+		return query.Windows{}, err
 	}
-	var instants []int64
-	var parts [][]window.Series
-	for _, w := range windows {
-		part, err := w.SelectContext(ctx, from, to, matchers...)
-		if err != nil {
-			return query.Values{}, err
-		}
-		parts = append(parts, part)
+	all := query.Windows{List: list}
+	for _, w := range list {
 		for _, at := range w.Times {
 			if at >= from && at <= to {
-				instants = append(instants, at)
+				all.Instants = append(all.Instants, at)
 			}
 		}
 	}
-	return query.Values{Series: window.Join(parts...), Instants: instants}, nil
+	return all, nil
 }
 
 // Rollups is query.Sources.Rollups: what the frames give.

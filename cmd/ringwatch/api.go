@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 type apiCmd struct{ roleFlags }
@@ -180,9 +181,9 @@ func (p *process) makeKey(db *store.Store) api.MakeKey {
 // apiStore is store.Store in the words of query.
 type apiStore struct{ *store.Store }
 
-func (s apiStore) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) (query.Values, error) {
-	series, report, err := s.Store.Read(ctx, account, node, from, to, matchers...)
-	return query.Values{Series: series, Instants: report.Instants, Missing: report.Missing()}, apiError(err)
+func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	list, report, err := s.Store.Windows(ctx, account, node, from, to, facets, matchers...)
+	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, apiError(err)
 }
 
 // LatestFrames and LastSeen are store.Store's.

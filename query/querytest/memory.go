@@ -137,28 +137,22 @@ func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[u
 	return seen, nil
 }
 
-// Read implements query.Store.
-func (s *Memory) Read(ctx context.Context, _ string, node uuid.UUID, from, to int64,
-	matchers ...*labels.Matcher) (query.Values, error) {
+// Windows implements query.Store.
+func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to int64,
+	_ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	from = max(from, s.RawFrom)
-	var v query.Values
-	var parts [][]window.Series
+	v := query.Windows{From: from}
 	for _, w := range s.windows[node] {
 		if w.Start > to || w.Start+frame.WindowMillis <= from {
 			continue
 		}
-		part, err := w.SelectContext(ctx, from, to, matchers...)
-		if err != nil {
-			return v, err
-		}
-		parts = append(parts, part)
+		v.List = append(v.List, w)
 		for _, at := range w.Times {
 			if at >= from && at <= to {
 				v.Instants = append(v.Instants, at)
 			}
 		}
 	}
-	v.Series = window.Join(parts...)
 	return v, nil
 }
 
