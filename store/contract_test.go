@@ -262,7 +262,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 		s.tick()
 		var report ReadReport
 		for i, n := range nodes {
-			if report = checkRead(t, s.store, n, wants[i]); report.Raw != 2 || report.Fresh != 1 {
+			if report = checkRead(t, s.store, n, wants[i]); report.Raw+report.Kept != 2 || report.Fresh != 1 {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
 			checkInstants(t, report, sent[i], 0, math.MaxInt64)

@@ -109,16 +109,27 @@ func (k *keptSpans) set(start, length int64, span *keptSpan) {
 	k.of[k.id(start, length)] = span
 }
 
-// put keeps the head of a span that was read after the query began; no head if nothing is stored.
+// put keeps the head of a span that was read after the query began, if it can be read; no head if
+// nothing is stored.
 func (k *keptSpans) put(start, length int64, stored *storedHead, head *window.Head) *keptSpan {
-	if k == nil || stored != nil && head == nil {
-		return nil // it cannot be read
+	if k == nil || stored != nil && (head == nil || k.early(stored)) {
+		return nil
 	}
 	span := &keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}}
 	span.looked.Store(k.began)
 	k.set(start, length, span)
 	k.kept.put(k.id(start, length), span, span.weight())
 	return span
+}
+
+// early reports whether a span was made by a process whose clock is ahead by more than clocks may be:
+// its stamps do not tell which marks it has seen.
+func (k *keptSpans) early(stored *storedHead) bool {
+	latest := stored.stamp
+	for _, stamp := range stored.row.Stamps {
+		latest = max(latest, stamp)
+	}
+	return latest/1000 > k.began+k.config.Timeout.Milliseconds()
 }
 
 func (s *keptSpan) weight() int {
@@ -172,18 +183,19 @@ func (k *keptSpans) add(start, length int64, span *keptSpan, w *window.Window, r
 	return w
 }
 
-// unknown returns the first and the last of successive spans, from … to, of which nothing is kept.
-func (k *keptSpans) unknown(from, to, length int64) (first, last int64, some bool) {
+// unknown returns the first and the last of successive spans, from … to, of which nothing is kept;
+// and how many there are.
+func (k *keptSpans) unknown(from, to, length int64) (first, last int64, n int) {
 	for at := from; at <= to; at += length {
 		if k.get(at, length) != nil {
 			continue
 		}
-		if !some {
-			first, some = at, true
+		if n++; n == 1 {
+			first = at
 		}
 		last = at
 	}
-	return first, last, some
+	return first, last, n
 }
 
 // neverAgain reports whether nothing will be stored of an hour of which nothing is, but with a mark:
@@ -218,9 +230,9 @@ func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[in
 		}
 		return err
 	}
-	first, last, some := k.unknown(from, to, window.HourMillis)
-	known := !some || first > from || last < to
-	if some && !known { // nothing is kept: marks are read meanwhile
+	first, last, n := k.unknown(from, to, window.HourMillis)
+	known := int64(n) <= (to-from)/window.HourMillis
+	if !known { // nothing is kept: marks are read meanwhile
 		if err := read(first, last); err != nil {
 			return nil, nil, err
 		}
@@ -234,7 +246,7 @@ func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[in
 				hours[at] = &hourHead{storedHead: span.stored, hour: span.head}
 			}
 		}
-		if first, last, some := k.unknown(from, to, window.HourMillis); some {
+		if first, last, n := k.unknown(from, to, window.HourMillis); n > 0 {
 			if err := read(first, last); err != nil {
 				return nil, nil, err
 			}
@@ -255,8 +267,8 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
 		}
 	}
-	first, last, some := k.unknown(from, to, windowMillis)
-	if !some {
+	first, last, n := k.unknown(from, to, windowMillis)
+	if n == 0 {
 		return heads, nil
 	}
 	found, err := g.windowHeads(ctx, q.Account, q.Node, hour, first, last)

@@ -184,7 +184,7 @@ type Samples struct {
 func (l *Line) Read(v *Samples, from, to int64, buckets bool) {
 	v.reset(l.Metric, buckets)
 	if l.mixed || !l.of.apart {
-		v.series(l.joined(from, to))
+		v.series(l.Series(from, to))
 		return
 	}
 	l.each(func(w *Window, t *Type, e *era) { v.window(w, t, e.metric, e.row, from, to) })
@@ -205,9 +205,9 @@ func (l *Line) each(visit func(w *Window, t *Type, e *era)) {
 	}
 }
 
-// joined returns the values of a line that several windows or types have by turns. Where two know an
-// instant the earlier window wins.
-func (l *Line) joined(from, to int64) *Series {
+// Series returns the line with its values at instants from ≤ at ≤ to (milliseconds since the Unix
+// epoch). Where two windows know an instant the earlier one counts.
+func (l *Line) Series(from, to int64) *Series {
 	all := &Series{Labels: l.Labels, Metric: l.Metric}
 	l.each(func(w *Window, t *Type, e *era) {
 		if t.columns[e.metric] == unknown {
