@@ -18,11 +18,15 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/window"
 )
 
-// blockRows is how many series are computed before they are added up: with so many, what is on its
-// way from a node is some hundred KiB, however many series the node has.
-const blockRows = 64
+// How many series are computed before they are added up, and how many bytes these may take before
+// that: so what is on its way from a node is little, however many series the node has.
+const (
+	blockRows  = 64
+	blockBytes = 512 << 10
+)
 
 // blocksAhead is how many blocks of a node wait to be added up.
 const blocksAhead = 2
@@ -30,9 +34,18 @@ const blocksAhead = 2
 // block is what a function gives of some series of a node. Without series it is the last one, and
 // err says whether that is all.
 type block struct {
-	labels []labels.Labels
-	rows   [][]float64
-	err    error
+	rows  []row
+	bytes int64
+	lease *memory.Lease
+	err   error
+}
+
+// row is what a function gives of a series at each step: numbers, or histograms with bounds.
+type row struct {
+	labels     labels.Labels
+	values     []float64
+	histograms *kernel.HistogramRow
+	bounds     []float64
 }
 
 // kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
@@ -54,13 +67,17 @@ type kernelGroup struct {
 	labels labels.Labels
 	of     *kernel.Group
 	row    []float64 // of a question that does not aggregate
+	// histograms are those of a group that has them, and bounds theirs.
+	histograms *kernel.HistogramGroup
+	bounds     []float64
 }
 
 // kernelScratch is what one node's computing uses again for each series.
 type kernelScratch struct {
 	kernel.Slider
 	kernel.Columns
-	iterator *iterator
+	histograms kernel.Histograms
+	iterator   *iterator
 }
 
 // kernel answers a question. The error is errEngine if the engine is to answer it.
@@ -86,7 +103,7 @@ func (q *queryable) kernel(
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyVirtual() || s.isInstant() || s.mayBeHistograms() || recordersOf(nodes) > 1 {
+	if s.plan.onlyVirtual() || s.isInstant() || s.mayBeHistograms() && !s.takesHistograms(k) || recordersOf(nodes) > 1 {
 		return nil, nil, errEngine
 	}
 	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
@@ -139,6 +156,14 @@ func (s *selection) mayBeHistograms() bool {
 	return found
 }
 
+// takesHistograms reports whether a kernel knows what to make of native histograms: of samples, not
+// of rollups.
+func (s *selection) takesHistograms(k *kernelQuestion) bool {
+	return k.aggregates && k.operation.TakesHistograms() &&
+		(k.function == "rate" || k.function == "increase") &&
+		!slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
+}
+
 // recordersOf counts the recorders among nodes: two of them may have series of the same labels.
 func recordersOf(nodes []Node) (n int) {
 	for i := range nodes {
@@ -169,32 +194,34 @@ func (r *kernelRun) stream(
 		}
 		lease := memory.Of(within)
 		list, err := read(within, lease)
-		if err == nil {
-			err = lease.Take(int64(8*r.steps.N*blockRows) * (blocksAhead + 2))
-		}
 		if err != nil {
 			send(block{err: err})
 			return
 		}
 		scratch := r.scratch.Get().(*kernelScratch)
 		defer r.scratch.Put(scratch)
-		var b block
+		b := block{lease: lease}
 		for i, s := range list {
-			row := make([]float64, r.steps.N)
-			some, err := r.compute(ctx, scratch, s, row)
+			one, some, err := r.compute(ctx, scratch, s)
+			bytes := one.bytes()
+			if err == nil {
+				err = lease.Take(bytes)
+			}
 			if err != nil {
 				send(block{err: err})
 				return
 			}
 			list[i] = nil
-			if some {
-				b.labels, b.rows = append(b.labels, s.labels), append(b.rows, row)
+			if !some {
+				lease.Give(bytes)
+				continue
 			}
-			if len(b.rows) == blockRows {
+			b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
+			if len(b.rows) == blockRows || b.bytes >= blockBytes {
 				if !send(b) {
 					return
 				}
-				b = block{}
+				b = block{lease: lease}
 			}
 		}
 		if len(b.rows) > 0 && !send(b) {
@@ -205,21 +232,60 @@ func (r *kernelRun) stream(
 	return blocks
 }
 
-// compute writes what the question's function gives of a series into row.
-func (r *kernelRun) compute(
-	ctx context.Context, scratch *kernelScratch, s *oneSeries, row []float64,
-) (bool, error) {
+func (r *row) bytes() int64 {
+	if r.histograms != nil {
+		return r.histograms.Bytes()
+	}
+	return int64(8 * len(r.values))
+}
+
+// compute returns what the question's function gives of a series, and whether that is anything.
+func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneSeries) (row, bool, error) {
+	one := row{labels: s.labels}
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return one, false, err
+	}
+	if of, is := s.parts[0].samples.(histograms); is {
+		if len(s.parts) > 1 || of.Metric.Kind != frame.Histogram || !r.takesHistograms(r.k) {
+			return one, false, errEngine
+		}
+		one.histograms = kernel.NewHistogramRow(r.steps.N)
+		buckets := 0
+		if !r.k.counts {
+			one.bounds, buckets = of.bounds, len(of.bounds)+1
+		}
+		some, err := scratch.Rise(ctx, scratch.counted(of), r.k.function == "rate", buckets, one.histograms)
+		return one, some, err
 	}
 	c, err := scratch.columns(s, r.k.function != "")
 	if err != nil {
-		return false, err
+		return one, false, err
 	}
+	one.values = make([]float64, r.steps.N)
 	if r.k.function == "" {
-		return kernel.Look(c, r.steps, r.lookback, scratch.Offset, row), nil
+		return one, kernel.Look(c, r.steps, r.lookback, scratch.Offset, one.values), nil
 	}
-	return scratch.Slide(ctx, c, row)
+	some, err := scratch.Slide(ctx, c, one.values)
+	return one, some, err
+}
+
+// counted returns a series' histograms with their counts and sums, and where they began anew.
+func (k *kernelScratch) counted(of histograms) kernel.Histograms {
+	h := kernel.Histograms{Times: of.At, Values: of.Histograms, Counts: k.histograms.Counts[:0],
+		Sums: k.histograms.Sums[:0], Falls: k.histograms.Falls[:0]}
+	for i := range of.Histograms {
+		v := &of.Histograms[i]
+		var n int64
+		for _, c := range v.Counts {
+			n += c
+		}
+		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(of.Metric, v.Sum))
+		if i > 0 && beganAnew(&of.Histograms[i-1], v) {
+			h.Falls = append(h.Falls, i)
+		}
+	}
+	k.histograms = h
+	return h
 }
 
 // columns returns a series' samples, and where it ended unless only samples are asked for.
@@ -260,11 +326,12 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		if len(b.rows) == 0 {
 			return nil
 		}
-		for i, row := range b.rows {
-			if err := r.addRow(b.labels[i], row); err != nil {
+		for i := range b.rows {
+			if err := r.addRow(&b.rows[i]); err != nil {
 				return err
 			}
 		}
+		b.lease.Give(b.bytes)
 	}
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -273,16 +340,16 @@ func (r *kernelRun) add(blocks <-chan block) error {
 }
 
 // addRow adds a series to its group.
-func (r *kernelRun) addRow(l labels.Labels, row []float64) error {
-	if r.k.function == "rate" || r.k.function == "increase" {
+func (r *kernelRun) addRow(one *row) error {
+	l := one.labels
+	if one.values != nil && (r.k.function == "rate" || r.k.function == "increase") {
 		r.warn(l.Get(labels.MetricName))
 	}
 	if r.k.dropsName() {
 		l = l.DropReserved(schema.IsMetadataLabel)
 	}
 	if !r.k.aggregates {
-		g := &kernelGroup{labels: l, row: row}
-		r.order = append(r.order, g)
+		r.order = append(r.order, &kernelGroup{labels: l, row: one.values})
 		return r.hold(int64(8 * r.steps.N))
 	}
 	var key uint64
@@ -294,26 +361,62 @@ func (r *kernelRun) addRow(l labels.Labels, row []float64) error {
 	}
 	g := r.groups[key]
 	if g == nil {
-		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
+		var err error
+		if g, err = r.begin(l, one); err != nil {
 			return err
 		}
-		g = &kernelGroup{labels: r.groupLabels(l), of: r.k.operation.NewGroup(r.steps.N)}
 		r.groups[key] = g
-		r.order = append(r.order, g)
 	}
-	if !g.of.Add(row) {
-		return errEngine
+	switch {
+	case g.histograms == nil && one.histograms == nil:
+		if g.of.Add(one.values) {
+			return nil
+		}
+	case g.histograms != nil && one.histograms != nil && slices.Equal(g.bounds, one.bounds):
+		if g.histograms.Add(one.histograms) {
+			return nil
+		}
 	}
-	return nil
+	return errEngine
+}
+
+// begin begins a group with its first series.
+func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
+	g := &kernelGroup{labels: r.groupLabels(l)}
+	r.order = append(r.order, g)
+	if one.histograms == nil {
+		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
+			return nil, err
+		}
+		g.of = r.k.operation.NewGroup(r.steps.N)
+		return g, nil
+	}
+	buckets := 0
+	if !r.k.counts {
+		g.bounds, buckets = one.bounds, len(one.bounds)+1
+	}
+	if err := r.hold(kernel.HistogramBytes(r.steps.N, buckets)); err != nil {
+		return nil, err
+	}
+	g.histograms = r.k.operation.NewHistogramGroup(r.steps.N, buckets)
+	return g, nil
 }
 
 // hold takes the memory of a series of the answer.
 func (r *kernelRun) hold(bytes int64) error {
-	if err := r.lease.Take(bytes + seriesCost); err != nil {
+	err := r.take(bytes + seriesCost)
+	if err != nil {
 		return err
 	}
-	r.held += bytes + seriesCost
 	return r.tooManySeries(r.series.Add(1))
+}
+
+func (r *kernelRun) take(bytes int64) error {
+	if err := r.lease.Take(bytes); err != nil {
+		return err
+	}
+	r.held += bytes
+	return nil
 }
 
 // drop gives back what the answer took: the engine is to answer.
@@ -351,31 +454,63 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 	for i := range all {
 		all[i] = r.steps.At(i)
 	}
-	var list []*oneSeries
-	for _, g := range r.order {
-		row := g.row
-		if g.of != nil {
-			row = g.of.Row()
+	list := make([]*oneSeries, len(r.order))
+	for i, g := range r.order {
+		var of part
+		var err error
+		switch {
+		case g.histograms != nil:
+			of, err = r.histogramPart(g, all)
+		case g.of != nil:
+			of, err = r.numberPart(g.of.Row(), all)
+		default:
+			of, err = r.numberPart(g.row, all)
 		}
-		one := &points{times: all, values: row}
-		var ends []int64
-		if slices.ContainsFunc(row, kernel.IsMissing) {
-			one = &points{}
-			for i, v := range row {
-				switch {
-				case !kernel.IsMissing(v):
-					one.times, one.values = append(one.times, all[i]), append(one.values, v)
-				case i > 0 && !kernel.IsMissing(row[i-1]):
-					ends = append(ends, all[i])
-				}
-			}
-			bytes := int64(16*len(one.times) + 8*len(ends))
-			if err := r.lease.Take(bytes); err != nil {
-				return nil, err
-			}
-			r.held += bytes
+		if err != nil {
+			return nil, err
 		}
-		list = append(list, &oneSeries{labels: g.labels, parts: []part{{samples: one, ends: ends}}, ctx: r.selection.ctx})
+		list[i] = &oneSeries{labels: g.labels, parts: []part{of}, ctx: r.selection.ctx}
 	}
 	return list, nil
+}
+
+func (r *kernelRun) numberPart(row []float64, all []int64) (part, error) {
+	if !slices.ContainsFunc(row, kernel.IsMissing) {
+		return part{samples: &points{times: all, values: row}}, nil
+	}
+	of := &points{}
+	var ends []int64
+	for i, v := range row {
+		switch {
+		case !kernel.IsMissing(v):
+			of.times, of.values = append(of.times, all[i]), append(of.values, v)
+		case i > 0 && !kernel.IsMissing(row[i-1]):
+			ends = append(ends, all[i])
+		}
+	}
+	return part{samples: of, ends: ends}, r.take(int64(16*len(of.times) + 8*len(ends)))
+}
+
+// ofGroups is the metric of what an aggregation gives: such histograms do not count.
+var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
+
+func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (part, error) {
+	of := &points{}
+	var ends []int64
+	there := false
+	for i, at := range all {
+		count, sum, buckets, is := g.histograms.At(i)
+		if is {
+			h := nativeDense(ofGroups, g.bounds, buckets, sum)
+			h.Count = count
+			if err := r.take(histCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+				return part{}, err
+			}
+			of.times, of.native = append(of.times, at), append(of.native, h)
+		} else if there {
+			ends = append(ends, at)
+		}
+		there = is
+	}
+	return part{samples: of, ends: ends}, nil
 }

@@ -28,6 +28,7 @@ type kernelQuestion struct {
 	by         string // the operation's name
 	grouping   []string
 	without    bool
+	counts     bool // of histograms only the counts and sums are looked at
 }
 
 // compute answers the parts of an expression that kernels know, and has the engine ask for the
@@ -83,6 +84,14 @@ func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
 			return e
 		}
 		for i := range n.Args {
+			switch n.Func.Name {
+			case "histogram_count", "histogram_sum", "histogram_avg":
+				if k := p.question(unparenthesized(n.Args[i])); k != nil {
+					k.counts = true
+					n.Args[i] = p.answered(k)
+					continue
+				}
+			}
 			n.Args[i] = p.walk(n.Args[i])
 		}
 	}

@@ -61,6 +61,7 @@ type Slider struct {
 	Width, Offset int64
 
 	falls []fall
+	dense []float64 // empty
 }
 
 // Slide writes the function's value at each step into row, or Missing, and reports whether there is
@@ -142,17 +143,32 @@ func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) 
 			rise += f.before
 		}
 	}
-	toStart := float64(w.Times[0]-w.From) / 1000
-	toEnd := float64(w.To-w.Times[n]) / 1000
-	sampled := float64(w.Times[n]-w.Times[0]) / 1000
-	apart := sampled / float64(n)
+	e := edges{first: w.Times[0], last: w.Times[n], n: n, from: w.From, to: w.To}
+	return rise * e.factor(counter, w.Values[0], rise, width, rate), true
+}
+
+// edges are where a window's samples begin and end, and the window itself. n is one less than there
+// are samples.
+type edges struct {
+	first, last int64
+	n           int
+	from, to    int64
+}
+
+// factor returns what a rise from the first sample to the last is multiplied by: it goes on to the
+// window's ends, or for half the distance of two samples where an end is far.
+func (e *edges) factor(counter bool, first, rise, width float64, rate bool) float64 {
+	toStart := float64(e.first-e.from) / 1000
+	toEnd := float64(e.to-e.last) / 1000
+	sampled := float64(e.last-e.first) / 1000
+	apart := sampled / float64(e.n)
 	threshold := apart * 1.1
 	if toStart >= threshold {
 		toStart = apart / 2
 	}
-	if counter && rise > 0 && w.Values[0] >= 0 {
+	if counter && rise > 0 && first >= 0 {
 		// A counter is never below 0: the series began no earlier than the slope says.
-		if toZero := sampled * (w.Values[0] / rise); toZero < toStart {
+		if toZero := sampled * (first / rise); toZero < toStart {
 			toStart = toZero
 		}
 	}
@@ -166,7 +182,7 @@ func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) 
 	if rate {
 		factor /= width
 	}
-	return rise * factor, true
+	return factor
 }
 
 // lastTwo is irate or idelta.

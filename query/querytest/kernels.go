@@ -16,6 +16,12 @@ func (e *Expressions) Kernel() string {
 			"timestamp(%s)", "scalar(%s)", "vector(scalar(%s))", "histogram_quantile(0.9, %s)",
 			`label_replace(%s, "d", "$1", "cluster", "(.).*")`, "topk(2, %s)", "sum(%s)"), v)
 	case 2:
+		if e.IntN(3) > 0 {
+			return fmt.Sprintf(pick(e, "histogram_quantile(0.9, %s)", "histogram_count(%s)", "histogram_sum(%s)",
+				"histogram_avg(%s)", "histogram_avg((%s))", "histogram_fraction(0, 0.01, %s)", "%s"),
+				fmt.Sprintf(pick(e, "sum%s(%s)", "sum%s(%s)", "avg%s(%s)", "count%s(%s)", "max%s(%s)"), e.group(),
+					pick(e, "rate", "rate", "increase", "delta")+"("+e.matrix(pick(e, append(Histograms, GaugeHistograms...)...), 0)+")"))
+		}
 		return fmt.Sprintf("max_over_time(%s[%s:1m])", v, pick(e, "5m", "20m"))
 	case 3:
 		return fmt.Sprintf("histogram_quantile(0.9, sum by (le%s) (rate(%s)))", pick(e, "", ", cluster"),
