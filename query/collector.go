@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -15,6 +16,7 @@ import (
 type collector struct {
 	*selection
 	node     *Node
+	lease    *memory.Lease // of the values
 	list     []*oneSeries
 	byLabels map[uint64][]*oneSeries
 	bounds   map[*frame.Bounds][]float64

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -118,6 +119,9 @@ type Engine struct {
 	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
+	// alone is for tests: Prometheus's engine computes everything.
+	alone   bool
+	kernels atomic.Int64 // what kernels have answered
 
 	mu    sync.Mutex
 	named map[string]*kinds // by account
@@ -338,6 +342,10 @@ func (e *Engine) run(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		if err := of.compute(ctx, query.Statement()); err != nil {
+			a.Result = &promql.Result{Err: err}
+			return
+		}
 		a.Result = query.Exec(ctx)
 	}()
 	select {

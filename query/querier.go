@@ -48,6 +48,9 @@ type queryable struct {
 
 	mu   sync.Mutex
 	read map[string]*reading // selectors that were read: a query may name one twice
+
+	// computed are the answers of kernels, by the matcher of the selector that asks for one.
+	computed map[*labels.Matcher]*seriesSet
 }
 
 // reading is what one selector gave.
@@ -76,6 +79,9 @@ func (q *querier) Close() error { return nil }
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
+	if len(matchers) > 0 && q.computed[matchers[0]] != nil {
+		return q.kernelled(matchers)
+	}
 	if hints == nil {
 		hints = &storage.SelectHints{Start: q.from, End: q.to}
 	}
@@ -130,17 +136,21 @@ type selection struct {
 	lease   *memory.Lease
 	// question is what an instant asks of newest states.
 	question *question
+	// streamed is whether a kernel takes the series one by one: they are not held.
+	streamed bool
 
 	mu      sync.Mutex
 	missing []string
 }
 
-// answer reads what a selector selects, node by node.
-func (q *queryable) answer(
-	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
-) ([]*oneSeries, annotations.Annotations, error) {
+// selects plans the reading of a selector. It returns the nodes that are to be asked, and those
+// series that are there without asking any.
+func (q *queryable) selects(
+	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher, streamed bool,
+) (s *selection, asked []Node, list []*oneSeries, err error) {
 	now := q.config.Clock().UnixMilli()
-	s := &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx)}
+	s = &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx),
+		streamed: streamed}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds(q.who) })
 	s.pieces = []piece{{from: h.Start, to: h.End}}
 	known := q.kinds(q.who)
@@ -150,20 +160,28 @@ func (q *queryable) answer(
 	}
 	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	list := s.virtual(ctx, nodes)
+	list = s.virtual(ctx, nodes)
 	if s.plan.onlyVirtual() {
-		return list, s.warnings(), ctx.Err()
+		return s, nil, list, nil
 	}
 	recorders, err := q.reader.Recorders(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if len(recorders) > 0 {
 		nodes = slices.Concat(nodes, recorders)
 	}
-	asked, err := s.nodes(ctx, nodes)
+	asked, err = s.nodes(ctx, nodes)
+	return s, asked, list, err
+}
+
+// answer reads what a selector selects, node by node.
+func (q *queryable) answer(
+	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
+) ([]*oneSeries, annotations.Annotations, error) {
+	s, asked, list, err := q.selects(ctx, h, w, matchers, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +199,7 @@ func (q *queryable) answer(
 			break
 		}
 		g.Go(func() (err error) {
-			answers[i], err = s.node(gctx, &asked[i], newest[i])
+			answers[i], err = s.node(gctx, &asked[i], newest[i], s.lease)
 			return err
 		})
 	}
@@ -318,18 +336,28 @@ func (s *selection) otherRecorder(ctx context.Context) func(Node) bool {
 
 // tooMany refuses a selector that selects more series than a query may.
 func (s *selection) tooMany(n int64) error {
-	if s.config.MaxSeries > 0 && n > s.config.MaxSeries {
-		return &LimitError{Limit: "max_series", Value: s.config.MaxSeries, Needed: n,
+	if s.streamed {
+		return nil
+	}
+	return s.tooManySeries(n)
+}
+
+func (e *Engine) tooManySeries(n int64) error {
+	if e.config.MaxSeries > 0 && n > e.config.MaxSeries {
+		return &LimitError{Limit: "max_series", Value: e.config.MaxSeries, Needed: n,
 			Remedy: "narrow the selector, for instance with cluster=, keyspace= or table="}
 	}
 	return nil
 }
 
-// node reads what is selected of one node, whose newest state may be known.
-func (s *selection) node(ctx context.Context, n *Node, known *newestOf) ([]*oneSeries, error) {
+// node reads what is selected of one node, whose newest state may be known. The values take their
+// memory from the lease.
+func (s *selection) node(
+	ctx context.Context, n *Node, known *newestOf, lease *memory.Lease,
+) ([]*oneSeries, error) {
 	ctx, end := s.reader.Scope(ctx, s.who.Account)
 	defer end()
-	c := collector{selection: s, node: n, byLabels: map[uint64][]*oneSeries{}}
+	c := collector{selection: s, node: n, lease: lease, byLabels: map[uint64][]*oneSeries{}}
 	if s.isInstant() {
 		done, err := c.newest(ctx, known)
 		if done || err != nil {

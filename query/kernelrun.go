@@ -1,0 +1,516 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/schema"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// How many series are computed before they are added up, and how many bytes these may take before
+// that: so what is on its way from a node is little, however many series the node has.
+const (
+	blockRows  = 64
+	blockBytes = 512 << 10
+)
+
+// blocksAhead is how many blocks of a node wait to be added up.
+const blocksAhead = 2
+
+// block is what a function gives of some series of a node. Without series it is the last one, and
+// err says whether that is all.
+type block struct {
+	rows  []row
+	bytes int64
+	lease *memory.Lease
+	err   error
+}
+
+// row is what a function gives of a series at each step: numbers, or histograms with bounds.
+type row struct {
+	labels     labels.Labels
+	values     []float64
+	histograms *kernel.HistogramRow
+	bounds     []float64
+}
+
+// kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
+// up in their order: so an answer is the engine's to the last bit.
+type kernelRun struct {
+	*selection
+	k        *kernelQuestion
+	steps    kernel.Steps
+	groups   map[uint64]*kernelGroup
+	order    []*kernelGroup
+	buf      []byte
+	warnings annotations.Annotations
+	warned   map[string]bool // names of metrics
+	held     int64           // bytes of the answer
+	scratch  sync.Pool       // *kernelScratch
+}
+
+type kernelGroup struct {
+	labels labels.Labels
+	of     *kernel.Group
+	row    []float64 // of a question that does not aggregate
+	// histograms are those of a group that has them, and bounds theirs.
+	histograms *kernel.HistogramGroup
+	bounds     []float64
+}
+
+// kernelScratch is what one node's computing uses again for each series.
+type kernelScratch struct {
+	kernel.Slider
+	kernel.Columns
+	histograms kernel.Histograms
+	iterator   *iterator
+}
+
+// kernel answers a question. The error is errEngine if the engine is to answer it.
+func (q *queryable) kernel(
+	ctx context.Context, eval *parser.EvalStmt, k *kernelQuestion,
+) ([]*oneSeries, annotations.Annotations, error) {
+	steps := kernel.Steps{First: eval.Start.UnixMilli(), Every: 1, N: 1}
+	if eval.Interval > 0 {
+		steps.Every = eval.Interval.Milliseconds()
+		steps.N = int((eval.End.UnixMilli()-steps.First)/steps.Every) + 1
+	}
+	offset := k.selector.OriginalOffset.Milliseconds()
+	h := &storage.SelectHints{Start: steps.First - offset + 1, End: eval.End.UnixMilli() - offset,
+		Step: eval.Interval.Milliseconds(), Range: k.width, Func: k.function}
+	if h.Func == "" {
+		h.Func = k.by
+		h.Start -= eval.LookbackDelta.Milliseconds()
+	} else {
+		h.Start -= k.width
+	}
+	s, nodes, first, err := q.selects(ctx, h, q.windows(h, k.selector.LabelMatchers),
+		k.selector.LabelMatchers, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.plan.onlyVirtual() || s.isInstant() || s.mayBeHistograms() && !s.takesHistograms(k) || recordersOf(nodes) > 1 {
+		return nil, nil, errEngine
+	}
+	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
+		warned: map[string]bool{}}
+	r.scratch.New = func() any {
+		return &kernelScratch{Slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
+			Width: k.width, Offset: offset}, iterator: &iterator{}}
+	}
+	list, err := r.run(ctx, nodes, first)
+	if err != nil {
+		if errors.Is(err, errEngine) {
+			r.drop()
+		}
+		return nil, nil, err
+	}
+	q.kernels.Add(1)
+	warnings := s.warnings()
+	warnings.Merge(r.warnings)
+	return list, warnings, nil
+}
+
+// run reads, computes and adds up.
+func (r *kernelRun) run(ctx context.Context, nodes []Node, first []*oneSeries) ([]*oneSeries, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := r.add(r.stream(ctx, func(context.Context, *memory.Lease) ([]*oneSeries, error) {
+		return first, nil
+	})); err != nil {
+		return nil, err
+	}
+	next := InOrder(ctx, len(nodes), func(ctx context.Context, i int) <-chan block {
+		return r.stream(ctx, func(ctx context.Context, lease *memory.Lease) ([]*oneSeries, error) {
+			return r.node(ctx, &nodes[i], nil, lease)
+		})
+	})
+	for i := range nodes {
+		if err := r.add(next(i)); err != nil {
+			return nil, err
+		}
+	}
+	return r.answer()
+}
+
+// mayBeHistograms reports whether native histograms may be among the series.
+func (s *selection) mayBeHistograms() bool {
+	found := false
+	s.plan.kinds(s.kinds(s.who), func(k frame.Kind, classic bool) {
+		found = found || k.IsHistogram() && !classic
+	})
+	return found
+}
+
+// takesHistograms reports whether a kernel knows what to make of native histograms: of samples, not
+// of rollups.
+func (s *selection) takesHistograms(k *kernelQuestion) bool {
+	return k.aggregates && k.operation.TakesHistograms() &&
+		(k.function == "rate" || k.function == "increase") &&
+		!slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
+}
+
+// recordersOf counts the recorders among nodes: two of them may have series of the same labels.
+func recordersOf(nodes []Node) (n int) {
+	for i := range nodes {
+		if frame.IsRecorder(nodes[i].ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// stream reads series and computes them block by block. The memory of the series is given back when
+// the last block is taken.
+func (r *kernelRun) stream(
+	ctx context.Context, read func(context.Context, *memory.Lease) ([]*oneSeries, error),
+) <-chan block {
+	blocks := make(chan block, blocksAhead)
+	go func() {
+		defer close(blocks)
+		within, end := r.reader.Scope(ctx, r.who.Account)
+		defer end()
+		send := func(b block) bool {
+			select {
+			case blocks <- b:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		lease := memory.Of(within)
+		list, err := read(within, lease)
+		if err != nil {
+			send(block{err: err})
+			return
+		}
+		scratch := r.scratch.Get().(*kernelScratch)
+		defer r.scratch.Put(scratch)
+		b := block{lease: lease}
+		for i, s := range list {
+			one, some, err := r.compute(ctx, scratch, s)
+			bytes := one.bytes()
+			if err == nil {
+				err = lease.Take(bytes)
+			}
+			if err != nil {
+				send(block{err: err})
+				return
+			}
+			list[i] = nil
+			if !some {
+				lease.Give(bytes)
+				continue
+			}
+			b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
+			if len(b.rows) == blockRows || b.bytes >= blockBytes {
+				if !send(b) {
+					return
+				}
+				b = block{lease: lease}
+			}
+		}
+		if len(b.rows) > 0 && !send(b) {
+			return
+		}
+		send(block{})
+	}()
+	return blocks
+}
+
+func (r *row) bytes() int64 {
+	if r.histograms != nil {
+		return r.histograms.Bytes()
+	}
+	return int64(8 * len(r.values))
+}
+
+// compute returns what the question's function gives of a series, and whether that is anything.
+func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneSeries) (row, bool, error) {
+	one := row{labels: s.labels}
+	if err := ctx.Err(); err != nil {
+		return one, false, err
+	}
+	if of, is := s.parts[0].samples.(histograms); is {
+		if len(s.parts) > 1 || of.Metric.Kind != frame.Histogram || !r.takesHistograms(r.k) {
+			return one, false, errEngine
+		}
+		one.histograms = kernel.NewHistogramRow(r.steps.N)
+		buckets := 0
+		if !r.k.counts {
+			one.bounds, buckets = of.bounds, len(of.bounds)+1
+		}
+		some, err := scratch.Rise(ctx, scratch.counted(of), r.k.function == "rate", buckets, one.histograms)
+		return one, some, err
+	}
+	c, err := scratch.columns(s, r.k.function != "")
+	if err != nil {
+		return one, false, err
+	}
+	one.values = make([]float64, r.steps.N)
+	if r.k.function == "" {
+		return one, kernel.Look(c, r.steps, r.lookback, scratch.Offset, one.values), nil
+	}
+	some, err := scratch.Slide(ctx, c, one.values)
+	return one, some, err
+}
+
+// counted returns a series' histograms with their counts and sums, and where they began anew.
+func (k *kernelScratch) counted(of histograms) kernel.Histograms {
+	h := kernel.Histograms{Times: of.At, Values: of.Histograms, Counts: k.histograms.Counts[:0],
+		Sums: k.histograms.Sums[:0], Falls: k.histograms.Falls[:0]}
+	for i := range of.Histograms {
+		v := &of.Histograms[i]
+		var n int64
+		for _, c := range v.Counts {
+			n += c
+		}
+		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(of.Metric, v.Sum))
+		if i > 0 && beganAnew(&of.Histograms[i-1], v) {
+			h.Falls = append(h.Falls, i)
+		}
+	}
+	k.histograms = h
+	return h
+}
+
+// columns returns a series' samples, and where it ended unless only samples are asked for.
+func (k *kernelScratch) columns(s *oneSeries, onlySamples bool) (kernel.Columns, error) {
+	values := k.Values[:0]
+	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
+		if of.Metric.Kind == frame.GaugeDouble {
+			return kernel.Columns{Times: of.At, Values: of.Doubles}, nil
+		}
+		for _, v := range of.Ints {
+			values = append(values, frame.Scale(v, of.Metric.Exponent))
+		}
+		k.Values = values
+		return kernel.Columns{Times: of.At, Values: values}, nil
+	}
+	times := k.Times[:0]
+	s.Iterator(k.iterator)
+	for it := k.iterator; it.Next() != 0; {
+		if it.parts[0].isHistogram() {
+			return kernel.Columns{}, errEngine
+		}
+		t, v := it.At()
+		if math.Float64bits(v) == value.StaleNaN && onlySamples {
+			continue
+		}
+		times, values = append(times, t), append(values, v)
+	}
+	k.Times, k.Values = times, values
+	return k.Columns, k.iterator.Err()
+}
+
+// add adds up what comes of a node.
+func (r *kernelRun) add(blocks <-chan block) error {
+	for b := range blocks {
+		if b.err != nil {
+			return b.err
+		}
+		if len(b.rows) == 0 {
+			return nil
+		}
+		for i := range b.rows {
+			if err := r.addRow(&b.rows[i]); err != nil {
+				return err
+			}
+		}
+		b.lease.Give(b.bytes)
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
+}
+
+// addRow adds a series to its group.
+func (r *kernelRun) addRow(one *row) error {
+	l := one.labels
+	if one.values != nil && (r.k.function == "rate" || r.k.function == "increase") {
+		r.warn(l.Get(labels.MetricName))
+	}
+	if r.k.dropsName() {
+		l = l.DropReserved(schema.IsMetadataLabel)
+	}
+	if !r.k.aggregates {
+		r.order = append(r.order, &kernelGroup{labels: l, row: one.values})
+		return r.hold(int64(8 * r.steps.N))
+	}
+	var key uint64
+	switch {
+	case r.k.without:
+		key, r.buf = l.HashWithoutLabels(r.buf, r.k.grouping...)
+	case len(r.k.grouping) > 0:
+		key, r.buf = l.HashForLabels(r.buf, r.k.grouping...)
+	}
+	g := r.groups[key]
+	if g == nil {
+		var err error
+		if g, err = r.begin(l, one); err != nil {
+			return err
+		}
+		r.groups[key] = g
+	}
+	switch {
+	case g.histograms == nil && one.histograms == nil:
+		if g.of.Add(one.values) {
+			return nil
+		}
+	case g.histograms != nil && one.histograms != nil && slices.Equal(g.bounds, one.bounds):
+		if g.histograms.Add(one.histograms) {
+			return nil
+		}
+	}
+	return errEngine
+}
+
+// begin begins a group with its first series.
+func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
+	g := &kernelGroup{labels: r.groupLabels(l)}
+	r.order = append(r.order, g)
+	if one.histograms == nil {
+		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
+			return nil, err
+		}
+		g.of = r.k.operation.NewGroup(r.steps.N)
+		return g, nil
+	}
+	buckets := 0
+	if !r.k.counts {
+		g.bounds, buckets = one.bounds, len(one.bounds)+1
+	}
+	if err := r.hold(kernel.HistogramBytes(r.steps.N, buckets)); err != nil {
+		return nil, err
+	}
+	g.histograms = r.k.operation.NewHistogramGroup(r.steps.N, buckets)
+	return g, nil
+}
+
+// hold takes the memory of a series of the answer.
+func (r *kernelRun) hold(bytes int64) error {
+	err := r.take(bytes + seriesCost)
+	if err != nil {
+		return err
+	}
+	return r.tooManySeries(r.series.Add(1))
+}
+
+func (r *kernelRun) take(bytes int64) error {
+	if err := r.lease.Take(bytes); err != nil {
+		return err
+	}
+	r.held += bytes
+	return nil
+}
+
+// drop gives back what the answer took: the engine is to answer.
+func (r *kernelRun) drop() {
+	r.lease.Give(r.held)
+	r.series.Add(-int64(len(r.order)))
+}
+
+func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
+	b := labels.NewBuilder(l)
+	if r.k.without {
+		return b.Del(r.k.grouping...).Del(labels.MetricName).Labels()
+	}
+	return b.Keep(r.k.grouping...).Labels()
+}
+
+// warn says of a metric that it may be no counter, in the engine's words.
+func (r *kernelRun) warn(name string) {
+	if name == "" || r.warned[name] {
+		return
+	}
+	r.warned[name] = true
+	for _, suffix := range []string{"_total", "_sum", "_count", "_bucket"} {
+		if strings.HasSuffix(name, suffix) {
+			return
+		}
+	}
+	r.warnings.Add(annotations.NewPossibleNonCounterInfo(name, r.k.argument.PositionRange()))
+}
+
+// answer returns the groups as series with a value at each step; where a value is missing, the
+// series has ended.
+func (r *kernelRun) answer() ([]*oneSeries, error) {
+	all := make([]int64, r.steps.N)
+	for i := range all {
+		all[i] = r.steps.At(i)
+	}
+	list := make([]*oneSeries, len(r.order))
+	for i, g := range r.order {
+		var of part
+		var err error
+		switch {
+		case g.histograms != nil:
+			of, err = r.histogramPart(g, all)
+		case g.of != nil:
+			of, err = r.numberPart(g.of.Row(), all)
+		default:
+			of, err = r.numberPart(g.row, all)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list[i] = &oneSeries{labels: g.labels, parts: []part{of}, ctx: r.selection.ctx}
+	}
+	return list, nil
+}
+
+func (r *kernelRun) numberPart(row []float64, all []int64) (part, error) {
+	if !slices.ContainsFunc(row, kernel.IsMissing) {
+		return part{samples: &points{times: all, values: row}}, nil
+	}
+	of := &points{}
+	var ends []int64
+	for i, v := range row {
+		switch {
+		case !kernel.IsMissing(v):
+			of.times, of.values = append(of.times, all[i]), append(of.values, v)
+		case i > 0 && !kernel.IsMissing(row[i-1]):
+			ends = append(ends, all[i])
+		}
+	}
+	return part{samples: of, ends: ends}, r.take(int64(16*len(of.times) + 8*len(ends)))
+}
+
+// ofGroups is the metric of what an aggregation gives: such histograms do not count.
+var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
+
+func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (part, error) {
+	of := &points{}
+	var ends []int64
+	there := false
+	for i, at := range all {
+		count, sum, buckets, is := g.histograms.At(i)
+		if is {
+			h := nativeDense(ofGroups, g.bounds, buckets, sum)
+			h.Count = count
+			if err := r.take(histCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+				return part{}, err
+			}
+			of.times, of.native = append(of.times, at), append(of.native, h)
+		} else if there {
+			ends = append(ends, at)
+		}
+		there = is
+	}
+	return part{samples: of, ends: ends}, nil
+}

@@ -1,0 +1,182 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/query/kernel"
+)
+
+// errEngine is what a kernel says that meets something only Prometheus's engine knows.
+var errEngine = errors.New("query: this is the engine's")
+
+// question of a kernel: an aggregation of a function of a range vector, or of a selector.
+type kernelQuestion struct {
+	expr     parser.Expr // all of it
+	selector *parser.VectorSelector
+	function string // of the range vector; empty: there is none
+	argument parser.Expr
+	width    int64 // of the range vector, ms
+
+	aggregates bool // false: the function's series are the answer
+	operation  kernel.Operation
+	by         string // the operation's name
+	grouping   []string
+	without    bool
+	counts     bool // of histograms only the counts and sums are looked at
+}
+
+// compute answers the parts of an expression that kernels know, and has the engine ask for the
+// answers in their place.
+func (q *queryable) compute(ctx context.Context, statement parser.Statement) error {
+	eval, is := statement.(*parser.EvalStmt)
+	if !is || q.alone {
+		return nil
+	}
+	p := kernelPlan{queryable: q, ctx: ctx, eval: eval}
+	root := p.walk(eval.Expr)
+	if p.err != nil {
+		return sourceError{p.err}
+	}
+	eval.Expr = root
+	if g := q.grown; g != nil && len(q.computed) > 0 {
+		g.Growth = NewGrowth(root, g.span, g.steps, int(g.maxValue))
+	}
+	return nil
+}
+
+// kernelPlan walks over an expression.
+type kernelPlan struct {
+	*queryable
+	ctx  context.Context
+	eval *parser.EvalStmt
+	err  error
+}
+
+// walk returns an expression in which selectors stand for what kernels have answered. What is in a
+// subquery, or is the same at all steps, stays.
+func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
+	if p.err != nil {
+		return e
+	}
+	if k := p.question(e); k != nil {
+		return p.answered(k)
+	}
+	switch n := e.(type) {
+	case *parser.ParenExpr:
+		n.Expr = p.walk(n.Expr)
+	case *parser.UnaryExpr:
+		n.Expr = p.walk(n.Expr)
+	case *parser.BinaryExpr:
+		n.LHS, n.RHS = p.walk(n.LHS), p.walk(n.RHS)
+	case *parser.AggregateExpr:
+		n.Expr = p.walk(n.Expr)
+		if n.Param != nil {
+			n.Param = p.walk(n.Param)
+		}
+	case *parser.Call:
+		if n.Func.Name == "info" { // it asks for series of its own
+			return e
+		}
+		for i := range n.Args {
+			switch n.Func.Name {
+			case "histogram_count", "histogram_sum", "histogram_avg":
+				if k := p.question(unparenthesized(n.Args[i])); k != nil {
+					k.counts = true
+					n.Args[i] = p.answered(k)
+					continue
+				}
+			}
+			n.Args[i] = p.walk(n.Args[i])
+		}
+	}
+	return e
+}
+
+// answered returns the selector that stands for a question, or the question's expression if the
+// engine must answer it.
+func (p *kernelPlan) answered(k *kernelQuestion) parser.Expr {
+	list, warnings, err := p.kernel(p.ctx, p.eval, k)
+	if errors.Is(err, errEngine) {
+		return k.expr
+	}
+	if err != nil {
+		p.err = err
+		return k.expr
+	}
+	// The matcher itself is the key, so nobody can write one.
+	m := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "kernel")
+	if p.computed == nil {
+		p.computed = map[*labels.Matcher]*seriesSet{}
+	}
+	p.computed[m] = &seriesSet{begun: true, at: -1, list: list, warnings: warnings}
+	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m}, PosRange: k.expr.PositionRange()}
+}
+
+// kernelled returns a kernel's answer to the selector that stands for its question.
+func (q *queryable) kernelled(matchers []*labels.Matcher) storage.SeriesSet {
+	s := *q.computed[matchers[0]]
+	if err := q.grown.read(matchers, s.list); err != nil {
+		s.err = sourceError{err}
+	}
+	return &s
+}
+
+// question returns what a kernel may answer; nil if it is nothing of that kind.
+func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
+	k := &kernelQuestion{expr: e}
+	inner := e
+	if a, is := e.(*parser.AggregateExpr); is {
+		k.by = a.Op.String()
+		if k.operation, is = kernel.NewOperation(k.by); !is || a.Param != nil {
+			return nil
+		}
+		k.aggregates, k.without = true, a.Without
+		k.grouping = slices.Sorted(slices.Values(a.Grouping))
+		inner = unparenthesized(a.Expr)
+	}
+	switch n := inner.(type) {
+	case *parser.VectorSelector:
+		k.selector = n
+		if !k.aggregates {
+			return nil
+		}
+	case *parser.Call:
+		if kernel.Function(n.Func.Name) == nil || len(n.Args) != 1 {
+			return nil
+		}
+		m, is := n.Args[0].(*parser.MatrixSelector)
+		if !is || m.RangeExpr != nil || m.Range <= 0 {
+			return nil
+		}
+		if k.selector, is = m.VectorSelector.(*parser.VectorSelector); !is {
+			return nil
+		}
+		k.function, k.argument, k.width = n.Func.Name, m, m.Range.Milliseconds()
+	default:
+		return nil
+	}
+	s := k.selector
+	if s.Timestamp != nil || s.StartOrEnd != 0 || s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil ||
+		k.dropsName() && !namesOne(s.LabelMatchers) {
+		return nil
+	}
+	return k
+}
+
+// dropsName reports whether the function's series have no name.
+func (k *kernelQuestion) dropsName() bool {
+	return k.function != "" && k.function != "last_over_time" && k.function != "first_over_time"
+}
+
+// namesOne reports whether a selector's series have all one name: without it they still differ.
+func namesOne(matchers []*labels.Matcher) bool {
+	return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+		return m.Name == labels.MetricName && m.Type == labels.MatchEqual
+	})
+}

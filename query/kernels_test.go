@@ -1,0 +1,147 @@
+package query_test
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/selector"
+)
+
+// TestKernels asks for aggregations of functions, and for what may stand around them, with kernels
+// and of Prometheus's engine alone, over the same source. Values, labels, warnings and errors are
+// the same, to the last bit.
+func TestKernels(t *testing.T) {
+	n := seed(t)
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 2 * time.Hour,
+		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: 6, Tables: 4, Classic: true})
+	store := querytest.NewMemory(t, f.Frames)
+	now := f.End() + time.Minute.Milliseconds()
+	p := kernelled{T: t, who: querytest.Principal(t, querytest.Account)}
+	// With samples alone, with rollups, and with samples of the last hour and rollups.
+	for i, retention := range []time.Duration{14 * 24 * time.Hour, 14 * 24 * time.Hour, time.Hour} {
+		p.with = newKernelEngine(t, store, now, retention, i > 0)
+		p.alone = newKernelEngine(t, store, now, retention, i > 0)
+		p.alone.Alone()
+		e := querytest.NewExpressions(f, n+uint64(i))
+		for range 700 {
+			expr := e.Kernel()
+			s := instant(e.Time())
+			if e.IntN(6) > 0 {
+				s.step = []time.Duration{time.Second, 7 * time.Second, 20 * time.Second, time.Minute,
+					2*time.Minute + 13*time.Millisecond, 5 * time.Minute, 11 * time.Minute}[e.IntN(7)]
+				s.from = time.UnixMilli(e.Time())
+				if e.IntN(2) == 0 {
+					s.from = s.from.Truncate(5 * time.Minute)
+				}
+				s.to = s.from.Add(time.Duration(e.IntN(60)) * s.step)
+			}
+			p.ask(expr, s)
+		}
+		t.Logf("kernels answered %d parts, the engine alone %d", p.with.Kernels(), p.alone.Kernels())
+		if p.with.Kernels() < 350 || p.alone.Kernels() > 0 {
+			t.Error("these are too few, or too many")
+		}
+	}
+	t.Logf("%d questions, %d answers that are not empty, %d refused", p.asked, p.full, p.refused)
+	if p.full < p.asked/2 {
+		t.Error("too few answers have anything in them")
+	}
+}
+
+func newKernelEngine(t testing.TB, store *querytest.Memory, now int64, retention time.Duration, rollups bool) *query.Engine {
+	t.Helper()
+	store.RawFrom = now - retention.Milliseconds()
+	store.RollupFrom = map[rollup.Level]int64{}
+	clock := func() time.Time { return time.UnixMilli(now) }
+	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
+	if rollups {
+		sources.Rollups = store.Rollups
+	}
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := query.DefaultConfig()
+	c.Clock, c.RawRetention = clock, retention
+	p, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := query.NewEngine(c, r, store.Index(), p, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// kernelled asks an engine with kernels and one without the same.
+type kernelled struct {
+	*testing.T
+	with, alone                 *query.Engine
+	who                         account.Principal
+	asked, full, refused, wrong int
+}
+
+func (p *kernelled) ask(expr string, s span) {
+	p.Helper()
+	p.asked++
+	of := func(e *query.Engine) (*query.Answer, error) {
+		o := query.Options{}
+		if p.asked%5 == 0 {
+			o.Lookback = 90 * time.Second
+		}
+		if s.step == 0 {
+			return e.Instant(p.Context(), p.who, expr, s.from, o)
+		}
+		return e.Range(p.Context(), p.who, expr, s.from, s.to, s.step, o)
+	}
+	got, gotErr := of(p.with)
+	want, wantErr := of(p.alone)
+	say := func(format string, args ...any) {
+		p.Helper()
+		if p.wrong++; p.wrong <= maxWrong {
+			p.Errorf("%s\n   %s\n   %s", expr, s, fmt.Sprintf(format, args...))
+		}
+	}
+	if gotErr == nil {
+		defer got.Close()
+	}
+	if wantErr == nil {
+		defer want.Close()
+	}
+	if gotErr != nil || wantErr != nil {
+		p.refused++
+		if gotErr == nil || wantErr == nil || gotErr.Error() != wantErr.Error() {
+			say("refused: %v, want %v", gotErr, wantErr)
+		}
+		return
+	}
+	if rows(want.Value) > 0 {
+		p.full++
+	}
+	if d := querytest.Diff(got.Value, want.Value, 0, strings.HasPrefix(expr, "sort")); d != "" {
+		say("%s", d)
+	}
+	if g, w := texts(got.Warnings, expr), texts(want.Warnings, expr); !slices.Equal(g, w) {
+		say("warnings %q, want %q", g, w)
+	}
+}
+
+// texts are all annotations as users see them, with their places.
+func texts(list annotations.Annotations, expr string) []string {
+	warnings, infos := list.AsStrings(expr, 0, 0)
+	all := slices.Concat(warnings, infos)
+	slices.Sort(all)
+	return all
+}
