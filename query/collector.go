@@ -84,6 +84,9 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	}
 	c.lacks(windows.Missing)
 	silent := lapsesOf(windows.Instants, c.node.Interval, from, p.to)
+	if c.streamed && len(c.pieces) == 1 && len(c.plan.once) == 1 {
+		return c.lines(ctx, &windows, silent, p)
+	}
 	list, err := windows.Series(ctx, from, p.to, c.plan.once)
 	if err != nil {
 		return err
@@ -91,6 +94,40 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	for i := range list {
 		s := since(list[i], p.from)
 		if err := c.add(&s, windows.Instants, silent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines takes the views of the series that stand in windows and are asked for, without their values.
+func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *piece) error {
+	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
+	if err != nil {
+		return err
+	}
+	// The engine adds up in this order.
+	slices.SortStableFunc(list, func(a, b window.Line) int { return labels.Compare(a.Labels, b.Labels) })
+	from := max(p.from, w.From)
+	for i := range list {
+		l := &list[i]
+		if l.Metric.Kind == frame.String {
+			if err := c.add(l.Series(from, p.to), w.Instants, silent); err != nil {
+				return err
+			}
+			continue
+		}
+		c.plan.views(l.Labels, l.Metric, func(of labels.Labels, v view) {
+			if err != nil {
+				return
+			}
+			one := &lined{Line: l, view: v, from: from, to: p.to, instants: w.Instants, silent: silent}
+			if one.isHistogram() {
+				one.upper = c.upper(l.Metric.Bounds)
+			}
+			err = c.put(of, part{samples: one}, 0)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -191,7 +228,7 @@ func (c *collector) after(l labels.Labels, at int64) *part {
 
 // put adds a part to the series with the labels. Its memory is the query's until that ends.
 func (c *collector) put(l labels.Labels, of part, cost int64) error {
-	if of.len() == 0 {
+	if _, is := of.samples.(*lined); !is && of.len() == 0 {
 		return nil
 	}
 	if err := c.lease.Take(cost + seriesCost); err != nil {

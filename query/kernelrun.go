@@ -78,6 +78,7 @@ type kernelScratch struct {
 	kernel.Columns
 	histograms kernel.Histograms
 	iterator   *iterator
+	line       window.Samples
 }
 
 // kernel answers a question. The error is errEngine if the engine is to answer it.
@@ -245,16 +246,16 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 	if err := ctx.Err(); err != nil {
 		return one, false, err
 	}
-	if of, is := s.parts[0].samples.(histograms); is {
-		if len(s.parts) > 1 || of.Metric.Kind != frame.Histogram || !r.takesHistograms(r.k) {
+	if s.parts[0].isHistogram() {
+		h, m, bounds := scratch.histogramsOf(s)
+		if h == nil || m.Kind != frame.Histogram || !r.takesHistograms(r.k) {
 			return one, false, errEngine
 		}
 		one.histograms = kernel.NewHistogramRow(r.steps.N)
-		buckets := 0
 		if !r.k.counts {
-			one.bounds, buckets = of.bounds, len(of.bounds)+1
+			one.bounds = bounds
 		}
-		some, err := scratch.Rise(ctx, scratch.counted(of), r.k.function == "rate", buckets, one.histograms)
+		some, err := scratch.Rise(ctx, h, r.k.function == "rate", len(bounds)+1, !r.k.counts, one.histograms)
 		return one, some, err
 	}
 	c, err := scratch.columns(s, r.k.function != "")
@@ -269,27 +270,43 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 	return one, some, err
 }
 
-// counted returns a series' histograms with their counts and sums, and where they began anew.
-func (k *kernelScratch) counted(of histograms) kernel.Histograms {
-	h := kernel.Histograms{Times: of.At, Values: of.Histograms, Counts: k.histograms.Counts[:0],
-		Sums: k.histograms.Sums[:0], Falls: k.histograms.Falls[:0]}
-	for i := range of.Histograms {
-		v := &of.Histograms[i]
-		var n int64
-		for _, c := range v.Counts {
-			n += c
-		}
-		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(of.Metric, v.Sum))
-		if i > 0 && beganAnew(&of.Histograms[i-1], v) {
-			h.Falls = append(h.Falls, i)
-		}
+// histogramsOf returns the samples of a series of histograms, its metric and bounds; nil if its
+// parts must be joined.
+func (k *kernelScratch) histogramsOf(s *oneSeries) (*kernel.Histograms, *window.Metric, []float64) {
+	if len(s.parts) > 1 {
+		return nil, nil, nil
 	}
-	k.histograms = h
-	return h
+	v, h := &k.line, &k.histograms
+	var m *window.Metric
+	var bounds []float64
+	switch of := s.parts[0].samples.(type) {
+	case *lined:
+		of.Read(v, of.from, of.to, true)
+		m, bounds = of.Metric, of.upper
+	case histograms:
+		v.Of(of.Series)
+		m, bounds = of.Metric, of.bounds
+	}
+	if m == nil || v.Bare && len(v.At) > 0 {
+		return nil, nil, nil
+	}
+	h.Times, h.Ends, h.Bucket, h.Delta = v.At, v.BucketEnd, v.Bucket, v.Delta
+	h.Counts, h.Sums = h.Counts[:0], h.Sums[:0]
+	for i, n := range v.Counts {
+		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(m, v.Words[i]))
+	}
+	return h, m, bounds
 }
 
 // columns returns a series' samples, and where it ended unless only samples are asked for.
 func (k *kernelScratch) columns(s *oneSeries, onlySamples bool) (kernel.Columns, error) {
+	if of, is := s.parts[0].samples.(*lined); is && len(s.parts) == 1 {
+		if of.isHistogram() {
+			return kernel.Columns{}, errEngine
+		}
+		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
+		return k.Columns, nil
+	}
 	values := k.Values[:0]
 	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
 		if of.Metric.Kind == frame.GaugeDouble {

@@ -226,7 +226,12 @@ func (l *Line) Series(from, to int64) *Series {
 	return all
 }
 
-// series takes the values of a series.
+// Of takes the values of a series, of histograms with their buckets.
+func (v *Samples) Of(s *Series) {
+	v.reset(s.Metric, true)
+	v.series(s)
+}
+
 func (v *Samples) series(s *Series) {
 	v.At, v.Texts = append(v.At, s.At...), append(v.Texts, s.Strings...)
 	v.Words = append(v.Words, s.Ints...)

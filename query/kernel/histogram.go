@@ -5,18 +5,82 @@ import (
 	"math"
 
 	"github.com/prometheus/prometheus/util/kahansum"
-
-	"github.com/ringwatch/ringwatch/window"
 )
 
 // Histograms are the samples of a series of histograms that count.
 type Histograms struct {
-	Times  []int64
-	Values []window.Histogram
+	Times []int64
 	// Counts and Sums are those of the values, in the metric's unit.
 	Counts, Sums []float64
-	// Falls are the places of samples that began anew, ascending.
-	Falls []int
+	// Bucket and Delta are how the counts by bucket differ from those of the sample before, of the
+	// first one from zero. Those of sample i end at Ends[i].
+	Ends   []int32
+	Bucket []uint16
+	Delta  []int64
+
+	falls []histogramFall
+	dense []float64 // by bucket: how the window's last sample differs from its first
+}
+
+// histogramFall is where a series began anew: the sample before it, as far as there are buckets.
+type histogramFall struct {
+	at     int
+	index  []uint16
+	counts []float64
+}
+
+// deltas returns the range of the differences of a sample.
+func (h *Histograms) deltas(i int) (from, to int32) {
+	if i > 0 {
+		from = h.Ends[i-1]
+	}
+	return from, h.Ends[i]
+}
+
+// findFalls finds where the series began anew: where a bucket has less than before.
+func (h *Histograms) findFalls(buckets int) {
+	h.falls = h.falls[:0]
+	now := h.dense[:buckets]
+	clear(now)
+	for i := range h.Times {
+		from, to := h.deltas(i)
+		fell := false
+		for j := from; j < to; j++ {
+			now[h.Bucket[j]] += float64(h.Delta[j])
+		}
+		for j := from; j < to && i > 0; j++ {
+			// A bucket may be named twice: what counts is both differences.
+			fell = fell || h.Delta[j] < 0 && h.differs(i, h.Bucket[j]) < 0
+		}
+		if !fell {
+			continue
+		}
+		f := histogramFall{at: i}
+		for j := from; j < to; j++ {
+			now[h.Bucket[j]] -= float64(h.Delta[j])
+		}
+		for b, n := range now {
+			if n != 0 {
+				f.index, f.counts = append(f.index, uint16(b)), append(f.counts, n)
+			}
+		}
+		for j := from; j < to; j++ {
+			now[h.Bucket[j]] += float64(h.Delta[j])
+		}
+		h.falls = append(h.falls, f)
+	}
+	clear(now)
+}
+
+// differs returns how a bucket of a sample differs from the sample before.
+func (h *Histograms) differs(i int, bucket uint16) (n int64) {
+	from, to := h.deltas(i)
+	for j := from; j < to; j++ {
+		if h.Bucket[j] == bucket {
+			n += h.Delta[j]
+		}
+	}
+	return n
 }
 
 // HistogramRow is what rate or increase give of a series at each step. Counts has Missing where there
@@ -40,27 +104,45 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
-// Rise writes the rate, or the increase, at each step into row, with so many buckets; with none,
-// only counts and sums. It reports whether there is anything. The error is the context's.
+// Rise writes the rate, or the increase, at each step into row, of histograms with so many buckets;
+// unless these are wanted, only counts and sums. It reports whether there is anything. The error is
+// the context's.
 func (s *Slider) Rise(
-	ctx context.Context, h Histograms, rate bool, buckets int, row *HistogramRow,
+	ctx context.Context, h *Histograms, rate bool, buckets int, wanted bool, row *HistogramRow,
 ) (bool, error) {
+	if len(h.dense) < buckets {
+		h.dense = make([]float64, buckets)
+	}
+	h.findFalls(buckets)
 	any := false
 	from, to, fallsFrom, fallsTo := 0, 0, 0, 0
 	width := float64(s.Width) / 1000
+	dense := h.dense[:buckets]
+	enter := func(i int, sign float64) {
+		if !wanted {
+			return
+		}
+		for j, end := h.deltas(i); j < end; j++ {
+			dense[h.Bucket[j]] += sign * float64(h.Delta[j])
+		}
+	}
 	for i := range row.Counts {
 		until := s.Steps.At(i) - s.Offset
 		after := until - s.Width
-		for to < len(h.Times) && h.Times[to] <= until {
-			to++
+		for ; to < len(h.Times) && h.Times[to] <= until; to++ {
+			if to > from {
+				enter(to, 1)
+			}
 		}
-		for from < to && h.Times[from] <= after {
-			from++
+		for ; from < to && h.Times[from] <= after; from++ {
+			if from+1 < to {
+				enter(from+1, -1)
+			}
 		}
-		for fallsTo < len(h.Falls) && h.Falls[fallsTo] < to {
+		for fallsTo < len(h.falls) && h.falls[fallsTo].at < to {
 			fallsTo++
 		}
-		for fallsFrom < fallsTo && h.Falls[fallsFrom] <= from {
+		for fallsFrom < fallsTo && h.falls[fallsFrom].at <= from {
 			fallsFrom++
 		}
 		row.Counts[i], row.Sums[i] = Missing, Missing
@@ -69,7 +151,7 @@ func (s *Slider) Rise(
 			if i%lookAtSteps == 0 && ctx.Err() != nil {
 				return false, ctx.Err()
 			}
-			s.rise(&h, h.Falls[fallsFrom:fallsTo], from, to-1, buckets, row, i)
+			s.rise(h, h.falls[fallsFrom:fallsTo], from, to-1, wanted, row, i)
 			e := edges{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from, from: after, to: until}
 			factor := e.factor(true, h.Counts[from], row.Counts[i], width, rate)
 			row.Counts[i] *= factor
@@ -95,53 +177,38 @@ func (r *HistogramRow) begin(step int) int {
 
 // rise writes what was counted from one sample to another: the difference, and what was counted
 // before each beginning anew. The engine does not look at a first sample that ends at one.
-func (s *Slider) rise(h *Histograms, falls []int, first, last, buckets int, row *HistogramRow, step int) {
+func (s *Slider) rise(h *Histograms, falls []histogramFall, first, last int, wanted bool, row *HistogramRow, step int) {
 	count, sum := h.Counts[last], h.Sums[last]
-	if without := len(falls) > 0 && falls[0] == first+1; without {
-		falls = falls[1:]
-		first = -1
+	if len(falls) > 0 && falls[0].at == first+1 {
+		// nothing of the first
 	} else {
 		count -= h.Counts[first]
 		sum -= h.Sums[first]
 	}
-	for _, at := range falls {
-		count += h.Counts[at-1]
-		sum += h.Sums[at-1]
+	for i := range falls {
+		if at := falls[i].at; at > first+1 {
+			count += h.Counts[at-1]
+			sum += h.Sums[at-1]
+		}
 	}
 	row.Counts[step], row.Sums[step] = count, sum
-	if buckets == 0 {
+	if !wanted {
 		return
 	}
-	if len(s.dense) < buckets {
-		s.dense = make([]float64, buckets)
-	}
-	dense := s.dense[:buckets]
-	add := func(of *window.Histogram, sign float64) {
-		for i, b := range of.Filled {
-			dense[b] += sign * float64(of.Counts[i])
+	for i := range falls {
+		for j, b := range falls[i].index {
+			h.dense[b] += falls[i].counts[j]
 		}
 	}
-	add(&h.Values[last], 1)
-	if first >= 0 {
-		add(&h.Values[first], -1)
-	}
-	take := func(b uint16) {
-		if dense[b] != 0 {
-			row.index, row.values = append(row.index, b), append(row.values, dense[b])
-			dense[b] = 0
+	for b, n := range h.dense {
+		if n != 0 {
+			row.index, row.values = append(row.index, uint16(b)), append(row.values, n)
 		}
 	}
-	if len(falls) == 0 { // then what the first has the last has, too
-		for _, b := range h.Values[last].Filled {
-			take(b)
+	for i := range falls {
+		for j, b := range falls[i].index {
+			h.dense[b] -= falls[i].counts[j]
 		}
-		return
-	}
-	for _, at := range falls {
-		add(&h.Values[at-1], 1)
-	}
-	for b := range dense {
-		take(uint16(b))
 	}
 }
 
