@@ -211,7 +211,7 @@ func (r *Reader) recentRange(
 			return Values{}, false, nil
 		}
 		part, err := Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
-			return w.SelectContext(ctx, from, to, m...)
+			return w.SelectContext(ctx, memory.Of(ctx), from, to, m...)
 		})
 		if err != nil {
 			return Values{}, false, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -87,7 +86,7 @@ func (r *reader) keptOf(windows []int64) map[spanID]*keptSpan {
 // keep keeps what a closed span without late frames says, and returns what of it is asked for.
 func (r *reader) keep(ctx context.Context, k *Kept) ([]window.Series, error) {
 	end := k.Start + k.Length - 1
-	list, err := k.Window.SelectContext(ctx, k.Start, end, r.matchers...)
+	list, err := k.Window.SelectContext(ctx, r.lease, k.Start, end, r.matchers...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +102,7 @@ func (r *reader) keep(ctx context.Context, k *Kept) ([]window.Series, error) {
 
 // takeKnown answers from what is kept of a span.
 func (r *reader) takeKnown(k *keptSpan) error {
-	if err := memory.Of(r.ctx).Take(k.bytes); err != nil {
+	if err := r.lease.Take(k.bytes); err != nil {
 		return err
 	}
 	end := k.Start + k.Length - 1
