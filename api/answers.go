@@ -180,7 +180,7 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 
 // encode encodes the newest values of a window for a key of answers.
 func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey, as *profile.Profile) error {
-	series, err := w.LatestContext(ctx)
+	series, err := w.LatestContext(ctx, memory.Of(ctx))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -30,8 +31,20 @@ import (
 // realStore is store.Store in the words of query.
 type realStore struct{ *store.Store }
 
+func (s realStore) reader(ctx context.Context, account string) store.Reader {
+	return s.Store.Reader(store.Dashboard(account), memory.Of(ctx))
+}
+
+func (s realStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+	return s.reader(ctx, account).LatestFrames(ctx, account, node)
+}
+
+func (s realStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+	return s.reader(ctx, account).LastSeen(ctx, account, nodes)
+}
+
 func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
-	list, err := s.Store.Nodes(ctx, account)
+	list, err := s.reader(ctx, account).Nodes(ctx, account)
 	var nodes []query.Node
 	for _, n := range list {
 		nodes = append(nodes, n.Node)
@@ -40,7 +53,7 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, err
 }
 
 func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
-	list, report, err := s.Store.Windows(ctx, account, node, from, to, facets, matchers...)
+	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets, matchers...)
 	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
@@ -68,7 +69,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if query.StateOf(now-w.Seen, w.Node.Interval) == query.StateDown {
 			continue
 		}
-		series, err := w.LatestContext(r.Context())
+		series, err := w.LatestContext(r.Context(), memory.Of(r.Context()))
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
@@ -124,7 +125,9 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *m
 		if err != nil || state.Window == nil {
 			return nil, state.Missing, err
 		}
-		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) { return state.LatestContext(ctx, m...) })
+		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+			return state.LatestContext(ctx, memory.Of(ctx), m...)
+		})
 		return series, state.Missing, err
 	}
 	values, err := s.deps.Reader.Range(ctx, p.Account, n, q.from, q.to, q.selectors)

@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
@@ -78,7 +79,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.restart(f.source())
 	sources := realStore{f.db}.sources()
 	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
-		list, report, err := f.db.ReadRollup(ctx, account, node, level, from, to, matchers...)
+		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, matchers...)
 		return list, report.Missing(), err
 	}
 	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{
@@ -117,16 +118,17 @@ func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
 }
 
 func (f *seriesFixture) source() series.Source {
+	reader := f.db.Reader(store.Dashboard("acme"), memory.Unbounded())
 	return series.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
-			nodes, err := f.db.Nodes(ctx, account)
+			nodes, err := reader.Nodes(ctx, account)
 			var ids []uuid.UUID
 			for _, n := range nodes {
 				ids = append(ids, n.ID)
 			}
 			return ids, err
 		},
-		Of: f.db.DictionariesOf, Written: f.db.DictionariesWritten, WrittenFor: store.WrittenFor, Read: f.db.ReadDictionaries,
+		Of: reader.DictionariesOf, Written: reader.DictionariesWritten, WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 }
 

@@ -29,8 +29,8 @@ var mayImport = map[string][]string{
 	"dictionary": {},
 	"blob":       {},
 	"roster":     {},
-	"window":     {"frame", "blob", "memory"},
-	"rollup":     {"frame", "window", "blob", "memory"},
+	"window":     {"frame", "blob"},
+	"rollup":     {"frame", "window", "blob"},
 	"stream":     {"certs"},
 	"front":      {"account", "certs"},
 	"limit":      {},
@@ -148,6 +148,19 @@ func TestLevelsOfTheStore(t *testing.T) {
 			if strings.Contains(imp.Path.Value, "gocql") && top == "store" && dir != "store/rows/cassandra" && !test {
 				t.Errorf("%s imports %s: only store/rows/cassandra talks to Cassandra", dir, imp.Path.Value)
 			}
+		}
+		if !test && slices.Contains([]string{"store", "window", "rollup"}, top) {
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				of, _ := call.X.(*ast.Ident)
+				if of != nil && slices.Contains([]string{"context.WithValue", "memory.With", "memory.Of"}, of.Name+"."+call.Sel.Name) || call.Sel.Name == "Value" && of != nil && strings.HasSuffix(of.Name, "ctx") {
+					t.Errorf("%s uses %s.%s: what a call is for, and its lease, are parameters", dir, of.Name, call.Sel.Name)
+				}
+				return true
+			})
 		}
 		if levels[dir] == nil || test {
 			return

@@ -139,7 +139,7 @@ type Deps struct {
 	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
 	// keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
-	// Nodes returns the nodes of an account that the store has, as store.Store.NodeIDs does. nil: only those are known that were let in here, and NewNodes does not count.
+	// Nodes returns the nodes of an account that the store has, as store.Reader.NodeIDs does. nil: only those are known that were let in here, and NewNodes does not count.
 	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
 	// NewNodes and NewSeries count what an account brings that was not there, as limit.Limiter.TakeN does: they return 0, or how long to wait. nil: there is no limit.
 	NewNodes, NewSeries func(ctx context.Context, account string, n int64) time.Duration

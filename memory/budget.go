@@ -102,7 +102,7 @@ func (b *Budget) Used() int64 {
 // gives leases without end.
 func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
 	if b == nil {
-		return &Lease{}, nil
+		return Unbounded(), nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +121,7 @@ func (b *Budget) Open(accountName string) *Lease { return &Lease{budget: b, acco
 // Acquire is Try, but waits its turn among the account's own until ctx ends.
 func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64) (*Lease, error) {
 	if b == nil {
-		return &Lease{}, nil
+		return Unbounded(), nil
 	}
 	b.mu.Lock()
 	a := b.of(accountName)
@@ -221,8 +221,7 @@ func (b *Budget) grant() {
 	}
 }
 
-// Lease is memory that one piece of work may take. Its methods may be called from many goroutines,
-// and on nil, which has no end.
+// Lease is memory that one piece of work may take. Its methods may be called from many goroutines.
 type Lease struct {
 	budget  *Budget
 	account string
@@ -233,6 +232,9 @@ type Lease struct {
 	most     int64 // 0: no bound of its own
 	ended    bool
 }
+
+// Unbounded returns a lease that counts and never refuses, for who wants no bound.
+func Unbounded() *Lease { return &Lease{} }
 
 // Bounded returns a lease that belongs to no budget and allows so many bytes.
 func Bounded(bytes int64) *Lease { return &Lease{most: bytes} }
@@ -245,9 +247,6 @@ func (l *Lease) Take(bytes int64) error { return l.TakeLeaving(bytes, 0) }
 // TakeLeaving is Take where so many bytes more could be taken afterwards, and refuses otherwise. It
 // is for memory that is held for long, and must leave some to work that passes.
 func (l *Lease) TakeLeaving(bytes, rest int64) error {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	need := l.taken + bytes
@@ -292,9 +291,6 @@ func (l *Lease) grow(need, rest int64) error {
 
 // Give says that memory which was taken is free again. The reservation stays, for what comes next.
 func (l *Lease) Give(bytes int64) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken -= bytes
@@ -303,9 +299,6 @@ func (l *Lease) Give(bytes int64) {
 // Return is Give for a lease that lives long: what it holds beyond a quarter more than is taken goes
 // back to the budget.
 func (l *Lease) Return(bytes int64) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken -= bytes
@@ -321,9 +314,6 @@ func (l *Lease) Return(bytes int64) {
 
 // Taken returns how many bytes are taken now.
 func (l *Lease) Taken() int64 {
-	if l == nil {
-		return 0
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taken
@@ -331,7 +321,7 @@ func (l *Lease) Taken() int64 {
 
 // Release gives everything back. It may be called more than once.
 func (l *Lease) Release() {
-	if l == nil || l.budget == nil {
+	if l.budget == nil {
 		return
 	}
 	l.mu.Lock()

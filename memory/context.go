@@ -9,8 +9,10 @@ func With(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
 
-// Of returns the lease of With, nil if there is none.
+// Of returns the lease of With. Outside of With it is Unbounded.
 func Of(ctx context.Context) *Lease {
-	l, _ := ctx.Value(leaseKey{}).(*Lease)
-	return l
+	if l, _ := ctx.Value(leaseKey{}).(*Lease); l != nil {
+		return l
+	}
+	return Unbounded()
 }

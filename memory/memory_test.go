@@ -183,14 +183,17 @@ func TestLease(t *testing.T) {
 	if err := own.Take(1); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("more than its bound: %v", err)
 	}
-	var none *Lease
-	if err := none.Take(math.MaxInt64); err != nil || none.Taken() != 0 {
-		t.Error("no lease has an end")
+	free := Unbounded()
+	if err := free.Take(math.MaxInt64); err != nil || free.Taken() != math.MaxInt64 {
+		t.Errorf("a lease without a bound: %v, %d bytes are taken", err, free.Taken())
 	}
-	none.Give(1)
-	none.Release()
-	if Of(With(t.Context(), l)) != l || Of(t.Context()) != nil {
+	free.Give(math.MaxInt64)
+	free.Release()
+	if Of(With(t.Context(), l)) != l {
 		t.Error("a context does not carry its lease")
+	}
+	if err := Of(t.Context()).Take(math.MaxInt64); err != nil {
+		t.Errorf("outside of With: %v", err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // labelled draws expressions that make labels of labels.
@@ -76,7 +78,7 @@ load 1m
 		if growth == nil {
 			continue
 		}
-		g := growth.Begin(nil, "", time.Hour)
+		g := growth.Begin(memory.Unbounded(), "", time.Hour)
 		parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {
 			if s, is := n.(*parser.VectorSelector); is {
 				return g.Read(s.LabelMatchers, selectAll(t, db, s.LabelMatchers))

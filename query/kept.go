@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/maypok86/otter/v2"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -90,7 +91,7 @@ func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf,
 			of.at, of.interval = state.Times[len(state.Times)-1], state.Node.Interval
 			of.kept = Kept{Seen: state.Seen, Interval: state.Node.Interval, Recent: state.Recent}
 			for _, m := range q.selectors {
-				list, err := state.LatestContext(ctx, m...)
+				list, err := state.LatestContext(ctx, memory.Of(ctx), m...)
 				if err != nil {
 					return nil, err
 				}

@@ -58,7 +58,7 @@ func (fs *flights) join(key string, begin func(*flight)) *flight {
 func (fs *flights) leave(f *flight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.users--; f.users == 0 {
+	if f.users--; f.users == 0 && f.lease != nil {
 		f.lease.Release()
 	}
 }

@@ -271,7 +271,7 @@ func (w *Windows) Series(ctx context.Context, from, to int64, selectors [][]*lab
 	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		parts := make([][]window.Series, 0, len(w.List))
 		for _, of := range w.List {
-			part, err := of.SelectContext(ctx, from, to, m...)
+			part, err := of.SelectContext(ctx, memory.Of(ctx), from, to, m...)
 			if err != nil {
 				return nil, err
 			}

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -47,14 +46,14 @@ type Point struct {
 // last sample before it was. It is sorted by labels. Series with equal labels whose metrics differ
 // follow each other.
 func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Series {
-	list, _ := SelectContext(context.Background(), rollups, from, to, matchers...)
+	list, _ := SelectContext(context.Background(), nil, rollups, from, to, matchers...)
 	return list
 }
 
-// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is
-// asked as the answer grows. Then it returns ctx's or the lease's error soon, however long matching
-// would take.
-func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+// SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil: any),
+// which is asked as the answer grows. Then it returns ctx's or the allowance's error soon, however
+// long matching would take.
+func SelectContext(ctx context.Context, allow window.Allowance, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	if !slices.IsSortedFunc(rollups, byStart) {
 		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
 	}
@@ -64,7 +63,7 @@ func SelectContext(ctx context.Context, rollups []*Rollup, from, to int64, match
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: memory.Of(ctx)}}
+		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: allow}}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {

@@ -94,9 +94,7 @@ func (c *cluster) load() error {
 		c.part = c.set.every
 	}
 	c.part = c.part.clone()
-	if c.deps.Budget != nil {
-		c.lease = c.deps.Budget.Open(c.account)
-	}
+	c.lease = c.deps.Budget.Open(c.account)
 	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
 	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
 	c.lacks = map[*selector]int{}

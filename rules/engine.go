@@ -56,7 +56,7 @@ type leased struct {
 
 // leased returns a set as the engine gets it.
 func (q *querier) leased(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
-	if q.engineUse == nil || q.lease == nil {
+	if q.engineUse == nil {
 		return set
 	}
 	l := &leased{SeriesSet: set, use: q.engineUse, steps: 1}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // Closing a window takes memory, and how much its frames decide. A window begins with an estimate
@@ -39,8 +40,8 @@ func (w *Writer) estimate(d *due) int64 {
 
 // short notes that a window could not be closed with the memory it was given. The caller holds the
 // lock.
-func (w *Writer) short(ctx context.Context, d due, err error) {
-	d.err, d.needs = err, 2*memory.Of(ctx).Taken()
+func (w *Writer) short(lease *memory.Lease, d due, err error) {
+	d.err, d.needs = err, 2*lease.Taken()
 	d.after = time.Now().Add(closeEvery)
 	if !errors.Is(err, memory.ErrTooLarge) {
 		return
@@ -62,17 +63,16 @@ func (w *Writer) setAside(o *openWindow, aside bool) {
 
 // closeLeased closes a window for Tick and Drain, which wait for its memory. One that is set aside
 // is no error: they have done what can be done.
-func (w *Writer) closeLeased(ctx context.Context, d due) error {
+func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d due) error {
 	for {
 		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d))
 		if err != nil {
 			return err
 		}
-		leased := memory.With(ctx, lease)
-		err = w.closeOne(leased, d)
+		err = w.closeOne(ctx, work, lease, d)
 		if memory.Refused(err) {
 			w.mu.Lock()
-			w.short(leased, d, err)
+			w.short(lease, d, err)
 			w.mu.Unlock()
 		}
 		lease.Release()

@@ -59,7 +59,7 @@ func hoursFor(bytes int) int {
 func (g v3) buckets(ctx context.Context, account string, node uuid.UUID, from, to int64) ([]bucket, error) {
 	var list []bucket
 	query := rows.Query{Table: g.byName[bucketTable], Key: []any{account, node}, From: from - maxBucket*window.HourMillis, To: to, Columns: []string{"start", "length"}}
-	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		var b bucket
 		if !scan(&b.start, &b.length) {
 			return false
@@ -87,7 +87,7 @@ func partitionsOf(list []bucket) []int64 {
 // adds a row to v3_buckets if none holds the hour or the one that does is going to be too large.
 func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64, bytes int) (int64, error) {
 	add := func(b bucket) (int64, error) {
-		return b.start, g.session.Put(ctx, workOf(ctx), g.byName[bucketTable], rows.Row{Key: []any{account, node, b.start, b.length}})
+		return b.start, g.session.Put(ctx, g.work, g.byName[bucketTable], rows.Row{Key: []any{account, node, b.start, b.length}})
 	}
 	known, err := g.buckets(ctx, account, node, hour-maxBucket*window.HourMillis, hour)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -27,7 +28,7 @@ func TestHoursFor(t *testing.T) {
 // TestPartitionsStayInBounds lets nodes of several weights live, and outgrow their buckets.
 func TestPartitionsStayInBounds(t *testing.T) {
 	s := mustStore(t, newClock(base))
-	g := v3{s}
+	g := v3{unbounded(s)}
 	for _, phases := range [][][2]int{ // hours, bytes
 		{{150, 400_000}, {20, 4_000_000}, {60, 600_000}},
 		{{200, 20_000}, {50, 2_000_000}}, // a hundred times heavier overnight
@@ -110,10 +111,10 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	makeAll := func(from, to int64) {
 		t.Helper()
 		for h := from; h < to; h++ {
-			if err := s.CloseWindow(t.Context(), "acme", n.ID, first+h*window.HourMillis); err != nil {
+			if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, first+h*window.HourMillis); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.MakeHour(t.Context(), "acme", n.ID, first+h*window.HourMillis); err != nil {
+			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, first+h*window.HourMillis); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -126,7 +127,7 @@ func TestBucketsWithinBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range late {
-		if err := s.WriteFrame(t.Context(), "acme", b); err != nil {
+		if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
 			t.Fatal(err)
 		}
 	}

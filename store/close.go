@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -21,17 +20,13 @@ func dayOf(window int64) int64 { return window - mod(window, dayMillis) }
 
 func mod(a, b int64) int64 { return ((a % b) + b) % b }
 
-// CloseWindow turns a window's frames into the rows of its generation. It reads them from
-// Cassandra, because a process that restarted has not seen all of them. Instants that are stored
-// already and whose frames have expired are kept. It may be repeated at any time and run in two
-// processes at once: the window is then what the later reading of its frames gives. It takes its
-// memory from the context's lease; what that refuses, the error wraps.
-func (s *Store) CloseWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
+// closeWindow is Writer.CloseWindow.
+func (s task) closeWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
 	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less,
 	// never overwrites one that read later, however slow it is.
 	stamp := s.stamp()
-	result, err := s.closeWindow(ctx, account, node, start, stamp)
+	result, err := s.tryWindow(ctx, account, node, start, stamp)
 	if err == nil {
 		s.metrics.Closed.WithLabelValues(result).Inc()
 		s.metrics.CloseSeconds.Observe(time.Since(began).Seconds())
@@ -39,16 +34,16 @@ func (s *Store) CloseWindow(ctx context.Context, account string, node uuid.UUID,
 	return err
 }
 
-func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID, start, stamp int64) (string, error) {
-	frames, err := s.freshFrames(ctx, account, node, start)
+// tryWindow is closeWindow with the time of its reading. It also says what became of the window.
+func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, start, stamp int64) (string, error) {
+	frames, err := s.fresh.frames(ctx, s.work, s.lease, account, node, start)
 	if err != nil {
 		return "", fmt.Errorf("store: read frames of window %d: %w", start, err)
 	}
 	if len(frames) == 0 {
 		return "empty", nil
 	}
-	lease := memory.Of(ctx)
-	w, rep, err := window.BuildWithin(lease, window.Node{Account: account, ID: node}, frames)
+	w, rep, err := window.BuildWithin(s.lease, window.Node{Account: account, ID: node}, frames)
 	if errors.Is(err, frame.ErrMemory) {
 		return "", err
 	}
@@ -102,14 +97,14 @@ func (s *Store) closeWindow(ctx context.Context, account string, node uuid.UUID,
 				continue
 			}
 			s.metrics.Damaged.Add(float64(len(k.Damage)))
-			if err := lease.Take(lease.Taken()); err != nil { // the union of both takes no more than both
+			if err := s.lease.Take(s.lease.Taken()); err != nil { // the union of both takes no more than both
 				return "", err
 			}
 			w = window.Union(start, windowMillis, []*window.Window{w, k.Window})
 			result = "merged"
 		}
 	}
-	if err := lease.Take(lease.Taken() / 2); err != nil { // its columns, encoded: they are smaller than what they encode
+	if err := s.lease.Take(s.lease.Taken() / 2); err != nil { // its columns, encoded: they are smaller than what they encode
 		return "", err
 	}
 	s.lost(rep)

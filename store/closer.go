@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -69,7 +70,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			}
 			workers.Go(func() {
 				defer lease.Release()
-				w.attempt(memory.With(ctx, lease), d)
+				w.attempt(ctx, lease, d)
 			})
 		}
 		w.overdue.Store(0)
@@ -82,8 +83,8 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 // attempt tries once to close a window.
-func (w *Writer) attempt(ctx context.Context, d due) {
-	err := w.store.pace.closing(ctx, func(ctx context.Context) error { return w.closeOne(ctx, d) })
+func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d due) {
+	err := w.store.pace.closing(func(took *rows.Answers) error { return w.closeOne(ctx, w.timed(took), lease, d) })
 	if ctx.Err() != nil {
 		return
 	}
@@ -98,12 +99,12 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 		return
 	}
 	if memory.Refused(err) {
-		w.short(ctx, d, err)
+		w.short(lease, d, err)
 		return
 	}
 	w.store.metrics.Retries.Inc()
 	d.failed++
-	d.after = time.Now().Add(min(firstWait<<min(d.failed, 20), longestWait))
+	d.after = time.Now().Add(min(rows.FirstWait<<min(d.failed, 20), rows.LongestWait))
 	if errors.Is(err, ErrExpired) {
 		w.expired.Store(true)
 	}
@@ -114,13 +115,13 @@ func (w *Writer) attempt(ctx context.Context, d due) {
 
 // keepUp waits while closing is a whole window behind.
 func (w *Writer) keepUp(ctx context.Context) error {
-	for wait := newBackoff(); ; {
+	for wait := rows.NewBackoff(); ; {
 		at := w.overdue.Load()
 		behind := w.store.config.Now().Sub(time.Unix(0, at))
 		if at == 0 || behind < mostBehind {
 			return nil
 		}
-		if wait.sleep(ctx) != nil {
+		if wait.Sleep(ctx) != nil {
 			return fmt.Errorf("%w by %s, so frames wait: run more processes of the role, or give Cassandra more nodes", ErrBehind, behind.Round(time.Second))
 		}
 	}
@@ -157,8 +158,8 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 			return errors.Join(g.Wait(), err)
 		}
 		g.Go(func() error {
-			return w.store.pace.closing(ctx, func(ctx context.Context) error {
-				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, d) })
+			return w.store.pace.closing(func(took *rows.Answers) error {
+				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, w.timed(took), d) })
 			})
 		})
 	}
@@ -210,7 +211,7 @@ func (w *Writer) closingAge() (age time.Duration) {
 
 // closeOne closes one window and notes that its hour is to be made. A window that is open no more,
 // or being closed, is left alone.
-func (w *Writer) closeOne(ctx context.Context, d due) error {
+func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease, d due) error {
 	w.mu.Lock()
 	if w.open[d.windowKey] != d.openWindow || d.closing {
 		w.mu.Unlock()
@@ -228,7 +229,7 @@ func (w *Writer) closeOne(ctx context.Context, d due) error {
 		case expired:
 			err = ErrExpired
 		default:
-			err = w.store.CloseWindow(ctx, d.account, d.node, d.start)
+			err = w.store.task(work, lease).closeWindow(ctx, d.account, d.node, d.start)
 		}
 		if err == nil {
 			w.mu.Lock()
@@ -238,7 +239,7 @@ func (w *Writer) closeOne(ctx context.Context, d due) error {
 	}
 	if err == nil {
 		hour := duty{d.partition, d.account, d.node, hourOf(d.start), window.HourMillis}
-		err = w.owe(ctx, hour, w.offset(first), w.store.config.Now().UnixMicro())
+		err = w.owe(ctx, work, hour, w.offset(first), w.store.config.Now().UnixMicro())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

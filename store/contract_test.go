@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -25,7 +27,7 @@ func asIs(err, target error) bool { return errors.Is(err, target) }
 // read returns what Read answers for all times, as samples.
 func read(t *testing.T, s *Store, node uuid.UUID, from, to int64, m ...*labels.Matcher) (windowtest.Samples, ReadReport) {
 	t.Helper()
-	series, report, err := s.Read(t.Context(), "acme", node, from, to, m...)
+	series, report, err := reading(s).Read(t.Context(), "acme", node, from, to, m...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +268,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
 			checkInstants(t, report, sent[i], 0, math.MaxInt64)
-			frames, _, err := s.store.LatestFrames(t.Context(), "acme", n.ID)
+			frames, _, err := reading(s.store).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +280,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
 				t.Fatalf("latest: %v %s", err, d)
 			}
-			if seen, err := s.store.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 || seen[n.ID] != newest[i].At {
+			if seen, err := reading(s.store).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 || seen[n.ID] != newest[i].At {
 				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
 			}
 		}
@@ -311,7 +313,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			} else {
 				checkInstants(t, report, sent[i], from, to)
 			}
-			all, _, err := s.store.Read(t.Context(), "acme", n.ID, 0, 1<<50)
+			all, _, err := reading(s.store).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -332,11 +334,11 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, want); d != "" {
 				t.Fatalf("%d … %d of %v:\n%s", from, to, m, d)
 			}
-			if other, _, _ := s.store.Read(t.Context(), "other", n.ID, 0, 1<<50); len(other) > 0 {
+			if other, _, _ := reading(s.store).Read(t.Context(), "other", n.ID, 0, 1<<50); len(other) > 0 {
 				t.Fatal("another account sees it")
 			}
 		}
-		known, err := s.store.Nodes(t.Context(), "acme")
+		known, err := reading(s.store).Nodes(t.Context(), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -421,7 +423,7 @@ func write(t *testing.T, s *Store, sent ...windowtest.Sent) windowtest.Samples {
 	t.Helper()
 	all := windowtest.Samples{}
 	for _, f := range sent {
-		if err := s.WriteFrame(t.Context(), "acme", f.Bytes); err != nil {
+		if err := writing(s).WriteFrame(t.Context(), "acme", f.Bytes); err != nil {
 			t.Fatal(err)
 		}
 		all.Add(f.Samples)
@@ -431,7 +433,7 @@ func write(t *testing.T, s *Store, sent ...windowtest.Sent) windowtest.Samples {
 
 func closeIt(t *testing.T, s *Store, n *windowtest.Node) {
 	t.Helper()
-	if err := s.CloseWindow(t.Context(), "acme", n.ID, base); err != nil {
+	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -465,7 +467,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	s, _, n, sent := closedWindow(t, 200)
 	write(t, s, sent[:6]...)
 	stamp := s.config.Now().UnixMicro()
-	frames, err := s.freshFrames(t.Context(), "acme", n.ID, base)
+	frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +477,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	gen, err := s.generationAt(t.Context(), base)
+	gen, err := unbounded(s).generationAt(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -485,3 +487,12 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	checkRead(t, s, n, want)
 }
+
+// unbounded is the store at work that the throttle is not asked for, and nobody bounds.
+func unbounded(s *Store) task { return s.task(rows.Work{}, memory.Unbounded()) }
+
+// reading reads as the API does, without a bound.
+func reading(s *Store) Reader { return s.Reader(Dashboard("acme"), memory.Unbounded()) }
+
+// writing does what needs no Writer that goes on.
+func writing(s *Store) *Writer { return &Writer{store: s} }

@@ -9,6 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 const (
@@ -29,7 +31,7 @@ func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64, 
 	for {
 		w.at += 5000
 		w.node.Step()
-		if err := s.WriteFrame(ctx, "acme", w.node.Frame(w.at)); err != nil {
+		if err := writing(s).WriteFrame(ctx, "acme", w.node.Frame(w.at)); err != nil {
 			return
 		}
 		w.acked = append(w.acked, w.at)
@@ -88,7 +90,7 @@ func checkAcknowledged(t *testing.T, s *Store, writers []*crashWriter, written i
 	for _, w := range writers {
 		there := map[int64]bool{}
 		for window := frame.WindowOf(base); window <= w.at; window += frame.WindowMillis {
-			frames, err := s.freshFrames(t.Context(), "acme", w.node.ID, window)
+			frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", w.node.ID, window)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -187,7 +187,7 @@ type span struct {
 }
 
 // spans routes the windows from … to, both included.
-func (s *Store) spans(ctx context.Context, from, to int64) ([]span, error) {
+func (s task) spans(ctx context.Context, from, to int64) ([]span, error) {
 	list, err := s.Cutovers(ctx, to)
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (s *Store) spans(ctx context.Context, from, to int64) ([]span, error) {
 }
 
 // generationAt returns what serves a window.
-func (s *Store) generationAt(ctx context.Context, start int64) (Generation, error) {
+func (s task) generationAt(ctx context.Context, start int64) (Generation, error) {
 	spans, err := s.spans(ctx, start, start)
 	if err != nil {
 		return nil, err

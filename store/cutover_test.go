@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 // windowsOf returns the numbers of a node's closed windows in a generation's table.
 func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []int64 {
 	t.Helper()
-	g, err := s.generation(generation)
+	g, err := unbounded(s).generation(generation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +65,11 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	if err != nil || len(list) != 2 || list[1].At != first || list[1].Generation != "v2" || list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := s.spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
+	if _, err := unbounded(s).spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	spans, err := s.spans(t.Context(), first-2*windowMillis, first)
+	spans, err := unbounded(s).spans(t.Context(), first-2*windowMillis, first)
 	if err != nil || len(spans) != 2 || spans[0].to != first-windowMillis || spans[1].from != first || spans[1].to != first {
 		t.Fatalf("%+v, %v", spans, err)
 	}
@@ -106,7 +107,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	}
 	c.millis.Store(base + 6*windowMillis)
 	for w := range int64(5) {
-		err := s.CloseWindow(t.Context(), "acme", n.ID, base+w*windowMillis)
+		err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base+w*windowMillis)
 		if known := w < 2; known != (err == nil) || !known && (!asIs(err, ErrCutovers) || !Retryable(err)) {
 			t.Errorf("window %d: %v", w, err)
 		}
@@ -116,10 +117,10 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(err, ErrCutovers) {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
-	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+windowMillis); err != nil {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); err != nil {
 		t.Errorf("a read of what it knows: %v", err)
 	}
 	// The table comes back, and the writer that waited goes on.
@@ -132,7 +133,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 		}
 	}
 	for w := range int64(5) {
-		if err := s.CloseWindow(t.Context(), "acme", n.ID, base+w*windowMillis); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base+w*windowMillis); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +155,7 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
-	if _, _, err := s.Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err, ErrGeneration) {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err, ErrGeneration) {
 		t.Errorf("%v", err)
 	}
 	if got, _ := read(t, s, n.ID, base, base+windowMillis-1); windowtest.Diff(got, want) != "" {
@@ -198,7 +199,7 @@ func TestDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("v1", "no tables")
-	if _, _, err := s.Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
 		t.Error(err)
 	}
 	// A frame of that time that comes now has nowhere to go, and harms nothing.

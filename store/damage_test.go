@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is
@@ -24,7 +25,7 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		var typ, part string
 		into, args := []any{&number, &at}, func() []any { return []any{n.ID.String(), hourOf(base), number, at} }
 		if made {
-			if err := s.MakeHour(t.Context(), "acme", n.ID, hourOf(base)); err != nil {
+			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
 				t.Fatal(err)
 			}
 			var bucket int64
@@ -86,7 +87,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame
-	frames, _, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	frames, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil || len(frames) != 2 {
 		t.Fatal(len(frames), err)
 	}
@@ -95,10 +96,10 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, _, err = s.LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
+	if frames, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
-	if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != sent[0].At {
+	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != sent[0].At {
 		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen, err, sent[0].At)
 	}
 }

@@ -66,8 +66,8 @@ func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, s
 // since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
 // that is under way must be allowed for: ask from two minutes earlier. What was written more than a
 // day ago is not found here any more.
-func (s *Store) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
-	return s.series.since(ctx, workOf(dashboard(ctx, account)), account, since)
+func (r Reader) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+	return r.task.series.since(ctx, r.task.work, account, since)
 }
 
 // since is DictionariesWritten.
@@ -99,8 +99,8 @@ func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
 }
 
 // DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
-func (s *Store) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
-	return s.series.of(ctx, workOf(dashboard(ctx, account)), account, node, from)
+func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+	return r.task.series.of(ctx, r.task.work, account, node, from)
 }
 
 // of is DictionariesOf.
@@ -136,8 +136,8 @@ const dictionariesAlone = 2
 
 // ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be
 // read. They do not enter the store's own cache.
-func (s *Store) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
-	return s.series.readAll(ctx, workOf(dashboard(ctx, account)), account, node, ids, take)
+func (r Reader) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+	return r.task.series.readAll(ctx, r.task.work, account, node, ids, take)
 }
 
 // readAll is ReadDictionaries.

@@ -108,7 +108,7 @@ func (o *owed) dirty(now int64) bool {
 
 // owe notes that a span has changed, and writes it down unless that is written already. first is −1
 // for frames that are in no stream.
-func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
+func (w *Writer) owe(ctx context.Context, work rows.Work, d duty, first, changed int64) error {
 	w.mu.Lock()
 	now := owed{first: first, since: changed}
 	noted := false
@@ -121,7 +121,7 @@ func (w *Writer) owe(ctx context.Context, d duty, first, changed int64) error {
 	}
 	w.mu.Unlock()
 	if !noted {
-		err := w.store.session.Put(ctx, workOf(ctx), w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
+		err := w.store.session.Put(ctx, work, w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
 		if err != nil {
 			return fmt.Errorf("store: note that a span is to be made: %w", err)
 		}
@@ -195,7 +195,7 @@ func (w *Writer) readDuties(ctx context.Context) error {
 
 func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, start int64) error {
 	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start}, Columns: []string{"account", "node", "first", "since", "changed", "made"}}
-	return w.store.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	return w.store.session.Read(ctx, w.work, query, func(scan func(...any) bool) bool {
 		d := duty{partition: partition, length: length, start: start}
 		o := &owed{}
 		if !scan(&d.account, &d.node, &o.first, &o.since, &o.changed, &o.made) {
@@ -287,7 +287,7 @@ func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
 }
 
 // makeDuty makes a span and notes that.
-func (w *Writer) makeDuty(ctx context.Context, d dueDuty) error {
+func (w *Writer) makeDuty(ctx context.Context, lease *memory.Lease, d dueDuty) error {
 	w.mu.Lock()
 	if w.duties[d.duty] != d.owed || d.making {
 		w.mu.Unlock()
@@ -297,7 +297,7 @@ func (w *Writer) makeDuty(ctx context.Context, d dueDuty) error {
 	first, changes := d.first, d.changes
 	w.mu.Unlock()
 	read := w.store.config.Now().UnixMicro()
-	err := w.makeSpan(ctx, d, first, read)
+	err := w.makeSpan(ctx, lease, d, first, read)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d.making = false
@@ -312,25 +312,25 @@ func (w *Writer) makeDuty(ctx context.Context, d dueDuty) error {
 	return nil
 }
 
-func (w *Writer) makeSpan(ctx context.Context, d dueDuty, first, read int64) error {
-	ctx = rolling(ctx)
+func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty, first, read int64) error {
+	of := w.store.task(w.rolling(), lease)
 	if d.length == rollup.Day.Millis {
-		if err := w.store.MakeDay(ctx, d.account, d.node, d.start); err != nil {
+		if err := of.makeDay(ctx, d.account, d.node, d.start); err != nil {
 			return err
 		}
 	} else {
 		if w.expires(d) {
 			return ErrExpired
 		}
-		if err := w.store.MakeHour(ctx, d.account, d.node, d.start); err != nil {
+		if err := of.makeHour(ctx, d.account, d.node, d.start); err != nil {
 			return err
 		}
 		day := duty{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
-		if err := w.owe(ctx, day, first, read); err != nil {
+		if err := w.owe(ctx, of.work, day, first, read); err != nil {
 			return err
 		}
 	}
-	err := w.store.session.Put(ctx, workOf(ctx), w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
+	err := w.store.session.Put(ctx, of.work, w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
 	if err != nil {
 		return fmt.Errorf("store: note that a span is made: %w", err)
 	}
@@ -354,8 +354,8 @@ func (w *Writer) expires(d dueDuty) bool {
 }
 
 // tryDuty tries once to make a span.
-func (w *Writer) tryDuty(ctx context.Context, d dueDuty) {
-	err := w.makeDuty(ctx, d)
+func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
+	err := w.makeDuty(ctx, lease, d)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -367,13 +367,13 @@ func (w *Writer) tryDuty(ctx context.Context, d dueDuty) {
 			w.store.log.Warn("store: an hour or a day needs more memory than its account may have; give the role more memory, or monitor fewer tables on that node",
 				"account", d.account, "node", d.node, "start", clockTime(d.start), "error", err)
 		}
-		d.needs = 2 * memory.Of(ctx).Taken()
+		d.needs = 2 * lease.Taken()
 		d.after = time.Now().Add(asideAgain / 10)
 		return
 	}
 	w.store.metrics.Retries.Inc()
 	d.failed++
-	d.after = time.Now().Add(min(firstWait<<min(d.failed, 20), longestWait))
+	d.after = time.Now().Add(min(rows.FirstWait<<min(d.failed, 20), rows.LongestWait))
 	if d.failed == 1 || d.failed%100 == 0 {
 		w.store.log.Warn("store: an hour or a day cannot be made; trying again", "attempts", d.failed, "error", err)
 	}
@@ -416,7 +416,7 @@ func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error 
 					return err
 				}
 				defer lease.Release()
-				return w.makeDuty(memory.With(ctx, lease), d)
+				return w.makeDuty(ctx, lease, d)
 			})
 			if err != nil {
 				return err
@@ -451,7 +451,7 @@ func (w *Writer) runDuties(ctx context.Context) {
 			}
 			workers.Go(func() error {
 				defer lease.Release()
-				w.tryDuty(memory.With(ctx, lease), d)
+				w.tryDuty(ctx, lease, d)
 				return nil
 			})
 		}

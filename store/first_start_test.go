@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
 )
 
 // startRounds is how many keyspaces the tests of first starts begin with.
@@ -72,16 +73,16 @@ func firstWork(ctx context.Context, s *Store, n uint64) error {
 		return err
 	}
 	node := frametest.New("cluster", n+1, 1)
-	if err := s.WriteFrame(ctx, "acme", node.Frame(base)); err != nil {
+	if err := writing(s).WriteFrame(ctx, "acme", node.Frame(base)); err != nil {
 		return err
 	}
 	if _, err := s.Keys(ctx); err != nil {
 		return err
 	}
-	if _, err := s.DictionariesOf(ctx, "acme", node.ID, base); err != nil {
+	if _, err := reading(s).DictionariesOf(ctx, "acme", node.ID, base); err != nil {
 		return err
 	}
-	return s.CloseWindow(ctx, "acme", node.ID, base)
+	return writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", node.ID, base)
 }
 
 // TestNoSuchDatacenter: what is missing for good is an error that names it, at once.

@@ -40,17 +40,6 @@ type freshRows struct {
 	table  *rows.Table
 }
 
-// WriteFrame stores a frame as it was received; a key frame also renews what is known of its node.
-// The error wraps one of package frame's if the bytes are no frame, or ErrTooLarge; else it is
-// Cassandra's, see Retryable. Writing a frame twice is the same as writing it once.
-func (s *Store) WriteFrame(ctx context.Context, account string, b []byte) error {
-	h, _, err := frame.Parse(b)
-	if err != nil {
-		return err
-	}
-	return s.writeFrame(ctx, workOf(ctx), account, &h, b, s.config.Now())
-}
-
 // writeFrame also keeps when the frame was received: a replay writes the same again.
 func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte, received time.Time) error {
 	if len(b) > MaxFrameBytes {
@@ -136,14 +125,14 @@ const (
 // frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
 // of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
 // key frame is not there it is the newest that can be read. None: no frames and no error.
-func (s *Store) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
-	return s.fresh.latest(ctx, workOf(dashboard(ctx, account)), account, node, s.millis())
+func (r Reader) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
+	return r.task.fresh.latest(ctx, r.task.work, r.task.lease, account, node, r.task.millis())
 }
 
 // latest is LatestFrames.
-func (s *freshRows) latest(ctx context.Context, work rows.Work, account string, node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
+func (s *freshRows) latest(ctx context.Context, work rows.Work, lease *memory.Lease, account string, node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
 	take := func(w int64) error {
-		more, at, err := s.latestIn(ctx, work, account, node, w)
+		more, at, err := s.latestIn(ctx, work, lease, account, node, w)
 		if err == nil && at > seen {
 			frames, seen = more, at
 		}
@@ -168,7 +157,7 @@ func (s *freshRows) latest(ctx context.Context, work rows.Work, account string, 
 	return frames, seen, nil
 }
 
-func (s *freshRows) latestIn(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
+func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
 	var newest []byte
 	var at, received int64
 	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"at", "received", "frame"}, Limit: 1}
@@ -198,7 +187,7 @@ func (s *freshRows) latestIn(ctx context.Context, w rows.Work, account string, n
 			return [][]byte{key, newest}, from.seen, nil
 		}
 	}
-	frames, err := s.latestReadable(ctx, w, account, node, window)
+	frames, err := s.latestReadable(ctx, w, lease, account, node, window)
 	if err != nil || len(frames) == 0 {
 		return nil, 0, err
 	}
@@ -210,8 +199,8 @@ func (s *freshRows) latestIn(ctx context.Context, w rows.Work, account string, n
 
 // latestReadable looks through a whole window, for the rare case that the newest frame's key frame
 // is lost or late.
-func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) ([][]byte, error) {
-	frames, err := s.frames(ctx, w, memory.Of(ctx), account, node, window)
+func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, error) {
+	frames, err := s.frames(ctx, w, lease, account, node, window)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func Generations() []string { return []string{"v1", "v2", "v3"} }
 const noGeneration = "none"
 
 // generation returns the generation of a name in the cutover table.
-func (s *Store) generation(name string) (Generation, error) {
+func (s task) generation(name string) (Generation, error) {
 	switch name {
 	case "v1":
 		return newV1(s), nil

@@ -44,7 +44,7 @@ const keptCost = 500
 
 // keptSpans are the kept spans of one reading.
 type keptSpans struct {
-	*Store
+	task
 	q     *Query
 	began int64 // ms
 
@@ -53,11 +53,11 @@ type keptSpans struct {
 }
 
 // keptOf returns the kept spans for a query; nil if none are kept for it.
-func (s *Store) keptOf(q *Query) *keptSpans {
+func (s task) keptOf(q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{Store: s, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {

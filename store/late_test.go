@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -93,14 +94,14 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	newest := late[len(late)-1].At
 	some := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+_[01]")
 	before, _ := read(t, s, n.ID, start, math.MaxInt64, some)
-	latest, _, err := s.LatestFrames(t.Context(), "acme", n.ID)
+	latest, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if built, _, err := window.Build(window.Node{}, latest); err != nil || built.Times[len(built.Times)-1] != newest {
 		t.Fatalf("the newest values are not the late frame's: %v", err)
 	}
-	if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != newest {
+	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != newest {
 		t.Fatalf("last seen %v, %v", seen, err)
 	}
 	// Closed again the answer is the same, and needs no frames any more.
@@ -196,7 +197,7 @@ func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) R
 // marked returns the windows that are marked as having late frames.
 func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 	t.Helper()
-	list, err := s.lateMarks(t.Context(), "acme", node, 0, 1<<50)
+	list, err := s.late.marks(t.Context(), rows.Work{}, "acme", node, 0, 1<<50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,12 +226,12 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			}
 			extended++
 		}
-		ids, err := s.DictionariesWritten(t.Context(), "acme", 0)
+		ids, err := reading(s).DictionariesWritten(t.Context(), "acme", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		known := map[string]bool{}
-		if err := s.ReadDictionaries(t.Context(), "acme", n.ID, ids, func(_ window.Hash, d *window.Dictionary) {
+		if err := reading(s).ReadDictionaries(t.Context(), "acme", n.ID, ids, func(_ window.Hash, d *window.Dictionary) {
 			for _, row := range d.Rows {
 				of := map[string]string{}
 				for j, label := range d.Labels {

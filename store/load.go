@@ -45,9 +45,8 @@ const (
 // ctx ends it closes, within ten seconds, what it has written and returns ctx's error: the same
 // call made again does the rest. A window that is not over is waited for.
 func (s *Store) Load(ctx context.Context, account string, recording io.Reader, progress func(Loaded)) (Loaded, error) {
-	ctx = Bulk(ctx, account+"/load")
 	l := loader{store: s, writer: NewWriter(s), account: account, in: bufio.NewReaderSize(recording, 1<<20)}
-	l.writer.loads = true
+	l.writer.loads, l.writer.work = true, Bulk(account+"/load")
 	if progress == nil {
 		progress = func(Loaded) {}
 	}

@@ -13,17 +13,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// MakeDay makes the rollups of a node's day that begins at start (milliseconds since the Unix
-// epoch), by the hour and of the whole day, from those of five minutes that are stored. It may be
-// repeated at any time and run in two processes at once; what is up to date is not written again.
-func (s *Store) MakeDay(ctx context.Context, account string, node uuid.UUID, start int64) error {
-	m := dayMaker{Store: s, account: account, node: node, start: start, stamp: s.stamp()}
+// makeDay is Writer.MakeDay.
+func (s task) makeDay(ctx context.Context, account string, node uuid.UUID, start int64) error {
+	m := dayMaker{task: s, account: account, node: node, start: start, stamp: s.stamp()}
 	if expired(start+rollup.FiveMinutes.Millis, m.stamp, s.config.FiveMinutesTTL) {
 		return nil // its parts have begun to expire
 	}
@@ -36,7 +33,7 @@ func (s *Store) MakeDay(ctx context.Context, account string, node uuid.UUID, sta
 }
 
 type dayMaker struct {
-	*Store
+	task
 	account string
 	node    uuid.UUID
 	start   int64
@@ -202,9 +199,8 @@ func (m *dayMaker) same(run *rollup.RunHead, parts map[int64][]rollup.Part) bool
 
 // hours computes the day's rollups by the hour, reading one hour after the other.
 func (m *dayMaker) hours(ctx context.Context, end int64, pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
-	lease := memory.Of(ctx)
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
-		mark := lease.Taken()
+		mark := m.lease.Taken()
 		found, bad, err := m.runs(ctx, m.account, m.node, rollup.FiveMinutes, hour, hour+window.HourMillis-1, pass.matchers)
 		if err != nil {
 			return nil, nil, err
@@ -219,7 +215,7 @@ func (m *dayMaker) hours(ctx context.Context, end int64, pass dayPass) (hours []
 			hours = append(hours, rollup.Merge(rollup.Hour, hour, sortedPeriods(found)))
 			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(time.Since(began).Seconds())
 		}
-		lease.Return((lease.Taken() - mark) * 11 / 12) // what is merged is a twelfth of what it is made of
+		m.lease.Return((m.lease.Taken() - mark) * 11 / 12) // what is merged is a twelfth of what it is made of
 	}
 	return hours, damage, nil
 }

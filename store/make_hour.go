@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -48,12 +47,11 @@ type hourSource struct {
 
 // hourMaker makes one hour.
 type hourMaker struct {
-	*Store
+	task
 	account string
 	node    uuid.UUID
 	start   int64
 	stamp   int64
-	lease   *memory.Lease
 
 	raw    []*hourSource // v3's: windows that the stored hour lacks, and that hour
 	others []*hourSource // windows of other generations
@@ -62,13 +60,10 @@ type hourMaker struct {
 	keep   map[int64]*rollup.Rollup
 }
 
-// MakeHour makes a node's hour that begins at start (milliseconds since the Unix epoch) from its
-// closed windows: the rows of v3, which replace those of the windows, and its 5-minute rollups. It
-// may be repeated at any time and run in two processes at once. It takes its memory from the
-// context's lease; what that refuses, the error wraps.
-func (s *Store) MakeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
+// makeHour is Writer.MakeHour.
+func (s task) makeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
-	m := hourMaker{Store: s, account: account, node: node, start: start, stamp: s.stamp(), lease: memory.Of(ctx), whole: true}
+	m := hourMaker{task: s, account: account, node: node, start: start, stamp: s.stamp(), whole: true}
 	result, err := m.make(ctx)
 	if err != nil {
 		return fmt.Errorf("store: make hour %s of node %s: %w", clockTime(start), node, err)
@@ -270,7 +265,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 			}
 		}
 	}
-	g := v3{m.Store}
+	g := v3{m.task}
 	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, m.start, m.start+window.HourMillis-1)
 	if err != nil {
 		return err
@@ -288,7 +283,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 	}
 	var full error
 	query := rows.Query{Table: m.byName[windowsTable], Key: []any{m.account, m.node, m.start}, From: 1, Columns: []string{"part", "at", "blob"}}
-	err = m.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	err = m.session.Read(ctx, m.work, query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
 		var b []byte
@@ -469,12 +464,12 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	slices.Sort(times)
 	times = slices.Compact(times)
 	node.Account, node.ID = m.account, m.node
-	bucket, err := v3{m.Store}.bucketFor(ctx, m.account, m.node, m.start, int(bytes))
+	bucket, err := v3{m.task}.bucketFor(ctx, m.account, m.node, m.start, int(bytes))
 	if err != nil {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.spanWriter = spanWriter{Store: m.Store, spanPlace: spanPlace{hoursTable, m.account, m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
+	h.spanWriter = spanWriter{task: m.task, spanPlace: spanPlace{hoursTable, m.account, m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil
 }
@@ -484,7 +479,7 @@ func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
 		return err
 	}
 	enc := h.encoder.Finish()
-	if err := m.writeDictionaries(ctx, window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
+	if err := m.series.write(ctx, m.work, window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
 		return err
 	}
 	if err := h.finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {

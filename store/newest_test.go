@@ -22,19 +22,19 @@ func TestFramesFromTheFuture(t *testing.T) {
 	forger.Identity.Rack = "forged"
 	put := func(b []byte) {
 		t.Helper()
-		if err := s.WriteFrame(t.Context(), "acme", b); err != nil {
+		if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check := func(what string, want []byte, heard int64) {
 		t.Helper()
-		frames, at, err := s.LatestFrames(t.Context(), "acme", n.ID)
+		frames, at, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
 		if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], want) || at != heard {
 			t.Errorf(
 				"%s: %d frames, heard of at %d where that was %d, %v",
 				what, len(frames), at, heard, err)
 		}
-		if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
+		if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
 		}
 	}
@@ -57,10 +57,10 @@ func TestFramesFromTheFuture(t *testing.T) {
 	// after it.
 	c.millis.Store(frame.WindowOf(c.millis.Load()) + frame.WindowMillis)
 	put(n.Frame(c.millis.Load()))
-	if ids, err := s.NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 || ids[0] != n.ID {
+	if ids, err := reading(s).NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 || ids[0] != n.ID {
 		t.Errorf("%v, %v", ids, err)
 	}
-	nodes, err := s.Nodes(t.Context(), "acme")
+	nodes, err := reading(s).Nodes(t.Context(), "acme")
 	if err != nil || len(nodes) != 1 || nodes[0].Rack != n.Identity.Rack || nodes[0].LastKey > c.millis.Load() {
 		t.Errorf("%+v, %v", nodes, err)
 	}
@@ -78,20 +78,20 @@ func TestAheadAlone(t *testing.T) {
 		for range 15 {
 			came = c.millis.Load()
 			last = n.Frame(came + ahead)
-			if err := s.WriteFrame(t.Context(), "acme", last); err != nil {
+			if err := writing(s).WriteFrame(t.Context(), "acme", last); err != nil {
 				t.Fatal(err)
 			}
 			c.millis.Add(20_000)
 		}
 		for _, age := range []int64{20_000, 110_000, 290_000} {
 			c.millis.Store(came + age)
-			frames, at, err := s.LatestFrames(t.Context(), "acme", n.ID)
+			frames, at, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], last) || at != came {
 				t.Errorf(
 					"%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v",
 					ahead, age, len(frames), at, came, err)
 			}
-			if seen, err := s.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
+			if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
 				t.Errorf("%d ahead, %d ms later: last seen %v, want %d, %v", ahead, age, seen, came, err)
 			}
 		}

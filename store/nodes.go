@@ -88,12 +88,12 @@ func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Nod
 
 // NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there
 // once.
-func (s *Store) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
-	return s.nodes.ids(ctx, workOf(dashboard(ctx, account)), account)
+func (r Reader) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
+	return r.task.nodes.ids(ctx, r.task.work, account)
 }
 
 // Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL
 // is forgotten.
-func (s *Store) Nodes(ctx context.Context, account string) ([]Node, error) {
-	return s.nodes.list(ctx, workOf(dashboard(ctx, account)), account)
+func (r Reader) Nodes(ctx context.Context, account string) ([]Node, error) {
+	return r.task.nodes.list(ctx, r.task.work, account)
 }

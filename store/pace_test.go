@@ -105,7 +105,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 		width int
 	}{{ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
 		p.enter(t.Context())
-		if err := p.closing(t.Context(), func(context.Context) error { return c.err }); !errors.Is(err, c.err) {
+		if err := p.closing(func(*rows.Answers) error { return c.err }); !errors.Is(err, c.err) {
 			t.Error(err)
 		}
 		expect(c.err.Error(), c.width)

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -59,15 +58,15 @@ const readsInFlight = 8
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
 // (milliseconds since the Unix epoch), sorted by labels, each instant once. See Windows.
-func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
-	windows, report, err := s.Windows(ctx, account, node, from, to, nil, matchers...)
+func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
+	windows, report, err := r.Windows(ctx, account, node, from, to, nil, matchers...)
 	if err != nil {
 		return nil, report, err
 	}
 	from = report.From
 	parts := make([][]window.Series, len(windows))
 	for i, w := range windows {
-		if parts[i], err = w.SelectContext(ctx, from, to, matchers...); err != nil {
+		if parts[i], err = w.SelectContext(ctx, r.task.lease, from, to, matchers...); err != nil {
 			return nil, report, fmt.Errorf("store: read: %w", err)
 		}
 	}
@@ -80,8 +79,8 @@ func (s *Store) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // the first one counts. Windows that are closed come from raw, others from fresh if they lie within
 // its TTL, and those with late frames from both. facets are what is needed of histograms; none: all.
 // What cannot be decoded is left out and reported; the error is Cassandra's.
-func (s *Store) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
-	ctx = dashboard(ctx, account)
+func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
+	s := r.task
 	var report ReadReport
 	now := s.millis()
 	from = max(from, now-s.config.RawTTL.Milliseconds())
@@ -90,24 +89,24 @@ func (s *Store) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if from > to {
 		return nil, report, nil
 	}
-	r := reader{Store: s, ctx: ctx, account: account, node: node, from: from, to: to, facets: facets, matchers: matchers, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
+	of := reader{task: s, ctx: ctx, account: account, node: node, from: from, to: to, facets: facets, matchers: matchers, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
 		held: map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
-	if err := r.columns(ctx); err != nil {
+	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
-		stamp, closed := r.stamps[w]
-		_, marked := r.marks[w]
-		if closed && r.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
+		stamp, closed := of.stamps[w]
+		_, marked := of.marks[w]
+		if closed && of.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
 			freshWindows = append(freshWindows, w)
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsInFlight)
 	for _, w := range freshWindows {
-		g.Go(func() error { return r.fresh(gctx, w) })
+		g.Go(func() error { return of.fresh(gctx, w) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, report, fmt.Errorf("store: read fresh: %w", err)
@@ -119,16 +118,16 @@ func (s *Store) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
-	if err := r.joinTimes(); err != nil {
+	if err := of.joinTimes(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err)
 	}
-	slices.SortStableFunc(r.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
-	return r.parts, report, nil
+	slices.SortStableFunc(of.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+	return of.parts, report, nil
 }
 
 // reader is one reading.
 type reader struct {
-	*Store
+	task
 	ctx      context.Context
 	account  string
 	node     uuid.UUID
@@ -156,7 +155,7 @@ func (r *reader) columns(ctx context.Context) error {
 	defer marking.Wait()
 	marking.Go(func() {
 		defer close(r.marksKnown)
-		r.marks, r.marksErr = r.lateMarks(ctx, r.account, r.node, first, last)
+		r.marks, r.marksErr = r.Store.late.marks(ctx, r.work, r.account, r.node, first, last)
 	})
 	spans, err := r.spans(ctx, first, last)
 	if err != nil {
@@ -200,13 +199,13 @@ func (r *reader) lacks(k *Kept) bool {
 	return false
 }
 
-// joinTimes fills in the report's instants. They take 8 bytes each of the context's lease.
+// joinTimes fills in the report's instants. They take 8 bytes each of the lease.
 func (r *reader) joinTimes() error {
 	n := 0
 	for _, w := range r.parts {
 		n += len(w.Times)
 	}
-	if err := memory.Of(r.ctx).Take(8 * int64(n)); err != nil {
+	if err := r.lease.Take(8 * int64(n)); err != nil {
 		return err
 	}
 	instants := make([]int64, 0, n)
@@ -304,7 +303,7 @@ func (r *reader) takeKept(k *Kept) {
 
 // fresh answers a window from its frames, beside what is stored of it.
 func (r *reader) fresh(ctx context.Context, start int64) error {
-	frames, err := r.freshFrames(ctx, r.account, r.node, start)
+	frames, err := r.Store.fresh.frames(ctx, r.work, r.lease, r.account, r.node, start)
 	if err != nil {
 		return err
 	}
@@ -315,7 +314,7 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := window.BuildWanted(memory.Of(ctx), window.Node{Account: r.account, ID: r.node}, frames, r.wanted())
+	w, rep, err := window.BuildWanted(r.lease, window.Node{Account: r.account, ID: r.node}, frames, r.wanted())
 	switch {
 	case errors.Is(err, frame.ErrMemory):
 		return err
@@ -356,7 +355,7 @@ type finder struct {
 	err   error
 }
 
-func (s *Store) finder(ctx context.Context, account string, node uuid.UUID, day int64) *finder {
+func (s task) finder(ctx context.Context, account string, node uuid.UUID, day int64) *finder {
 	f := &finder{found: map[window.Hash]*window.Dictionary{}}
 	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
 		if d := f.found[hash]; d != nil {
@@ -372,14 +371,14 @@ func (s *Store) finder(ctx context.Context, account string, node uuid.UUID, day 
 }
 
 // dictionary returns a dictionary from the cache or from Cassandra.
-func (s *Store) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string, hash window.Hash, f *finder) (*window.Dictionary, error) {
+func (s task) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string, hash window.Hash, f *finder) (*window.Dictionary, error) {
 	k := dictionaryKey{account, node, hash}
 	if d, found := s.dictionaries.get(k); found {
 		return d, nil
 	}
 	var b []byte
 	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node}, Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
-	err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool { return scan(&b) })
+	err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&b) })
 	if err != nil {
 		f.err = errors.Join(f.err, err)
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -29,8 +28,8 @@ const pendingMillis = 2 * dayMillis
 // lately that late frames may come, or that have some, are computed from the finer level, five
 // minutes that are not closed from their frames: so the answer has what Read's has. What cannot be
 // decoded is left out and reported; the error is Cassandra's.
-func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
-	ctx = dashboard(ctx, account)
+func (r Reader) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
+	s := r.task
 	var report ReadReport
 	now := s.millis()
 	ttl := s.config.rollupTable(level).ttl.Milliseconds()
@@ -39,13 +38,13 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 	if from > to {
 		return nil, report, nil
 	}
-	r := rollupReader{Store: s, account: account, node: node, now: now, matchers: matchers, report: &report}
+	of := rollupReader{task: s, account: account, node: node, now: now, matchers: matchers, report: &report}
 	var err error
-	if r.late, err = s.lateMarks(ctx, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
+	if of.late, err = s.late.marks(ctx, s.work, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
 		return nil, report, err
 	}
 	// The period before, too: increases are from the last sample in it.
-	found, err := r.level(ctx, level, from-level.Millis, level.Start(to))
+	found, err := of.level(ctx, level, from-level.Millis, level.Start(to))
 	if err != nil {
 		return nil, report, fmt.Errorf("store: read rollups: %w", err)
 	}
@@ -54,7 +53,7 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 	for _, x := range found {
 		list = append(list, x)
 	}
-	selected, err := rollup.SelectContext(ctx, list, from, to, matchers...)
+	selected, err := rollup.SelectContext(ctx, s.lease, list, from, to, matchers...)
 	if err != nil {
 		return nil, report, fmt.Errorf("store: read rollups: %w", err)
 	}
@@ -63,7 +62,7 @@ func (s *Store) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 
 // rollupReader is one ReadRollup.
 type rollupReader struct {
-	*Store
+	task
 	account  string
 	node     uuid.UUID
 	now      int64
@@ -162,7 +161,6 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	if err != nil {
 		return err
 	}
-	lease := memory.Of(ctx)
 	for _, start := range missing {
 		w := windows[start]
 		if f := fresh[start]; f != nil && w != nil {
@@ -177,7 +175,7 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 		if stored := found[start]; stored != nil && len(w.Times) < stored.Instants {
 			continue
 		}
-		if found[start], err = rollup.FromWindowWithin(lease, w); err != nil {
+		if found[start], err = rollup.FromWindowWithin(r.lease, w); err != nil {
 			return err
 		}
 	}
@@ -232,7 +230,7 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 
 // unclosed returns what the frames of windows say.
 func (r *rollupReader) unclosed(ctx context.Context, starts []int64) (map[int64]*window.Window, error) {
-	starts, err := r.havingFrames(ctx, r.account, r.node, starts)
+	starts, err := r.Store.fresh.having(ctx, r.work, r.account, r.node, starts)
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +240,11 @@ func (r *rollupReader) unclosed(ctx context.Context, starts []int64) (map[int64]
 	g.SetLimit(readsInFlight)
 	for _, start := range starts {
 		g.Go(func() error {
-			frames, err := r.freshFrames(gctx, r.account, r.node, start)
+			frames, err := r.Store.fresh.frames(gctx, r.work, r.lease, r.account, r.node, start)
 			if err != nil || len(frames) == 0 {
 				return err
 			}
-			w, rep, err := window.BuildWithin(memory.Of(gctx), window.Node{Account: r.account, ID: r.node}, frames)
+			w, rep, err := window.BuildWithin(r.lease, window.Node{Account: r.account, ID: r.node}, frames)
 			if errors.Is(err, frame.ErrMemory) {
 				return err
 			}

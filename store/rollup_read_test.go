@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/stream"
@@ -42,7 +43,7 @@ func TestReadRollupPart(t *testing.T) {
 	from, to := eve+20*60_000, eve+80*60_000
 	samples := slices.DeleteFunc(direct(t, frames), func(s window.Series) bool { return !m.Matches(s.Labels.Get("__name__")) })
 	for _, level := range rollup.Levels {
-		series, _, err := s.ReadRollup(t.Context(), "acme", n.ID, level, from, to, m)
+		series, _, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestReadRollupPart(t *testing.T) {
 			t.Fatalf("level %s:\n%s", level.Name, d)
 		}
 	}
-	if other, _, err := s.ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64); err != nil || len(other) > 0 {
+	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64); err != nil || len(other) > 0 {
 		t.Fatal("another account sees it", err)
 	}
 }
@@ -123,7 +124,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			n.ID.String(), bucket, typ, part, at); err != nil {
 			t.Fatal(err)
 		}
-		series, report, err := s.ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			}
 		}
 		m := labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", typ+"_.*")
-		if _, report, err := s.ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, m); err != nil || report.Partial() {
+		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, m); err != nil || report.Partial() {
 			t.Errorf("%s: other metrics: %+v %v", what, report, err)
 		}
 	}
@@ -158,16 +159,16 @@ func TestFrameAfterRawExpired(t *testing.T) {
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())
 	start := rollup.Hour.Start(eve)
-	if err := s.WriteFrame(t.Context(), "acme", n.Step(start+1000, true).Bytes); err != nil {
+	if err := writing(s).WriteFrame(t.Context(), "acme", n.Step(start+1000, true).Bytes); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.CloseWindow(t.Context(), "acme", n.ID, start); err != nil {
+	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MakeHour(t.Context(), "acme", n.ID, start); err != nil {
+	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MakeDay(t.Context(), "acme", n.ID, rollup.Day.Start(start)); err != nil {
+	if err := writing(s).MakeDay(t.Context(), memory.Unbounded(), "acme", n.ID, rollup.Day.Start(start)); err != nil {
 		t.Fatal(err)
 	}
 	checkRollups(t, s, n.ID, samples, "afterwards")
@@ -189,7 +190,7 @@ func TestRollupsOfOpenWindows(t *testing.T) {
 		}
 		sent := n.Step(at, false)
 		c.millis.Store(sent.At + 100)
-		if err := s.WriteFrame(t.Context(), "acme", sent.Bytes); err != nil {
+		if err := writing(s).WriteFrame(t.Context(), "acme", sent.Bytes); err != nil {
 			t.Fatal(err)
 		}
 		frames = append(frames, sent.Bytes)

@@ -240,7 +240,7 @@ func (f *fleet) owed(level rollup.Level) bool {
 func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
 	t.Helper()
 	for _, level := range rollup.Levels {
-		series, report, err := s.ReadRollup(t.Context(), "acme", node, level, 0, math.MaxInt64)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0, math.MaxInt64)
 		if err != nil {
 			t.Fatal(when, err)
 		}
@@ -414,7 +414,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end = c.millis.Load()
 		check("after late frames", func(n *windowtest.Node) []window.Series {
-			series, _, err := base.Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
+			series, _, err := reading(base).Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
 			if err != nil {
 				t.Fatal(err)
 			}

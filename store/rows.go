@@ -22,7 +22,7 @@ import (
 // is one row at an instant here as everywhere; a row per bucket would be 165 of them, and then no
 // fleet could have afforded these layouts.
 type sampled struct {
-	*Store
+	task
 	samples, windows string // tables
 	rowLayout
 }
@@ -69,11 +69,11 @@ func service(d *window.Dictionary, prefix string, row int) string {
 // Write writes dictionaries, then a row per sample, then meta.
 func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
 	enc := w.Encode(rep)
-	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
-	work, table := workOf(ctx), g.byName[g.samples]
+	table := g.byName[g.samples]
 	inFlight, limit := g.batches()
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(inFlight)
@@ -81,7 +81,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	size := 0
 	flush := func() {
 		if some := list; len(some) > 0 {
-			eg.Go(func() error { return g.session.Put(gctx, work, table, some...) })
+			eg.Go(func() error { return g.session.Put(gctx, g.work, table, some...) })
 		}
 		list, size = nil, 0
 	}
@@ -111,7 +111,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	}
 	g.metrics.Samples.Add(float64(samples))
 	head := rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start}, Values: []any{enc.Head}, Stamp: stamp, TTL: ttl}
-	err := g.session.Put(ctx, work, g.byName[g.windows], head)
+	err := g.session.Put(ctx, g.work, g.byName[g.windows], head)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
 	}
@@ -149,7 +149,7 @@ const samplesInPage = 5000
 func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
 	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From, To: q.To, Columns: []string{"bucket_time", "meta"}}
-	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		k := Kept{Length: windowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {

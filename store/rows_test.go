@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -86,18 +87,18 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 			frames = append(frames, n.Frame(base+int64(i)*20_000))
 		}
 		for _, b := range frames {
-			if err := s.WriteFrame(t.Context(), "acme", b); err != nil {
+			if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
 				t.Fatal(err)
 			}
 		}
-		before, _, err := s.Read(t.Context(), "acme", n.ID, 0, 1<<50)
+		before, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CloseWindow(t.Context(), "acme", n.ID, base); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base); err != nil {
 			t.Fatal(err)
 		}
-		after, report, err := s.Read(t.Context(), "acme", n.ID, 0, 1<<50)
+		after, report, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 		if err != nil || report.Raw != 1 || report.Fresh != 0 || len(after) != len(before) || len(after) == 0 {
 			t.Fatalf("%s: %d series, then %d, %+v, %v", generation, len(before), len(after), report, err)
 		}

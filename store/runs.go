@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -103,7 +102,7 @@ type runHead struct {
 }
 
 // runHeads returns the heads of runs that begin at from ≤ start ≤ to.
-func (s *Store) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64) (map[int64]*runHead, error) {
+func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64) (map[int64]*runHead, error) {
 	t := s.config.rollupTable(level)
 	var places []spanPlace
 	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
@@ -126,7 +125,7 @@ func (s *Store) runHeads(ctx context.Context, account string, node uuid.UUID, le
 
 // runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the
 // metrics that can match. What is not there or cannot be decoded is in damage.
-func (s *Store) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
+func (s task) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
 	t := s.config.rollupTable(level)
 	heads, err := s.runHeads(ctx, account, node, level, t.runOf(from), t.runOf(to))
 	if err != nil {
@@ -163,7 +162,7 @@ func (s *Store) runs(ctx context.Context, account string, node uuid.UUID, level 
 }
 
 // readRuns reads runs of one partition.
-func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, matchers []*labels.Matcher) (list []*rollup.Rollup, damage []error, err error) {
+func (s task) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, matchers []*labels.Matcher) (list []*rollup.Rollup, damage []error, err error) {
 	place := heads[0].spanPlace
 	f := s.rollupFinder(ctx, place)
 	m := newMatches(ctx, matchers)
@@ -199,7 +198,6 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // not all were matched
 	}
-	lease := memory.Of(ctx)
 	err = s.spanParts(ctx, place, from, to, &want, 1, func(at int64, part window.StoredPart) {
 		spans[at].parts = append(spans[at].parts, part)
 	}, func(_ int64, err error) { damage = append(damage, err) })
@@ -208,7 +206,7 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	}
 	for _, h := range heads {
 		c := spans[h.at()]
-		read, bad, err := rollup.FromRunWithin(lease, h.run, c.types, f.find, c.parts)
+		read, bad, err := rollup.FromRunWithin(s.lease, h.run, c.types, f.find, c.parts)
 		if err = cmp.Or(err, f.err); err != nil {
 			return nil, nil, err
 		}
@@ -217,8 +215,8 @@ func (s *Store) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, 
 	return list, damage, nil
 }
 
-// rollupFinder finds a partition's dictionaries, as Store.finder does those of raw.
-func (s *Store) rollupFinder(ctx context.Context, p spanPlace) *finder {
+// rollupFinder finds a partition's dictionaries, as task.finder does those of raw.
+func (s task) rollupFinder(ctx context.Context, p spanPlace) *finder {
 	f := &finder{found: map[window.Hash]*window.Dictionary{}}
 	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
 		if d := f.found[hash]; d != nil {
@@ -231,7 +229,7 @@ func (s *Store) rollupFinder(ctx context.Context, p spanPlace) *finder {
 		}
 		var blob []byte
 		query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
-		err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool { return scan(&blob) })
+		err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&blob) })
 		if err != nil {
 			f.err = errors.Join(f.err, err)
 			return nil, err
@@ -265,17 +263,17 @@ type runWriter struct {
 	written prometheus.Counter
 }
 
-func (s *Store) runWriter(level rollup.Level, account string, node uuid.UUID, start, stamp int64) *runWriter {
+func (s task) runWriter(level rollup.Level, account string, node uuid.UUID, start, stamp int64) *runWriter {
 	t := s.config.rollupTable(level)
 	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run), written: s.metrics.RollupBytes.WithLabelValues(level.Name),
-		spanWriter: spanWriter{Store: s, spanPlace: spanPlace{t.name, account, node, t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
+		spanWriter: spanWriter{task: s, spanPlace: spanPlace{t.name, account, node, t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
 			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
 }
 
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.fill(ctx, w.rollupShelf(&w.level, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
+	if err := w.series.fill(ctx, w.work, w.rollupShelf(&w.level, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
 		return err
 	}
 	if err := w.finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
@@ -286,7 +284,7 @@ func (w *runWriter) finishRun(ctx context.Context) error {
 }
 
 // writeRun writes the periods of a run, in any order.
-func (s *Store) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID, start int64, list []*rollup.Rollup, stamp int64) error {
+func (s task) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID, start int64, list []*rollup.Rollup, stamp int64) error {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *rollup.Rollup) int { return int((a.Start - b.Start) / rollup.FiveMinutes.Millis) })
 	w := s.runWriter(level, account, node, start, stamp)
 	if err := w.add(ctx, w.encoder.Add(list)); err != nil {

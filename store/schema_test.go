@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -180,7 +181,7 @@ func TestRolesInCassandra(t *testing.T) {
 		}
 		for i := range int64(3) {
 			sent := n.Step(base+i*50_000, i == 0)
-			if err := s.WriteFrame(ctx, "acme", sent.Bytes); err != nil {
+			if err := writing(s).WriteFrame(ctx, "acme", sent.Bytes); err != nil {
 				return err
 			}
 			want.Add(sent.Samples)
@@ -193,25 +194,25 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := s.WriteProgress(ctx, Progress{Partitions: 1, Through: map[int32]int64{0: base}}); err != nil {
 			return err
 		}
-		if err := s.CloseWindow(ctx, "acme", n.ID, base); err != nil {
+		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).owe(ctx, duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
+		if err := NewWriter(s).owe(ctx, rows.Work{}, duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
 			return err
 		}
-		if err := s.MakeHour(ctx, "acme", n.ID, hourOf(base)); err != nil {
+		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
 			return err
 		}
-		if err := s.MakeDay(ctx, "acme", n.ID, dayOf(base)); err != nil {
+		if err := writing(s).MakeDay(ctx, memory.Unbounded(), "acme", n.ID, dayOf(base)); err != nil {
 			return err
 		}
-		if _, err := s.Nodes(ctx, "acme"); err != nil {
+		if _, err := reading(s).Nodes(ctx, "acme"); err != nil {
 			return err
 		}
 		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil { // a role all is ingest, too
 			return err
 		}
-		_, _, err := s.Read(ctx, "acme", n.ID, 0, 1<<50)
+		_, _, err := reading(s).Read(ctx, "acme", n.ID, 0, 1<<50)
 		return err
 	}
 	if err := work(); err != nil {
@@ -245,7 +246,7 @@ func TestRolesInCassandra(t *testing.T) {
 		"alter":          func() error { return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int") },
 		"drop":           func() error { return service.change(ctx, "DROP TABLE "+service.table(hoursTable)) },
 		"others":         func() error { return service.exec(ctx, "SELECT role FROM system_auth.roles") },
-		"reader's write": func() error { return reader.WriteFrame(ctx, "acme", n.Step(base+200_000, true).Bytes) },
+		"reader's write": func() error { return writing(reader).WriteFrame(ctx, "acme", n.Step(base+200_000, true).Bytes) },
 	} {
 		if err := f(); err == nil || Retryable(err) || !strings.Contains(err.Error(), "permission") {
 			t.Errorf("%s: %v", what, err)

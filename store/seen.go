@@ -17,8 +17,8 @@ import (
 // longer ago than the raw TTL, is not in it. With an error it has the nodes that could be read.
 //
 // It asks for a window of many nodes in one request to a replica that has them.
-func (s *Store) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
-	work := workOf(dashboard(ctx, account))
+func (r Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+	s, work := r.task, r.task.work
 	seen := make(map[uuid.UUID]int64, len(nodes))
 	if len(nodes) == 0 {
 		return seen, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -53,7 +52,7 @@ func (p *spanPlace) key() []any { return []any{p.account, p.node, p.bucket} }
 
 // spanWriter writes one span.
 type spanWriter struct {
-	*Store
+	task
 	spanPlace
 	start, edition int64
 	stamp          int64
@@ -97,7 +96,7 @@ func (w *spanWriter) flush(ctx context.Context) error {
 		list = append(list, rows.Row{Key: append(w.key(), row.Type, row.Part, at), Values: []any{row.Blob}, Stamp: w.stamp, TTL: w.ttl})
 	}
 	w.rows, w.waiting = nil, 0
-	return w.session.Put(ctx, workOf(ctx), w.byName[w.in], list...)
+	return w.session.Put(ctx, w.work, w.byName[w.in], list...)
 }
 
 // finish writes what is left and the head row last: who sees it finds the rest. In a span of few
@@ -132,7 +131,7 @@ func (h *storedHead) at() int64 { return h.start + h.row.Edition }
 
 // heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two
 // the newest counts.
-func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (map[int64]*storedHead, error) {
+func (s task) heads(ctx context.Context, places []spanPlace, from, to int64) (map[int64]*storedHead, error) {
 	var mu sync.Mutex
 	found := map[int64]*storedHead{}
 	eg, gctx := errgroup.WithContext(ctx)
@@ -140,7 +139,7 @@ func (s *Store) heads(ctx context.Context, places []spanPlace, from, to int64) (
 	for _, p := range places {
 		eg.Go(func() error {
 			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", ""}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
-			return s.session.Read(gctx, workOf(gctx), query, func(scan func(...any) bool) bool {
+			return s.session.Read(gctx, s.work, query, func(scan func(...any) bool) bool {
 				h := &storedHead{spanPlace: p}
 				var b []byte
 				if !scan(&h.start, &b, &h.stamp) {
@@ -164,17 +163,16 @@ const partsInQuery = 64
 
 // spanParts reads what is wanted of spans in one partition that begin at from ≤ start ≤ to, and
 // calls take with the place of its rows (see storedHead.at). cost is what a byte of them comes to
-// when it is decoded, which the context's lease gives. What cannot be read, or is not there, is
+// when it is decoded, which the task's lease gives. What cannot be read, or is not there, is
 // told to bad.
-func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted, cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
-	lease := memory.Of(ctx)
+func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted, cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
 	var full error
 	for typ, names := range want.Rows() {
 		slices.Sort(names)
 		for some := range slices.Chunk(names, partsInQuery) { // by name: a partition holds many spans of each metric
 			// Editions are behind the start.
 			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{typ}, In: some, From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
-			err := s.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+			err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
 				var part string
 				var at int64
 				var b []byte
@@ -182,7 +180,7 @@ func (s *Store) spanParts(ctx context.Context, p spanPlace, from, to int64, want
 					return false
 				}
 				err := want.Take(typ, part, at, b, func(sp window.StoredPart) {
-					if full = cmp.Or(full, lease.Take(cost*int64(len(sp.Blob)))); full == nil {
+					if full = cmp.Or(full, s.lease.Take(cost*int64(len(sp.Blob)))); full == nil {
 						take(at, sp)
 					}
 				})

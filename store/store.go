@@ -2,7 +2,7 @@
 // reader and writer of metrics goes through it.
 //
 // It has three levels. Package rows is the engine's waist, package layout says how spans lie in
-// rows, and here are the services: Writer, Store's reading, Schema.
+// rows, and here are the services: Writer, Reader, Schema.
 //
 // Frames are written as they come (fresh: a row per frame). When a window's five minutes are over,
 // its frames are read back and the window is written to the tables of the Generation that serves
@@ -11,7 +11,7 @@
 // own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling,
 // whenever and by whomever it is closed.
 //
-// What it promises: a frame that WriteFrame took is found by Read until its TTL, exactly once per
+// What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly once per
 // series and instant, whatever was written twice, late, in which order, or by which process. A
 // frame that arrives after its window was closed is seen at once, too: see late.go.
 //
@@ -27,6 +27,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/window"
@@ -105,7 +106,7 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 		s.byName[t.Name] = t
 	}
 	for _, name := range Generations() {
-		g, _ := s.generation(name) // there is each of them
+		g, _ := s.task(rows.Work{}, memory.Unbounded()).generation(name) // there is each of them
 		for _, t := range g.Tables(&s.config) {
 			s.byName[t.Name] = t
 		}
@@ -123,7 +124,7 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log, places: make(chan struct{}, announcesAtOnce),
 		keys: newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
-	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.generation}
+	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	return s
 }
 

@@ -264,7 +264,7 @@ func TestCassandraAway(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		eventually(t, what+": ready again", func() bool {
-			s.Nodes(ctx, "acme")
+			reading(s).Nodes(ctx, "acme")
 			return s.Ready(t.Context()) == nil
 		})
 	}
@@ -302,7 +302,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteFrame(t.Context(), "acme", windowtest.NewNode(seeded(t, 1)).Step(base, true).Bytes); !Retryable(err) {
+	if err := writing(s).WriteFrame(t.Context(), "acme", windowtest.NewNode(seeded(t, 1)).Step(base, true).Bytes); !Retryable(err) {
 		t.Errorf("before Connect: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -19,10 +20,10 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 				n := windowtest.NewNode(seeded(t, uint64(age)))
 				start := base - mod(base, windowMillis) - age.Milliseconds()
 				write(t, s, n.Step(start, false), n.Step(start+60_000, false))
-				if err := s.CloseWindow(t.Context(), "acme", n.ID, start); err != nil {
+				if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
 					t.Fatal(err)
 				}
-				if err := s.MakeHour(t.Context(), "acme", n.ID, hourOf(start)); err != nil {
+				if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(start)); err != nil {
 					t.Fatal(err)
 				}
 				tables := map[string][2]any{"rollup_5m": {"blob", s.config.FiveMinutesTTL}}

@@ -24,7 +24,7 @@ const (
 // v1InFlight is how many of its small partitions are written or read at once.
 const v1InFlight = 64
 
-func newV1(s *Store) *sampled { return &sampled{s, v1Samples, v1Windows, v1{}} }
+func newV1(s task) *sampled { return &sampled{s, v1Samples, v1Windows, v1{}} }
 
 func (v1) batches() (int, int) { return v1InFlight, batchBytes }
 func (v1) joins() bool         { return false }
@@ -37,7 +37,7 @@ func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services m
 		eg.Go(func() error {
 			var found []sampleRow
 			query := rows.Query{Table: g.byName[v1Samples], Key: []any{q.Account, q.Node, start, service}, Columns: []string{"time", "value", "exact", "counts", "state"}, Page: samplesInPage}
-			err := g.session.Read(gctx, workOf(gctx), query, func(scan func(...any) bool) bool {
+			err := g.session.Read(gctx, g.work, query, func(scan func(...any) bool) bool {
 				var r sampleRow
 				if !scan(&r.at, &r.value, &r.exact, &r.counts, &r.state) {
 					return false

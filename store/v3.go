@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -19,7 +18,7 @@ import (
 // v3 keeps a closed window in a few rows (v3_windows), which live for as long as hours need them,
 // and an hour in a row for each metric (v3_hours). Both are spans: window/COLUMNS.md has the blobs,
 // package layout the rows, bucket.go which partition an hour is in, make_hour.go how it is made.
-type v3 struct{ *Store }
+type v3 struct{ task }
 
 const (
 	windowsTable = "v3_windows"
@@ -57,7 +56,7 @@ func (v3) Tables(c *Config) []*rows.Table {
 // rest. A window of usual size is one mutation.
 func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
 	enc := w.Encode(rep)
-	if err := g.writeDictionaries(ctx, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
@@ -75,7 +74,7 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		list = append(list, row(i+1, w.Start+head.Edition, b))
 	}
 	list = append(list, row(0, w.Start, head.Append(nil)))
-	err := g.session.Put(ctx, workOf(ctx), g.byName[windowsTable], list...)
+	err := g.session.Put(ctx, g.work, g.byName[windowsTable], list...)
 	if err != nil {
 		return fmt.Errorf("store: write window %d: %w", w.Start, err)
 	}
@@ -94,7 +93,7 @@ type windowHead struct {
 func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hour, from, to int64) (map[int64]*windowHead, error) {
 	found := map[int64]*windowHead{}
 	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, Equal: []any{0}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
-	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		h := &windowHead{}
 		h.account, h.node, h.bucket = account, node, hour
 		var b []byte
@@ -138,10 +137,9 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		return nil
 	}
 	slices.Sort(numbers)
-	lease := memory.Of(ctx)
 	var full error
 	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, In: numbers, From: hour, To: hour + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
-	err := g.session.Read(ctx, workOf(ctx), query, func(scan func(...any) bool) bool {
+	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
 		var b []byte
@@ -160,7 +158,7 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		ids := want[h.start]
 		err := layout.ReadParts(b, func(id window.PartID) bool { return ids[id] }, func(part window.StoredPart) {
 			if full == nil {
-				full = lease.Take(columnCost * int64(len(part.Blob)))
+				full = g.lease.Take(columnCost * int64(len(part.Blob)))
 			}
 			if full == nil {
 				take(h.start, part)
@@ -452,7 +450,7 @@ type finders struct {
 	found map[int64]*finder
 }
 
-func (s *Store) finders(ctx context.Context, account string, node uuid.UUID) *finders {
+func (s task) finders(ctx context.Context, account string, node uuid.UUID) *finders {
 	return &finders{found: map[int64]*finder{}, make: func(day int64) *finder { return s.finder(ctx, account, node, day) }}
 }
 

@@ -1,50 +1,59 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"time"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-type workKey struct{}
-
-// as marks calls under ctx, unless they are marked already: who marks first knows best what it is
-// all for.
-func as(ctx context.Context, class, client string, patience time.Duration) context.Context {
-	if _, marked := ctx.Value(workKey{}).(rows.Work); marked {
-		return ctx
-	}
-	return context.WithValue(ctx, workKey{}, rows.Work{Class: class, Client: client, Patience: patience})
+// task is the store at work for somebody: what the throttle is told of its calls, and whose memory
+// they take.
+type task struct {
+	*Store
+	work  rows.Work
+	lease *memory.Lease
 }
 
-// workOf returns what calls under ctx are for.
-func workOf(ctx context.Context) rows.Work {
-	w, _ := ctx.Value(workKey{}).(rows.Work)
-	w.Answers, _ = ctx.Value(answersKey{}).(*rows.Answers)
-	return w
+func (s *Store) task(work rows.Work, lease *memory.Lease) task { return task{s, work, lease} }
+
+// Reader reads what is stored. It is a small value, made for a piece of work; its methods may be
+// called from many goroutines.
+type Reader struct{ task task }
+
+// Reader returns a Reader whose calls are for work, and whose answers take their memory from the
+// lease. Who wants no bound says memory.Unbounded.
+func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
+	return Reader{s.task(work, lease)}
 }
 
-// Bulk marks calls under ctx as work that nobody waits for: Config.Admit is asked in that class,
-// for reads and writes.
-func Bulk(ctx context.Context, client string) context.Context {
-	return as(ctx, throttle.Bulk, client, 0)
-}
+// Bulk is work that nobody waits for.
+func Bulk(client string) rows.Work { return rows.Work{Class: throttle.Bulk, Client: client} }
 
-// dashboard marks calls under ctx as work that somebody looks at.
-func dashboard(ctx context.Context, account string) context.Context {
-	return as(ctx, throttle.Dashboard, account, 0)
+// Dashboard is work of an account that somebody looks at.
+func Dashboard(account string) rows.Work {
+	return rows.Work{Class: throttle.Dashboard, Client: account}
 }
 
 // rollingPatience is how long rolling up waits for the throttle. It uses what closes windows, which
 // must not wait behind it; it is tried again.
 const rollingPatience = time.Second
 
-// rolling marks calls under ctx as rolling up.
-func rolling(ctx context.Context) context.Context {
-	return as(ctx, throttle.Bulk, "Ringwatch/rollups", rollingPatience)
+// rolling is what making hours and days is for: a load's is the load's.
+func (w *Writer) rolling() rows.Work {
+	if w.work.Class != "" {
+		return w.work
+	}
+	return rows.Work{Class: throttle.Bulk, Client: "Ringwatch/rollups", Patience: rollingPatience}
+}
+
+// timed is the Writer's work, of which is noted what answers took.
+func (w *Writer) timed(took *rows.Answers) rows.Work {
+	work := w.work
+	work.Answers = took
+	return work
 }
 
 // throttled reports whether an error is the throttle's.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -124,9 +125,9 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			for {
 				var err error
 				if i%2 == 0 {
-					err = s.MakeHour(Bulk(ctx, fmt.Sprint("job", i)), "acme", n.ID, hourOf(base))
+					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx, "acme", n.ID, hourOf(base))
 				} else {
-					_, _, err = s.Read(Bulk(ctx, fmt.Sprint("job", i)), "acme", n.ID, base, base+300_000)
+					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx, "acme", n.ID, base, base+300_000)
 				}
 				if err != nil {
 					rolled <- err
@@ -148,7 +149,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		}
 	}
 	for range reads {
-		if series, _, err := s.Read(t.Context(), "acme", n.ID, base, base+300_000); err != nil || len(series) == 0 {
+		if series, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+300_000); err != nil || len(series) == 0 {
 			t.Fatalf("a read beside bulk: %d series, %v", len(series), err)
 		}
 	}
@@ -245,7 +246,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 		}
 	}
 	nodes = append(nodes, uuid.New())
-	seen, err := s.LastSeen(t.Context(), "acme", nodes)
+	seen, err := reading(s).LastSeen(t.Context(), "acme", nodes)
 	if err != nil || len(seen) != len(want) {
 		t.Fatalf("%d of %d, %v", len(seen), len(want), err)
 	}
@@ -254,11 +255,11 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 			t.Errorf("%s: %d, want %d", id, seen[id], at)
 		}
 	}
-	if other, err := s.LastSeen(t.Context(), "other", nodes); err != nil || len(other) != 0 {
+	if other, err := reading(s).LastSeen(t.Context(), "other", nodes); err != nil || len(other) != 0 {
 		t.Errorf("another account: %d, %v", len(other), err)
 	}
 	began := time.Now()
-	if _, err := s.LastSeen(t.Context(), "acme", nodes); err != nil {
+	if _, err := reading(s).LastSeen(t.Context(), "acme", nodes); err != nil {
 		t.Fatal(err)
 	}
 	together := time.Since(began)
@@ -267,7 +268,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	each.SetLimit(16)
 	for _, id := range nodes {
 		each.Go(func() error {
-			_, _, err := s.LatestFrames(ctx, "acme", id)
+			_, _, err := reading(s).LatestFrames(ctx, "acme", id)
 			return err
 		})
 	}

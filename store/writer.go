@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -19,6 +20,7 @@ import (
 // closed by Run beside Handle, or by Tick and Drain for who has no Run.
 type Writer struct {
 	store *Store
+	work  rows.Work // what its calls are for
 
 	mu   sync.Mutex
 	open map[windowKey]*openWindow
@@ -170,7 +172,7 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 		received = w.store.config.Now()
 	}
 	err := w.store.retry(ctx, "write frame", func() error {
-		err := w.store.writeFrame(ctx, workOf(ctx), f.Account, &f.header, f.Value, received)
+		err := w.store.writeFrame(ctx, w.work, f.Account, &f.header, f.Value, received)
 		w.stuck.by(err)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -20,14 +21,14 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 		t.Helper()
 		for i := range int64(2) {
 			node.Step()
-			if err := s.WriteFrame(t.Context(), "acme", node.Frame(at+i*5000)); err != nil {
+			if err := writing(s).WriteFrame(t.Context(), "acme", node.Frame(at+i*5000)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.CloseWindow(t.Context(), "acme", node.ID, at); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", node.ID, at); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.MakeHour(t.Context(), "acme", node.ID, at); err != nil {
+		if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", node.ID, at); err != nil {
 			t.Fatal(err)
 		}
 		at += window.HourMillis
@@ -64,11 +65,11 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	uncertain := mustOpen(t, longer)
 	closeNext(uncertain)
 	check("uncertain", uncertain, 6, 6, 0)
-	list, err := s.DictionariesOf(t.Context(), "acme", node.ID, day)
+	list, err := reading(s).DictionariesOf(t.Context(), "acme", node.ID, day)
 	if err != nil || len(list) != 3 {
 		t.Errorf("%d dictionaries, %v", len(list), err)
 	}
-	if told, err := s.DictionariesWritten(t.Context(), "acme", day); err != nil || len(told) != 6 {
+	if told, err := reading(s).DictionariesWritten(t.Context(), "acme", day); err != nil || len(told) != 6 {
 		t.Errorf("told of %d dictionaries, %v", len(told), err)
 	}
 }

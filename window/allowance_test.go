@@ -121,7 +121,7 @@ func TestSelectWithin(t *testing.T) {
 			var list []window.Series
 			took := memorytest.Allocated(func() {
 				var err error
-				if list, err = w.SelectContext(memory.With(t.Context(), free), 0, 1<<60); err != nil {
+				if list, err = w.SelectContext(t.Context(), free, 0, 1<<60); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -131,7 +131,7 @@ func TestSelectWithin(t *testing.T) {
 			}
 			bound := free.Taken() / 4
 			took = memorytest.Allocated(func() {
-				if list, err := w.SelectContext(memory.With(t.Context(), memory.Bounded(bound)), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
+				if list, err := w.SelectContext(t.Context(), memory.Bounded(bound), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
 					t.Errorf("with %d bytes: %v", bound, err)
 				}
 			})

@@ -36,7 +36,7 @@ func TestSelectEndsWithContext(t *testing.T) {
 	}
 	m := labels.MustNewMatcher(labels.MatchRegexp, "table", ".*[0-9a-z]+.*")
 	whole := &ending{Context: t.Context(), left: 1 << 30}
-	series, err := w.LatestContext(whole, m)
+	series, err := w.LatestContext(whole, nil, m)
 	if err != nil || len(series) == 0 {
 		t.Fatal(len(series), err)
 	}
@@ -47,7 +47,7 @@ func TestSelectEndsWithContext(t *testing.T) {
 	for left := range asked {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			ctx := &ending{Context: t.Context(), left: left}
-			if series, err := w.LatestContext(ctx, m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
+			if series, err := w.LatestContext(ctx, nil, m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
 				t.Errorf("%d series, %v", len(series), err)
 			}
 			// What has ended is asked again by each type and metric, not for each entity.

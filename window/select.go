@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 )
 
 // Select returns the series that match and have values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Matchers may name __name__,
@@ -18,19 +17,19 @@ import (
 //
 // Two series have equal labels only if a metric changed its definition within the window.
 func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
-	list, _ := w.SelectContext(context.Background(), from, to, matchers...)
+	list, _ := w.SelectContext(context.Background(), nil, from, to, matchers...)
 	return list
 }
 
-// SelectContext is Select until ctx ends, and within the memory that ctx's lease gives, which is asked as the
-// answer grows. Then it returns ctx's or the lease's error soon, however long matching would take.
-func (w *Window) SelectContext(ctx context.Context, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+// SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil: any), which is asked as the
+// answer grows. Then it returns ctx's or the allowance's error soon, however long matching would take.
+func (w *Window) SelectContext(ctx context.Context, allow Allowance, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
 	if first >= end {
 		return nil, ctx.Err()
 	}
-	s := selection{lease: memory.Of(ctx), times: w.Times, first: int32(first), end: int32(end)}
+	s := selection{allow: allow, times: w.Times, first: int32(first), end: int32(end)}
 	for _, t := range w.Types {
 		metrics := t.MatchMetrics(ctx, matchers...)
 		if len(metrics) == 0 {
@@ -55,7 +54,7 @@ func (w *Window) SelectContext(ctx context.Context, from, to int64, matchers ...
 
 // selection is a Select under way.
 type selection struct {
-	lease      *memory.Lease
+	allow      Allowance
 	times      []int64
 	first, end int32
 	out        []Series
@@ -75,8 +74,10 @@ const (
 // ask asks for what is owed.
 func (s *selection) ask() error {
 	owed := s.owed
-	s.owed = 0
-	return s.lease.Take(owed)
+	if s.owed = 0; s.allow == nil {
+		return nil
+	}
+	return s.allow.Take(owed)
 }
 
 // Bytes returns what a series takes, its labels and values among it.
@@ -98,17 +99,17 @@ func (s *Series) Bytes() int64 {
 // Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
 // state a window built from its newest frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
-	list, _ := w.LatestContext(context.Background(), matchers...)
+	list, _ := w.LatestContext(context.Background(), nil, matchers...)
 	return list
 }
 
 // LatestContext is Latest until ctx ends, as SelectContext is Select.
-func (w *Window) LatestContext(ctx context.Context, matchers ...*labels.Matcher) ([]Series, error) {
+func (w *Window) LatestContext(ctx context.Context, allow Allowance, matchers ...*labels.Matcher) ([]Series, error) {
 	if len(w.Times) == 0 {
 		return nil, ctx.Err()
 	}
 	newest := w.Times[len(w.Times)-1]
-	return w.SelectContext(ctx, newest, newest, matchers...)
+	return w.SelectContext(ctx, allow, newest, newest, matchers...)
 }
 
 func sortSeries(list []Series) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
@@ -233,6 +234,6 @@ func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, lev
 	for start, of := range periods {
 		list = append(list, rollup.Merge(level, start, of))
 	}
-	selected, err := rollup.SelectContext(ctx, list, level.Start(from), to, matchers...)
+	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), list, level.Start(from), to, matchers...)
 	return selected, nil, err
 }

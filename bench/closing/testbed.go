@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -113,7 +114,7 @@ func (f *testbed) write(ctx context.Context, n, window, from, to int) error {
 			if err != nil {
 				return err
 			}
-			return f.store.WriteFrame(ctx, account, b)
+			return f.writer.WriteFrame(ctx, account, b)
 		})
 		if err != nil {
 			return fmt.Errorf("write frames: %w", err)
@@ -126,13 +127,13 @@ func (f *testbed) write(ctx context.Context, n, window, from, to int) error {
 func (f *testbed) close(ctx context.Context, n, window int) error {
 	f.set(f.window(window+1) + store.DefaultConfig().Grace.Milliseconds() + 1)
 	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
-		return f.store.CloseWindow(ctx, account, fleet.IDOf(f.copies.Seed, i), f.window(window))
+		return f.writer.CloseWindow(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i), f.window(window))
 	})
 }
 
 // makeHours makes the hours of the first n nodes, whose windows are all closed.
 func (f *testbed) makeHours(ctx context.Context, n int, start int64) error {
 	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
-		return f.store.MakeHour(ctx, account, fleet.IDOf(f.copies.Seed, i), start)
+		return f.writer.MakeHour(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i), start)
 	})
 }

@@ -89,7 +89,7 @@ func (l *live) one(ctx context.Context, i int) error {
 		frames = [][]byte{l.keys[n.ID], f}
 	}
 	l.ours.now.Store(h.At)
-	err = patient(ctx, func() error { return l.ours.store.WriteFrame(ctx, l.account, f) })
+	err = patient(ctx, func() error { return l.ours.writer.WriteFrame(ctx, l.account, f) })
 	if err == nil {
 		err = l.ours.handle(ctx, l.account, n.Cluster, f)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
@@ -41,6 +42,7 @@ type ours struct {
 	cassandra   *engines.Cassandra
 	redis       *engines.Redis
 	store       *store.Store
+	writer      *store.Writer
 	recent      *recent.Writer
 	now         atomic.Int64 // the clock of what is written, ms; 0: the machine's
 	key         map[string]string
@@ -99,6 +101,7 @@ func (r *ours) start(ctx context.Context) (err error) {
 	if err := r.store.Apply(ctx); err != nil {
 		return err
 	}
+	r.writer = store.NewWriter(r.store)
 	rc := recent.DefaultConfig()
 	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0, time.Minute, r.clock
 	r.recent, err = recent.NewWriter(rc, nil, prometheus.NewRegistry())
@@ -229,7 +232,7 @@ func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) er
 	r.now.Store(b.start + frame.WindowMillis - 1) // in time: late frames are read in two places
 	err := inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error {
 		for _, f := range b.nodes[i].frames {
-			if err := patient(ctx, func() error { return r.store.WriteFrame(ctx, name, f) }); err != nil {
+			if err := patient(ctx, func() error { return r.writer.WriteFrame(ctx, name, f) }); err != nil {
 				return err
 			}
 		}
@@ -263,17 +266,17 @@ func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) er
 
 // close closes a window, and makes the hour and the day that end with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
-	if err := patient(ctx, func() error { return r.store.CloseWindow(ctx, name, node, start) }); err != nil {
+	if err := patient(ctx, func() error { return r.writer.CloseWindow(ctx, memory.Unbounded(), name, node, start) }); err != nil {
 		return err
 	}
 	end := start + frame.WindowMillis
 	if end%rollup.Hour.Millis == 0 {
-		if err := patient(ctx, func() error { return r.store.MakeHour(ctx, name, node, end-rollup.Hour.Millis) }); err != nil {
+		if err := patient(ctx, func() error { return r.writer.MakeHour(ctx, memory.Unbounded(), name, node, end-rollup.Hour.Millis) }); err != nil {
 			return err
 		}
 	}
 	if end%rollup.Day.Millis == 0 {
-		return patient(ctx, func() error { return r.store.MakeDay(ctx, name, node, end-rollup.Day.Millis) })
+		return patient(ctx, func() error { return r.writer.MakeDay(ctx, memory.Unbounded(), name, node, end-rollup.Day.Millis) })
 	}
 	return nil
 }

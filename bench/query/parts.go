@@ -265,7 +265,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 		}
 		frames[i], names[i] = b, n.Cluster
 		tell()
-		return patient(ctx, func() error { return r.store.WriteFrame(ctx, fleetAccount, b) })
+		return patient(ctx, func() error { return r.writer.WriteFrame(ctx, fleetAccount, b) })
 	})
 	if err != nil {
 		return err

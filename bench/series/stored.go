@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -52,6 +53,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	}
 	config := series.DefaultConfig()
 	config.Keep, config.Accounts, config.Log = c.RawTTL, func() []string { return []string{"acme"} }, c.Log
+	reader := db.Reader(store.Dashboard("acme"), memory.Unbounded())
 	source := series.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
 			list := make([]uuid.UUID, nodes)
@@ -60,7 +62,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 			}
 			return list, nil
 		},
-		Of: db.DictionariesOf, Written: db.DictionariesWritten, WrittenFor: store.WrittenFor, Read: db.ReadDictionaries,
+		Of: reader.DictionariesOf, Written: reader.DictionariesWritten, WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 	index := series.NewIndex(0)
 	loader, err := series.NewLoader(config, source, index, nil)

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
@@ -48,6 +49,7 @@ type selection struct {
 type generation struct {
 	label     string
 	db        *store.Store
+	writer    *store.Writer
 	cassandra *engines.Cassandra
 	keyspace  string
 	now       int64 // the store's clock, milliseconds
@@ -70,8 +72,13 @@ func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*g
 	if err := db.Connect(ctx); err != nil {
 		return nil, err
 	}
-	g.db = db
+	g.db, g.writer = db, store.NewWriter(db)
 	return g, db.Apply(ctx)
+}
+
+// reader reads as the API does, without a bound.
+func (g *generation) reader() store.Reader {
+	return g.db.Reader(store.Dashboard(account), memory.Unbounded())
 }
 
 func (g *generation) name() string { return g.label }
@@ -113,14 +120,14 @@ func (g *generation) write(ctx context.Context, d *dataset, start int64, _ []*wi
 		frames = append(frames, list...)
 	}
 	err := atOnce(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
-		return g.db.WriteFrame(ctx, account, frames[i])
+		return g.writer.WriteFrame(ctx, account, frames[i])
 	})
 	if err != nil {
 		return err
 	}
 	g.now = end + 20_000
 	err = g.all(ctx, d, func(ctx context.Context, node uuid.UUID) error {
-		return g.db.CloseWindow(ctx, account, node, start)
+		return g.writer.CloseWindow(ctx, memory.Unbounded(), account, node, start)
 	})
 	if err != nil || end%rollup.Hour.Millis != 0 && end != d.end {
 		return err
@@ -132,9 +139,9 @@ func (g *generation) write(ctx context.Context, d *dataset, start int64, _ []*wi
 func (g *generation) makeHours(ctx context.Context, d *dataset, last int64) error {
 	end := last + frame.WindowMillis
 	return g.all(ctx, d, func(ctx context.Context, node uuid.UUID) error {
-		err := g.db.MakeHour(ctx, account, node, rollup.Hour.Start(last))
+		err := g.writer.MakeHour(ctx, memory.Unbounded(), account, node, rollup.Hour.Start(last))
 		if err == nil && (end%rollup.Day.Millis == 0 || end == d.end) {
-			err = g.db.MakeDay(ctx, account, node, rollup.Day.Start(last))
+			err = g.writer.MakeDay(ctx, memory.Unbounded(), account, node, rollup.Day.Start(last))
 		}
 		return err
 	})
@@ -180,7 +187,7 @@ func (g *generation) disk(ctx context.Context, r *row) error {
 }
 
 func (g *generation) latest(ctx context.Context, d *dataset, node int) (series, points int, err error) {
-	frames, _, err := g.db.LatestFrames(ctx, account, d.nodes[node])
+	frames, _, err := g.reader().LatestFrames(ctx, account, d.nodes[node])
 	if err != nil || len(frames) == 0 {
 		return 0, 0, fmt.Errorf("no latest frames: %w", err)
 	}
@@ -202,7 +209,7 @@ func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what sel
 		matchers = append(matchers, labels.MustNewMatcher(labels.MatchEqual, name, value))
 	}
 	return each(nodes, func(node int) (int, int, error) {
-		list, report, err := g.db.Read(ctx, account, d.nodes[node], what.from, what.to, matchers...)
+		list, report, err := g.reader().Read(ctx, account, d.nodes[node], what.from, what.to, matchers...)
 		if err == nil && report.Partial() {
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}
@@ -214,7 +221,7 @@ func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what sel
 // read, and each series' last point of each five minutes kept.
 func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error) {
 	if g.label == "v3" {
-		list, report, err := g.db.ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes, from, d.end-1)
+		list, report, err := g.reader().ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes, from, d.end-1)
 		if err == nil && report.Partial() {
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}
@@ -223,7 +230,7 @@ func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int6
 		}
 		return len(list), points, err
 	}
-	list, report, err := g.db.Read(ctx, account, d.nodes[node], from, d.end-1)
+	list, report, err := g.reader().Read(ctx, account, d.nodes[node], from, d.end-1)
 	if err == nil && report.Partial() {
 		err = fmt.Errorf("partial: %v", report.Damage)
 	}

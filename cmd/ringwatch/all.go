@@ -223,7 +223,7 @@ func (p *process) nodeIDs() func(context.Context, string) ([]uuid.UUID, error) {
 		if db == nil {
 			return nil, store.ErrNotConnected
 		}
-		return db.NodeIDs(ctx, account)
+		return db.Reader(store.Dashboard(account), memory.Unbounded()).NodeIDs(ctx, account)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
@@ -181,19 +182,24 @@ func (p *process) makeKey(db *store.Store) api.MakeKey {
 // apiStore is store.Store in the words of query.
 type apiStore struct{ *store.Store }
 
+// reader reads for an account with the memory of a request.
+func (s apiStore) reader(ctx context.Context, account string) store.Reader {
+	return s.Store.Reader(store.Dashboard(account), memory.Of(ctx))
+}
+
 func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
-	list, report, err := s.Store.Windows(ctx, account, node, from, to, facets, matchers...)
+	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets, matchers...)
 	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, apiError(err)
 }
 
-// LatestFrames and LastSeen are store.Store's.
+// LatestFrames and LastSeen are store.Reader's.
 func (s apiStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
-	frames, seen, err := s.Store.LatestFrames(ctx, account, node)
+	frames, seen, err := s.reader(ctx, account).LatestFrames(ctx, account, node)
 	return frames, seen, apiError(err)
 }
 
 func (s apiStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
-	seen, err := s.Store.LastSeen(ctx, account, nodes)
+	seen, err := s.reader(ctx, account).LastSeen(ctx, account, nodes)
 	return seen, apiError(err)
 }
 
@@ -206,15 +212,15 @@ func apiError(err error) error {
 	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "too many reads are under way: ask again in a moment, or for less", RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 }
 
-// ReadRollup is store.Store.ReadRollup with its report in words.
+// ReadRollup is store.Reader.ReadRollup with its report in words.
 func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
-	series, report, err := s.Store.ReadRollup(ctx, account, node, level, from, to, matchers...)
+	series, report, err := s.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, matchers...)
 	return series, report.Missing(), apiError(err)
 }
 
 // Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
 func (s apiStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
-	known, err := s.Store.Nodes(ctx, account)
+	known, err := s.reader(ctx, account).Nodes(ctx, account)
 	newest := map[uuid.UUID]int64{}
 	for i := range known {
 		newest[known[i].ID] = max(newest[known[i].ID], known[i].LastKey)

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -187,7 +188,7 @@ func checkNode(t *testing.T, db *store.Store, account string, node *frametest.No
 	}
 	to := first + killWindows*frame.WindowMillis - 1
 	err := line.Until(ctx, "all accepted frames of node "+node.ID.String(), func(ctx context.Context) error {
-		all, report, err := db.Read(ctx, account, node.ID, first, to)
+		all, report, err := db.Reader(store.Dashboard(account), memory.Unbounded()).Read(ctx, account, node.ID, first, to)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/selector"
@@ -158,7 +159,7 @@ func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames,
 	deadline := time.Now().Add(5 * time.Minute)
 	for id, want := range sent {
 		for {
-			_, report, err := l.db.Read(t.Context(), "test", id, l.shift, time.Now().UnixMilli(), none)
+			_, report, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Read(t.Context(), "test", id, l.shift, time.Now().UnixMilli(), none)
 			if err == nil && len(report.Instants) == want {
 				break
 			}
@@ -169,7 +170,7 @@ func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames,
 		}
 	}
 	for {
-		nodes, err := l.db.Nodes(t.Context(), "test")
+		nodes, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Nodes(t.Context(), "test")
 		listed := 0
 		for i := range nodes {
 			if sent[nodes[i].ID] > 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -249,7 +250,7 @@ func TestBackfill(t *testing.T) {
 		for i := range what {
 			byAt[what[i].at] = &what[i]
 		}
-		all, report, err := db.Read(t.Context(), "acme", node.ID, first, first+3*3600_000)
+		all, report, err := db.Reader(store.Dashboard("acme"), memory.Unbounded()).Read(t.Context(), "acme", node.ID, first, first+3*3600_000)
 		if err == nil {
 			err = compare(all, node, byAt)
 		}

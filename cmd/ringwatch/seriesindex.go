@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
@@ -28,21 +29,29 @@ func (p *process) seriesParts(db *store.Store) (*series.Index, *series.Loader, e
 	return index, loader, err
 }
 
-// seriesSource is store.Store in the words of series.
+// seriesSource is store.Store in the words of series. What it reads is not a request's: the index
+// has its own bound.
 func seriesSource(db *store.Store) series.Source {
+	reader := func(account string) store.Reader { return db.Reader(store.Dashboard(account), memory.Unbounded()) }
 	return series.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
-			known, err := db.Nodes(ctx, account)
+			known, err := reader(account).Nodes(ctx, account)
 			ids := make([]uuid.UUID, len(known)) // one that changed its cluster's name is there twice, which does no harm
 			for i := range known {
 				ids[i] = known[i].ID
 			}
 			return ids, err
 		},
-		Of:         db.DictionariesOf,
-		Written:    db.DictionariesWritten,
+		Of: func(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+			return reader(account).DictionariesOf(ctx, account, node, from)
+		},
+		Written: func(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+			return reader(account).DictionariesWritten(ctx, account, since)
+		},
 		WrittenFor: store.WrittenFor,
-		Read:       db.ReadDictionaries,
+		Read: func(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+			return reader(account).ReadDictionaries(ctx, account, node, ids, take)
+		},
 	}
 }
 

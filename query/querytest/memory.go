@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/series"
@@ -170,6 +171,6 @@ func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level ro
 			list = append(list, r)
 		}
 	}
-	found, err := rollup.SelectContext(ctx, list, from, to, matchers...)
+	found, err := rollup.SelectContext(ctx, memory.Of(ctx), list, from, to, matchers...)
 	return found, nil, err
 }
