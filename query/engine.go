@@ -43,6 +43,9 @@ type Config struct {
 	// MaxLabelBytes bounds a value that a query makes of labels; those of a series may take four
 	// times as much.
 	MaxLabelBytes int `yaml:"max_label_bytes"`
+	// ResultsBytes bounds what is kept of answers for the next question of the same kind; 0 keeps
+	// nothing. An account has half of it at most.
+	ResultsBytes int64 `yaml:"results_bytes"`
 	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
 	// MaxWaiting how many more of an account may wait.
 	MaxConcurrent int `yaml:"max_concurrent"`
@@ -67,6 +70,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000, MaxLabelBytes: DefaultMaxLabelBytes,
+		ResultsBytes:  64 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -88,6 +92,9 @@ func (c *Config) Validate() error {
 		if n.value < 1 {
 			wrong = append(wrong, fmt.Errorf("%s must be greater than 0", n.name))
 		}
+	}
+	if c.ResultsBytes < 0 {
+		wrong = append(wrong, errors.New("results_bytes must not be negative: 0 keeps nothing"))
 	}
 	if c.MaxPerAccount > c.MaxConcurrent {
 		wrong = append(wrong, fmt.Errorf("max_per_account is %d, which is more than max_concurrent, %d",
@@ -119,6 +126,7 @@ type Engine struct {
 	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
+	results   *results // nil: none are kept
 	// alone is for tests: Prometheus's engine computes everything.
 	alone   bool
 	kernels atomic.Int64 // what kernels have answered
@@ -146,6 +154,9 @@ func NewEngine(
 	}
 	e := &Engine{config: c, reader: r, index: index, selectors: selectors, named: map[string]*kinds{},
 		features: features.NewRegistry()}
+	if e.results = newResults(c.ResultsBytes); e.results != nil {
+		r.metrics.keeps(e.results)
+	}
 	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
 	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	e.parser.RegisterFeatures(e.features)
@@ -196,12 +207,14 @@ type Options struct {
 	Lookback     time.Duration // 0: the configuration's
 	Timeout      time.Duration // 0 or more than the configuration's: that
 	PerStepStats bool
+	Fresh        bool // nothing that is kept of earlier answers is used, or kept of this one
 }
 
 // Answer is a query's result. Its values are valid until Close, which must be called.
 type Answer struct {
 	*promql.Result
 	Query promql.Query
+	of    *queryable
 	end   func()
 }
 
@@ -293,6 +306,17 @@ func (e *Engine) Range(
 		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
 			Remedy: "use a wider step or less time"}
 	}
+	if r := e.ranged(ctx, who, expr, from, to, step, o); r != nil {
+		return r.answer(ctx)
+	}
+	e.reader.metrics.results.WithLabelValues(resultAround).Inc()
+	return e.evaluate(ctx, who, expr, from, to, step, o)
+}
+
+// evaluate is Range without what is kept.
+func (e *Engine) evaluate(
+	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options,
+) (*Answer, error) {
 	return e.run(ctx, who, expr, o, from, step, to.Sub(from), float64(to.Sub(from)/step)+1,
 		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {
 			return e.promql.NewRangeQuery(ctx, q, opts, expr, from, to, step)
@@ -338,7 +362,7 @@ func (e *Engine) run(
 		return nil, &ExpressionError{Err: err}
 	}
 	of.within = withinSubqueries(query.Statement())
-	a := &Answer{Query: query, end: end}
+	a := &Answer{Query: query, of: of, end: end}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

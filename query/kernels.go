@@ -173,10 +173,3 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 func (k *kernelQuestion) dropsName() bool {
 	return k.function != "" && k.function != "last_over_time" && k.function != "first_over_time"
 }
-
-// namesOne reports whether a selector's series have all one name: without it they still differ.
-func namesOne(matchers []*labels.Matcher) bool {
-	return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
-		return m.Name == labels.MetricName && m.Type == labels.MatchEqual
-	})
-}

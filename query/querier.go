@@ -45,6 +45,7 @@ type queryable struct {
 	within within
 
 	series atomic.Int64 // of all selectors
+	rolled atomic.Bool  // rollups were to answer a selector
 
 	mu   sync.Mutex
 	read map[string]*reading // selectors that were read: a query may name one twice
@@ -52,6 +53,9 @@ type queryable struct {
 	// computed are the answers of kernels, by the matcher of the selector that asks for one.
 	computed map[*labels.Matcher]*seriesSet
 }
+
+// lease returns what the query takes its memory from.
+func (q *queryable) lease() *memory.Lease { return memory.Of(q.ctx) }
 
 // reading is what one selector gave.
 type reading struct {
@@ -157,6 +161,9 @@ func (q *queryable) selects(
 	s.windows.asked(s.plan, known)
 	if q.reader.HasRollups() && !s.plan.onlyTexts(known) { // of which there are no rollups
 		s.pieces = s.windows.pieces(h.Start, h.End, q.since(now))
+	}
+	if slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() }) {
+		q.rolled.Store(true)
 	}
 	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
 	if err != nil {

@@ -222,13 +222,13 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q
 			return Windows{}, false, nil
 		}
 		all.List = append(all.List, w)
-		all.Instants = append(all.Instants, between(w.Times, q.from, q.to)...) // key frames may be older
+		all.Instants = append(all.Instants, instantsIn(w.Times, q.from, q.to)...) // key frames may be older
 	}
 	return all, true, nil
 }
 
-// between returns the instants from from to to, of an ascending list.
-func between(times []int64, from, to int64) []int64 {
+// instantsIn returns the instants from from to to, of an ascending list.
+func instantsIn(times []int64, from, to int64) []int64 {
 	i, _ := slices.BinarySearch(times, from)
 	j, _ := slices.BinarySearch(times, to+1)
 	return times[i:max(i, j)]

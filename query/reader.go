@@ -134,6 +134,14 @@ type Sources struct {
 	// and since when, in ms. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
+	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,
+	// still says what a new one would of what was older than Settles then. nil: nobody knows, and
+	// no results are kept.
+	Unchanged func(ctx context.Context, account string, owns func(cluster string) bool,
+		began int64) (bool, error)
+	// Settles is how long after an instant the store has all of it that Unchanged does not tell of.
+	Settles time.Duration
+
 	// Roster knows which nodes have left; nil: none has.
 	Roster *roster.Roster
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -38,6 +39,8 @@ type account struct {
 	sorted []nodeRef // by place and id; nil: to be made anew
 	bytes  int       // of nodes
 
+	changes uint64 // what changes stood at when a node was last replaced
+
 	listed  bool                  // its nodes are known
 	pending int                   // of these, not loaded
 	missing map[missingKey]uint16 // dictionaries that could not be read, or had no room, with their newest day
@@ -47,6 +50,10 @@ type missingKey struct {
 	node uuid.UUID
 	hash window.Hash
 }
+
+// changes counts what nodes were told, of all accounts: a number never comes again, even if an
+// account is dropped and read anew.
+var changes atomic.Uint64
 
 // maxMissing bounds what is remembered of dictionaries that are not there.
 const maxMissing = 100_000
@@ -208,6 +215,20 @@ func (a *account) replace(id uuid.UUID, n *node) {
 		a.bytes += n.bytes()
 	}
 	a.sorted = nil
+	a.changes = changes.Add(1)
+}
+
+// Changes returns a number that is another one after a node of an account was told to have other
+// dictionaries, or on other days, than before.
+func (x *Index) Changes(accountName string) (n uint64) {
+	for _, name := range []string{accountName, recorders(accountName)} {
+		if a := x.account(name, false); a != nil {
+			a.mu.Lock()
+			n = max(n, a.changes)
+			a.mu.Unlock()
+		}
+	}
+	return n
 }
 
 // Forget drops what was before a day (any of its milliseconds since the Unix epoch), and nodes of which nothing is left. What no node refers to any more is let

@@ -60,10 +60,11 @@ func (c *Config) lateLayout() *rows.Table {
 
 // lateRows keeps which windows have late frames.
 type lateRows struct {
-	engine rows.Engine
-	table  *rows.Table
-	config *Config
-	marked *bounded[windowID, time.Time] // windows that this process has marked as late, and when
+	engine   rows.Engine
+	table    *rows.Table
+	config   *Config
+	clusters *lateClusterRows
+	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
 }
 
 // lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
@@ -83,6 +84,9 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 	id := windowID{account, h.Node, start}
 	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
 		return nil
+	}
+	if err := s.clusters.mark(ctx, w, account, h.Cluster, now); err != nil {
+		return err
 	}
 	err := s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, start}, Values: []any{now.UnixMilli()}})
 	if err != nil {

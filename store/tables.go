@@ -8,18 +8,19 @@ import (
 
 // The tables that all generations share. Those of one generation begin with its name.
 const (
-	freshTable    = "fresh"
-	lateTable     = "late"
-	progressTable = "progress"
-	seriesTable   = "series"
-	writtenTable  = "series_written"
-	nodesTable    = "nodes"
-	cutoverTable  = "schema_cutovers"
+	freshTable        = "fresh"
+	lateTable         = "late"
+	lateClustersTable = "late_clusters"
+	progressTable     = "progress"
+	seriesTable       = "series"
+	writtenTable      = "series_written"
+	nodesTable        = "nodes"
+	cutoverTable      = "schema_cutovers"
 )
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
-	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(), keyNodesLayout()}
+	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(), c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(), keyNodesLayout()}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
 

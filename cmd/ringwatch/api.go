@@ -79,15 +79,17 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	nodes, forget, following := p.rosterParts()
 	parts = append(parts, following)
 	reader, err := query.NewReader(p.API.Reader(), query.Sources{
-		Store:    apiStore{db},
-		Rollups:  apiStore{db}.ReadRollup,
-		LastSeen: apiStore{db}.LastSeen,
-		Behind:   behind(db),
-		Roster:   nodes,
-		Recent:   redis,
-		Miss:     recent.ErrMiss,
-		Memory:   p.budget,
-		Metrics:  p.metrics,
+		Store:     apiStore{db},
+		Rollups:   apiStore{db}.ReadRollup,
+		LastSeen:  apiStore{db}.LastSeen,
+		Behind:    behind(db),
+		Roster:    nodes,
+		Unchanged: db.Unchanged,
+		Settles:   p.Cassandra.Settles(),
+		Recent:    redis,
+		Miss:      recent.ErrMiss,
+		Memory:    p.budget,
+		Metrics:   p.metrics,
 	})
 	if err != nil {
 		redis.Close()

@@ -13,6 +13,7 @@ const (
 	inFlightPart = 4  // a quarter: bodies of frames on their way
 	answersPart  = 8  // kept answers
 	keptPart     = 64 // what PromQL asked newest states; and as much for what it asked closed windows
+	resultsPart  = 32 // steps of range queries
 	seriesPart   = 8  // the index of an account's series
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
 	rulesPart    = 4  // series that rules look back at; three quarters where that is all a process does
@@ -43,6 +44,7 @@ func (p *process) bound() error {
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
 	p.API.KeptBytes = min(p.API.KeptBytes, p.limit.Bytes/keptPart)
 	p.Cassandra.KeptBytes = int(p.API.KeptBytes)
+	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
 	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
 	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
