@@ -61,6 +61,8 @@ type kernelRun struct {
 	warned   map[string]bool // names of metrics
 	held     int64           // bytes of the answer
 	scratch  sync.Pool       // *kernelScratch
+	rows     sync.Pool       // *kernel.HistogramRow
+	streams  sync.WaitGroup
 }
 
 type kernelGroup struct {
@@ -127,21 +129,29 @@ func (q *queryable) kernel(
 
 // run reads, computes and adds up.
 func (r *kernelRun) run(ctx context.Context, nodes []Node, first []*oneSeries) ([]*oneSeries, error) {
+	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer func() { cancel(); r.streams.Wait() }()
 	if err := r.add(r.stream(ctx, func(context.Context, *memory.Lease) ([]*oneSeries, error) {
 		return first, nil
 	})); err != nil {
 		return nil, err
 	}
-	next := InOrder(ctx, len(nodes), func(ctx context.Context, i int) <-chan block {
+	begin := func(i int) <-chan block {
 		return r.stream(ctx, func(ctx context.Context, lease *memory.Lease) ([]*oneSeries, error) {
 			return r.node(ctx, &nodes[i], nil, lease)
 		})
-	})
+	}
+	var begun []<-chan block
+	for i := range min(ahead, len(nodes)) {
+		begun = append(begun, begin(i))
+	}
 	for i := range nodes {
-		if err := r.add(next(i)); err != nil {
+		if err := r.add(begun[0]); err != nil {
 			return nil, err
+		}
+		if begun = begun[1:]; i+ahead < len(nodes) {
+			begun = append(begun, begin(i+ahead))
 		}
 	}
 	return r.answer()
@@ -180,7 +190,7 @@ func (r *kernelRun) stream(
 	ctx context.Context, read func(context.Context, *memory.Lease) ([]*oneSeries, error),
 ) <-chan block {
 	blocks := make(chan block, blocksAhead)
-	go func() {
+	r.streams.Go(func() {
 		defer close(blocks)
 		within, end := r.reader.Scope(ctx, r.who.Account)
 		defer end()
@@ -228,7 +238,7 @@ func (r *kernelRun) stream(
 			return
 		}
 		send(block{})
-	}()
+	})
 	return blocks
 }
 
@@ -249,7 +259,8 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 		if len(s.parts) > 1 || of.Metric.Kind != frame.Histogram || !r.takesHistograms(r.k) {
 			return one, false, errEngine
 		}
-		one.histograms = kernel.NewHistogramRow(r.steps.N)
+		one.histograms = r.rows.Get().(*kernel.HistogramRow)
+		one.histograms.Reset()
 		buckets := 0
 		if !r.k.counts {
 			one.bounds, buckets = of.bounds, len(of.bounds)+1
@@ -329,6 +340,9 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		for i := range b.rows {
 			if err := r.addRow(&b.rows[i]); err != nil {
 				return err
+			}
+			if of := b.rows[i].histograms; of != nil {
+				r.rows.Put(of)
 			}
 		}
 		b.lease.Give(b.bytes)

@@ -1,10 +1,14 @@
 package query_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,4 +148,66 @@ func texts(list annotations.Annotations, expr string) []string {
 	all := slices.Concat(warnings, infos)
 	slices.Sort(all)
 	return all
+}
+
+// TestKernelsHold asks for more series than a query may hold: what adds them up is answered, and
+// what has them all in its answer is refused.
+func TestKernelsHold(t *testing.T) {
+	c := newColumns(3, 7)
+	from, to := time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+3*3_600_000)
+	ask := func(expr string, alone bool) error {
+		e := c.engine(t, func(c *query.Config) { c.MaxSeries, c.MaxSamples = 20, 20_000 })
+		if alone {
+			e.Alone()
+		}
+		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr, from, to, time.Minute, query.Options{})
+		if err == nil {
+			a.Close()
+		}
+		return err
+	}
+	for _, expr := range []string{"sum by (cluster) (rate(reads_total[1m]))", "max(reads_total)",
+		"histogram_count(sum by (node) (rate(latency_seconds[5m])))"} {
+		if err := ask(expr, false); err != nil {
+			t.Errorf("%s: %v", expr, err)
+		}
+		if ask(expr, true) == nil {
+			t.Errorf("%s: the engine alone holds it", expr)
+		}
+	}
+	const all = "sum by (node, table) (rate(reads_total[1m]))"
+	got, want := ask(all, false), ask(all, true)
+	var a, b *query.LimitError
+	if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
+		t.Errorf("%s: %v, want %v", all, got, want)
+	}
+}
+
+// TestKernelsEnd ends a question whose windows are long, while a kernel computes.
+func TestKernelsEnd(t *testing.T) {
+	c := newColumns(30, 20)
+	e := c.engine(t, func(*query.Config) {})
+	reading := make(chan struct{})
+	c.reads = sync.OnceFunc(func() { close(reading) })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), "sum(avg_over_time(reads_total[5h]))",
+			time.UnixMilli(origin), time.UnixMilli(origin+6*3_600_000), 2*time.Second, query.Options{})
+		ended <- err
+	}()
+	<-reading
+	cancel()
+	at := time.Now()
+	if err := <-ended; err == nil {
+		t.Fatal("it was done before it was ended")
+	}
+	for e.Running() > 0 {
+		if time.Since(at) > 10*time.Second {
+			t.Fatal("it still computes")
+		}
+		runtime.Gosched()
+	}
+	t.Logf("it ended after %v", time.Since(at))
 }
