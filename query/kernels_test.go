@@ -51,6 +51,15 @@ func TestKernels(t *testing.T) {
 			}
 			p.ask(expr, s)
 		}
+		for _, at := range f.Resets[:min(len(f.Resets), 6)] { // windows that begin at each sample around them
+			from := time.UnixMilli(at - 60_000)
+			for _, expr := range []string{"sum(rate(cassandra_table_read_latency_seconds[1m]))",
+				"avg by (node) (increase(cassandra_client_request_latency_seconds[45s]))",
+				"histogram_avg(sum by (cluster) (rate(cassandra_table_read_latency_seconds[2m])))",
+				"sum(increase(cassandra_table_reads_total[90s]))"} {
+				p.ask(expr, span{from, from.Add(4 * time.Minute), 7 * time.Second})
+			}
+		}
 		t.Logf("kernels answered %d parts, the engine alone %d", p.with.Kernels(), p.alone.Kernels())
 		if p.with.Kernels() < 350 || p.alone.Kernels() > 0 {
 			t.Error("these are too few, or too many")
