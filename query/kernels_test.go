@@ -1,10 +1,14 @@
 package query_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +50,15 @@ func TestKernels(t *testing.T) {
 				s.to = s.from.Add(time.Duration(e.IntN(60)) * s.step)
 			}
 			p.ask(expr, s)
+		}
+		for _, at := range f.Resets[:min(len(f.Resets), 6)] { // windows that begin at each sample around them
+			from := time.UnixMilli(at - 60_000)
+			for _, expr := range []string{"sum(rate(cassandra_table_read_latency_seconds[1m]))",
+				"avg by (node) (increase(cassandra_client_request_latency_seconds[45s]))",
+				"histogram_avg(sum by (cluster) (rate(cassandra_table_read_latency_seconds[2m])))",
+				"sum(increase(cassandra_table_reads_total[90s]))"} {
+				p.ask(expr, span{from, from.Add(4 * time.Minute), 7 * time.Second})
+			}
 		}
 		t.Logf("kernels answered %d parts, the engine alone %d", p.with.Kernels(), p.alone.Kernels())
 		if p.with.Kernels() < 350 || p.alone.Kernels() > 0 {
@@ -144,4 +157,66 @@ func texts(list annotations.Annotations, expr string) []string {
 	all := slices.Concat(warnings, infos)
 	slices.Sort(all)
 	return all
+}
+
+// TestKernelsHold asks for more series than a query may hold: what adds them up is answered, and
+// what has them all in its answer is refused.
+func TestKernelsHold(t *testing.T) {
+	c := newColumns(3, 7)
+	from, to := time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+3*3_600_000)
+	ask := func(expr string, alone bool) error {
+		e := c.engine(t, func(c *query.Config) { c.MaxSeries, c.MaxSamples = 20, 20_000 })
+		if alone {
+			e.Alone()
+		}
+		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr, from, to, time.Minute, query.Options{})
+		if err == nil {
+			a.Close()
+		}
+		return err
+	}
+	for _, expr := range []string{"sum by (cluster) (rate(reads_total[1m]))", "max(reads_total)",
+		"histogram_count(sum by (node) (rate(latency_seconds[5m])))"} {
+		if err := ask(expr, false); err != nil {
+			t.Errorf("%s: %v", expr, err)
+		}
+		if ask(expr, true) == nil {
+			t.Errorf("%s: the engine alone holds it", expr)
+		}
+	}
+	const all = "sum by (node, table) (rate(reads_total[1m]))"
+	got, want := ask(all, false), ask(all, true)
+	var a, b *query.LimitError
+	if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
+		t.Errorf("%s: %v, want %v", all, got, want)
+	}
+}
+
+// TestKernelsEnd ends a question whose windows are long, while a kernel computes.
+func TestKernelsEnd(t *testing.T) {
+	c := newColumns(30, 20)
+	e := c.engine(t, func(*query.Config) {})
+	reading := make(chan struct{})
+	c.reads = sync.OnceFunc(func() { close(reading) })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), "sum(avg_over_time(reads_total[5h]))",
+			time.UnixMilli(origin), time.UnixMilli(origin+6*3_600_000), 2*time.Second, query.Options{})
+		ended <- err
+	}()
+	<-reading
+	cancel()
+	at := time.Now()
+	if err := <-ended; err == nil {
+		t.Fatal("it was done before it was ended")
+	}
+	for e.Running() > 0 {
+		if time.Since(at) > 10*time.Second {
+			t.Fatal("it still computes")
+		}
+		runtime.Gosched()
+	}
+	t.Logf("it ended after %v", time.Since(at))
 }

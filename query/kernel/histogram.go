@@ -99,6 +99,9 @@ func NewHistogramRow(steps int) *HistogramRow {
 		ends: make([]int, steps)}
 }
 
+// Reset empties a row, whose memory is used again.
+func (r *HistogramRow) Reset() { r.index, r.values = r.index[:0], r.values[:0] }
+
 // Bytes is what a row takes.
 func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))

@@ -1,0 +1,200 @@
+package query
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/schema"
+	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// kernelGroup is a series of a kernel's answer, as far as it has come.
+type kernelGroup struct {
+	labels labels.Labels
+	of     *kernel.Group
+	row    []float64 // of a question that does not aggregate
+	// histograms are those of a group that has them, and bounds theirs.
+	histograms *kernel.HistogramGroup
+	bounds     []float64
+}
+
+// addRow adds a series to its group.
+func (r *kernelRun) addRow(one *row) error {
+	l := one.labels
+	if one.values != nil && (r.k.function == "rate" || r.k.function == "increase") {
+		r.warn(l.Get(labels.MetricName))
+	}
+	if r.k.dropsName() {
+		l = l.DropReserved(schema.IsMetadataLabel)
+	}
+	if !r.k.aggregates {
+		r.order = append(r.order, &kernelGroup{labels: l, row: one.values})
+		return r.hold(int64(8 * r.steps.N))
+	}
+	var key uint64
+	switch {
+	case r.k.without:
+		key, r.buf = l.HashWithoutLabels(r.buf, r.k.grouping...)
+	case len(r.k.grouping) > 0:
+		key, r.buf = l.HashForLabels(r.buf, r.k.grouping...)
+	}
+	g := r.groups[key]
+	if g == nil {
+		var err error
+		if g, err = r.begin(l, one); err != nil {
+			return err
+		}
+		r.groups[key] = g
+	}
+	switch {
+	case g.histograms == nil && one.histograms == nil:
+		if g.of.Add(one.values) {
+			return nil
+		}
+	case g.histograms != nil && one.histograms != nil && slices.Equal(g.bounds, one.bounds):
+		if g.histograms.Add(one.histograms) {
+			return nil
+		}
+	}
+	return errEngine
+}
+
+// begin begins a group with its first series.
+func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
+	g := &kernelGroup{labels: r.groupLabels(l)}
+	r.order = append(r.order, g)
+	if one.histograms == nil {
+		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
+			return nil, err
+		}
+		g.of = r.k.operation.NewGroup(r.steps.N)
+		return g, nil
+	}
+	buckets := 0
+	if !r.k.counts {
+		g.bounds, buckets = one.bounds, len(one.bounds)+1
+	}
+	if err := r.hold(kernel.HistogramBytes(r.steps.N, buckets)); err != nil {
+		return nil, err
+	}
+	g.histograms = r.k.operation.NewHistogramGroup(r.steps.N, buckets)
+	return g, nil
+}
+
+// hold takes the memory of a series of the answer.
+func (r *kernelRun) hold(bytes int64) error {
+	err := r.take(bytes + seriesCost)
+	if err != nil {
+		return err
+	}
+	return r.tooManySeries(r.series.Add(1))
+}
+
+func (r *kernelRun) take(bytes int64) error {
+	if err := r.lease.Take(bytes); err != nil {
+		return err
+	}
+	r.held += bytes
+	return nil
+}
+
+// drop gives back what the answer took: the engine is to answer.
+func (r *kernelRun) drop() {
+	r.lease.Give(r.held)
+	r.series.Add(-int64(len(r.order)))
+}
+
+func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
+	b := labels.NewBuilder(l)
+	if r.k.without {
+		return b.Del(r.k.grouping...).Del(labels.MetricName).Labels()
+	}
+	return b.Keep(r.k.grouping...).Labels()
+}
+
+// warn says of a metric that it may be no counter, in the engine's words.
+func (r *kernelRun) warn(name string) {
+	if name == "" || r.warned[name] {
+		return
+	}
+	r.warned[name] = true
+	for _, suffix := range []string{"_total", "_sum", "_count", "_bucket"} {
+		if strings.HasSuffix(name, suffix) {
+			return
+		}
+	}
+	r.warnings.Add(annotations.NewPossibleNonCounterInfo(name, r.k.argument.PositionRange()))
+}
+
+// answer returns the groups as series with a value at each step; where a value is missing, the
+// series has ended.
+func (r *kernelRun) answer() ([]*oneSeries, error) {
+	all := make([]int64, r.steps.N)
+	for i := range all {
+		all[i] = r.steps.At(i)
+	}
+	list := make([]*oneSeries, len(r.order))
+	for i, g := range r.order {
+		var of part
+		var err error
+		switch {
+		case g.histograms != nil:
+			of, err = r.histogramPart(g, all)
+		case g.of != nil:
+			of, err = r.numberPart(g.of.Row(), all)
+		default:
+			of, err = r.numberPart(g.row, all)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list[i] = &oneSeries{labels: g.labels, parts: []part{of}, ctx: r.selection.ctx}
+	}
+	return list, nil
+}
+
+func (r *kernelRun) numberPart(row []float64, all []int64) (part, error) {
+	if !slices.ContainsFunc(row, kernel.IsMissing) {
+		return part{samples: &points{times: all, values: row}}, nil
+	}
+	of := &points{}
+	var ends []int64
+	for i, v := range row {
+		switch {
+		case !kernel.IsMissing(v):
+			of.times, of.values = append(of.times, all[i]), append(of.values, v)
+		case i > 0 && !kernel.IsMissing(row[i-1]):
+			ends = append(ends, all[i])
+		}
+	}
+	return part{samples: of, ends: ends}, r.take(int64(16*len(of.times) + 8*len(ends)))
+}
+
+// ofGroups is the metric of what an aggregation gives: such histograms do not count.
+var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
+
+func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (part, error) {
+	of := &points{}
+	var ends []int64
+	there := false
+	for i, at := range all {
+		count, sum, buckets, is := g.histograms.At(i)
+		if is {
+			h := nativeDense(ofGroups, g.bounds, buckets, sum)
+			h.Count = count
+			if err := r.take(histCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+				return part{}, err
+			}
+			of.times, of.native = append(of.times, at), append(of.native, h)
+		} else if there {
+			ends = append(ends, at)
+		}
+		there = is
+	}
+	return part{samples: of, ends: ends}, nil
+}

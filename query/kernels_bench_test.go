@@ -1,0 +1,157 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// columns are a store of nodes whose series are at hand: what is measured with it is what an answer
+// takes after reading.
+type columns struct {
+	query.Store
+	nodes []query.Node
+	of    map[uuid.UUID]map[string][]window.Series // by name
+	at    []int64
+	reads func() // is called by each reading; nil: nothing is
+}
+
+// newColumns makes so many nodes with so many counters and histograms each, over 6 h at 20 s.
+func newColumns(nodes, series int) *columns {
+	c := &columns{of: map[uuid.UUID]map[string][]window.Series{}}
+	for at := int64(origin); at <= origin+6*3_600_000; at += 20_000 {
+		c.at = append(c.at, at)
+	}
+	bounds := &frame.Bounds{Exponent: -6}
+	for i, v := 0, int64(1); i < 164; i++ {
+		bounds.Upper = append(bounds.Upper, v)
+		v = max(v+1, v*6/5)
+	}
+	counter := &window.Metric{Name: "reads_total", Kind: frame.Counter}
+	latency := &window.Metric{Name: "latency_seconds", Kind: frame.Histogram, Bounds: bounds, Exponent: -6, HasSum: true}
+	for i := range nodes {
+		n := query.Node{Account: querytest.Account, Cluster: "c", ID: uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}),
+			Interval: 20_000}
+		c.nodes = append(c.nodes, n)
+		of := map[string][]window.Series{}
+		for k := range series {
+			l := func(name string) labels.Labels {
+				return labels.FromStrings("__name__", name, "cluster", n.Cluster, "node", n.ID.String(),
+					"table", fmt.Sprintf("table_%d", k))
+			}
+			reads := window.Series{Labels: l(counter.Name), Metric: counter, At: c.at}
+			times := window.Series{Labels: l(latency.Name), Metric: latency, At: c.at}
+			counts := make([]int64, 165)
+			for j := range c.at {
+				reads.Ints = append(reads.Ints, int64(j*(100+k+i)))
+				for b := range 30 {
+					counts[60+b] += int64((b*7 + j + k) % 11)
+				}
+				times.Histograms = append(times.Histograms, window.NewHistogram(counts, int64(j)*1000))
+			}
+			of[counter.Name], of[latency.Name] = append(of[counter.Name], reads), append(of[latency.Name], times)
+		}
+		c.of[n.ID] = of
+	}
+	return c
+}
+
+func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
+
+func (c *columns) Read(_ context.Context, _ string, n uuid.UUID, _, _ int64, m ...*labels.Matcher) (query.Values, error) {
+	if c.reads != nil {
+		c.reads()
+	}
+	return query.Values{Series: c.of[n][m[0].Value], Instants: c.at}, nil
+}
+
+// BenchmarkKernels asks for what dashboards ask over 6 h of 30 nodes with 7 series each, at a minute
+// and at the nodes' own interval, of kernels and of Prometheus's engine alone.
+func BenchmarkKernels(b *testing.B) {
+	c := newColumns(30, 7)
+	for _, question := range []struct{ name, expr string }{
+		{"rate", "sum by (cluster) (rate(reads_total[1m]))"},
+		{"count", "sum by (cluster) (rate(latency_seconds_count[1m]))"},
+		{"histogram_count", "histogram_count(sum by (cluster) (rate(latency_seconds[1m])))"},
+		{"p99", "histogram_quantile(0.99, sum by (cluster) (rate(latency_seconds[1m])))"},
+	} {
+		for _, step := range []time.Duration{time.Minute, 20 * time.Second} {
+			for _, alone := range []bool{true, false} {
+				if alone && question.name == "p99" && step < time.Minute {
+					continue // it would hold more samples than it may
+				}
+				by := "kernel"
+				if alone {
+					by = "engine"
+				}
+				b.Run(fmt.Sprintf("%s/%v/%s", question.name, step, by), func(b *testing.B) {
+					e, who := c.engine(b, func(*query.Config) {}), querytest.Principal(b, querytest.Account)
+					if alone {
+						e.Alone()
+					}
+					b.ReportAllocs()
+					before := cpu(b)
+					for b.Loop() {
+						got, err := e.Range(b.Context(), who, question.expr, time.UnixMilli(origin+3_600_000),
+							time.UnixMilli(origin+6*3_600_000), step, query.Options{})
+						if err != nil {
+							b.Fatal(err)
+						}
+						if rows(got.Value) != 1 {
+							b.Fatal("the answer is empty")
+						}
+						got.Close()
+					}
+					b.ReportMetric(float64((cpu(b)-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+					if e.Kernels() == 0 != alone {
+						b.Fatal("the wrong one has answered")
+					}
+				})
+			}
+		}
+	}
+}
+
+// cpu returns the time that the process has computed: others may compute beside it.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (c *columns) engine(b testing.TB, change func(*query.Config)) *query.Engine {
+	b.Helper()
+	clock := func() time.Time { return time.UnixMilli(origin + 6*3_600_000 + 1000) }
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, query.Sources{Store: c})
+	if err != nil {
+		b.Fatal(err)
+	}
+	config := query.DefaultConfig()
+	config.Clock = clock
+	change(&config)
+	p, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := query.NewEngine(config, r, nil, p, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
