@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -22,22 +21,59 @@ type live struct {
 	others []*peers.Peer
 	keys   map[uuid.UUID][]byte // of each node's window
 	open   int64                // the earliest window that is not closed
-	silent int                  // the node that sends no more; -1: none
-	told   int64                // when the peers heard of that last
 }
 
 // grace is how long after a window's end it is closed, in ms: the store's own.
 const grace = 20_000
 
-func newLive(p *player, r *ours, others []*peers.Peer) *live {
-	l := &live{player: p, ours: r, others: others, keys: map[uuid.UUID][]byte{}, open: p.at, silent: -1}
-	return l
+// liveBefore is how long before the present the frames begin that go to Redis as well: longer than it holds them, by a window.
+const liveBefore = 20 * time.Minute
+
+// startLive plays the last minutes up to now into all sides.
+func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers.Peer) (*live, error) {
+	idle, busy, err := s.shapes(o.recordings)
+	if err != nil {
+		return nil, err
+	}
+	p := newPlayer(s, idle, busy, frame.WindowOf(time.Now().Add(-liveBefore).UnixMilli()))
+	var sinks []sink
+	for _, other := range others {
+		sinks = append(sinks, other)
+	}
+	ours := func(ctx context.Context, b *batch) error {
+		if err := r.write(ctx, s.Account, b); err != nil {
+			return err
+		}
+		defer r.now.Store(0)
+		for i := range b.nodes {
+			n := &b.nodes[i]
+			for w := range n.frames {
+				for j, f := range n.frames[w] {
+					r.now.Store(n.windows[w].Times[j]) // each comes when it was made
+					if err := r.handle(ctx, s.Account, n.node.Cluster, f); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	if err := p.load(ctx, frame.WindowMillis, func() int64 { return time.Now().UnixMilli() }, ours, sinks); err != nil {
+		return nil, err
+	}
+	l := &live{player: p, ours: r, others: others, keys: map[uuid.UUID][]byte{}, open: p.at}
+	l.Lock()
+	defer l.Unlock()
+	return l, l.tick(ctx)
 }
 
 // run goes on until ctx ends.
 func (l *live) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := l.tick(ctx); err != nil && ctx.Err() == nil {
+		l.Lock()
+		err := l.tick(ctx)
+		l.Unlock()
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
@@ -48,23 +84,18 @@ func (l *live) run(ctx context.Context) error {
 	return nil
 }
 
-// tick writes what is due.
+// tick writes what is due; the caller holds the lock.
 func (l *live) tick(ctx context.Context) error {
-	l.Lock()
-	defer l.Unlock()
 	now := time.Now().UnixMilli()
 	for i := range l.nodes {
-		for l.next[i] <= now && i != l.silent {
+		for l.next[i] <= now {
 			if err := l.one(ctx, i); err != nil {
 				return fmt.Errorf("a frame of node %d: %w", i, err)
 			}
 		}
 	}
-	if err := l.silence(ctx, now); err != nil {
-		return err
-	}
 	for ; now >= l.open+frame.WindowMillis+grace; l.open += frame.WindowMillis {
-		err := inParallel(ctx, len(l.nodes), func(ctx context.Context, i int) error { return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open) })
+		err := inParallel(ctx, len(l.nodes), nodesAtOnce, func(ctx context.Context, i int) error { return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open) })
 		if err != nil {
 			return fmt.Errorf("closing: %w", err)
 		}
@@ -113,26 +144,7 @@ func (l *live) one(ctx context.Context, i int) error {
 		if err := p.Write(ctx, list, nil); err != nil {
 			return err
 		}
-		if err := p.Send(ctx, heard(w, []int64{h.At}, 1)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// silence tells the peers of the node that sends no more, as what scrapes Ringwatch would hear of it.
-func (l *live) silence(ctx context.Context, now int64) error {
-	if l.silent < 0 || l.newest[l.silent] == nil || now < l.told+l.every {
-		return nil
-	}
-	l.told = now
-	w := l.newest[l.silent]
-	up := 1.0
-	if query.StateOf(now-w.Times[len(w.Times)-1], l.every) == query.StateDown {
-		up = 0
-	}
-	for _, p := range l.others {
-		if err := p.Send(ctx, heard(w, []int64{now}, up)...); err != nil {
+		if err := p.Send(ctx, heard(w, []int64{h.At})...); err != nil {
 			return err
 		}
 	}
