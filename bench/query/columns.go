@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 // The columns: how near an answer may be when a question is asked.
 const (
-	cold    = "cold"    // the answering process has just started
+	cold    = "cold"    // the answering process has just started; the words are new, too
 	warm    = "warm"    // a question that nobody asked before, of data that was asked for
 	refresh = "refresh" // what was asked a step ago, beside seven others
 )
@@ -31,7 +32,17 @@ type bed struct {
 	variables *variables
 	end       time.Time // of what is written
 	live      *live     // nil: nothing comes
-	asked     int       // questions in new words so far
+	asked     int       // the newest words, see fresh
+}
+
+// fresh is a number for anew that neither this run has had nor, as good as certainly, one before: a
+// peer keeps its cache of results on disk.
+func (b *bed) fresh() int {
+	if b.asked == 0 {
+		b.asked = rand.IntN(1 << 40)
+	}
+	b.asked++
+	return b.asked
 }
 
 // hold keeps all sides from changing, and all have the same then.
@@ -170,7 +181,7 @@ func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) err
 			if err := g.Wait(); err != nil {
 				return err
 			}
-			return f.each(ctx, b, u, cold, round, asking{number: round})
+			return f.each(ctx, b, u, cold, round, asking{number: round, anew: b.fresh()})
 		}()
 		if err != nil {
 			return err
@@ -194,8 +205,7 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 		}
 	}
 	for round := range f.rounds {
-		b.asked++
-		how := asking{number: round % compared, anew: b.asked}
+		how := asking{number: round % compared, anew: b.fresh()}
 		if err := f.each(ctx, b, u, warm, round, how); err != nil {
 			return err
 		}
@@ -207,8 +217,7 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 	}
 	return b.ours.profiled(ctx, f.profileOf(u.title, warm), func() error {
 		for began := time.Now(); time.Since(began) < 2*time.Second; {
-			b.asked++
-			if _, err := b.sides[0].at(ctx, b, u.parts, asking{anew: b.asked}); err != nil {
+			if _, err := b.sides[0].at(ctx, b, u.parts, asking{anew: b.fresh()}); err != nil {
 				return err
 			}
 		}
@@ -231,11 +240,12 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 	for _, u := range alone {
 		boards = append(boards, []*unit{u})
 	}
+	words := b.fresh() // the same in all rounds, and not those of an earlier run
 	for _, board := range boards {
 		for before := f.rounds; before >= 0; before-- {
 			for n := range b.sides {
 				n = (n + before) % len(b.sides)
-				if err := f.board(ctx, b, board, n, before); err != nil {
+				if err := f.board(ctx, b, board, n, asking{before: before, anew: words}); err != nil {
 					return err
 				}
 			}
@@ -251,7 +261,7 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 }
 
 // board asks one side all panels of a dashboard at once; the first time is not counted.
-func (f *report) board(ctx context.Context, b *bed, board []*unit, n, before int) error {
+func (f *report) board(ctx context.Context, b *bed, board []*unit, n int, how asking) error {
 	var g errgroup.Group
 	took := make([]once, len(board))
 	for i, u := range board {
@@ -260,7 +270,7 @@ func (f *report) board(ctx context.Context, b *bed, board []*unit, n, before int
 		}
 		g.Go(func() error {
 			var err error
-			took[i], err = b.sides[n].at(ctx, b, u.parts, asking{before: before})
+			took[i], err = b.sides[n].at(ctx, b, u.parts, how)
 			if err != nil && ctx.Err() == nil {
 				progress("  %s: %s, %s: %v", b.sides[n].Name, u.title, refresh, err)
 				u.answers[n].fail(refresh, err)
@@ -272,7 +282,7 @@ func (f *report) board(ctx context.Context, b *bed, board []*unit, n, before int
 		return err
 	}
 	for i, u := range board {
-		if before < f.rounds && u.asks(n) {
+		if how.before < f.rounds && u.asks(n) {
 			u.answers[n].took(refresh, took[i])
 		}
 	}

@@ -63,7 +63,7 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 		list = shortQuestions
 		if f.live && s.Nodes <= liveNodes {
 			progress("%s: playing the last %s into all sides", s.Account, liveBefore)
-			l, err := startLive(ctx, s, &f.options, r, others)
+			l, err := startLive(ctx, s, &f.options, r, others, dir)
 			if err != nil {
 				return err
 			}
