@@ -42,7 +42,7 @@ func (p *player) load(ctx context.Context, length int64, until func() int64, our
 	g, ctx := errgroup.WithContext(ctx)
 	var queues []chan *batch
 	add := func(write func(context.Context, *batch) error) {
-		c := make(chan *batch, 1)
+		c := make(chan *batch)
 		queues = append(queues, c)
 		g.Go(func() error {
 			for b := range c {
@@ -139,7 +139,7 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 	}
 	ours := func(ctx context.Context, b *batch) error { return r.write(ctx, s.Account, b) }
 	r.samples = 0
-	if err := p.load(ctx, hourMillis, func() int64 { return s.End }, ours, others); err != nil {
+	if err := p.load(ctx, s.batchMillis(), func() int64 { return s.End }, ours, others); err != nil {
 		return err
 	}
 	s.Keyspace, s.Table = p.busiest[0], p.busiest[1]

@@ -176,12 +176,15 @@ func measure(ctx context.Context, o options) (err error) {
 	}
 	found := &report{options: o}
 	for _, s := range data.Sets {
+		if s.Account == trendAccount && !o.means(within(trendQuestions, s.span(), o.rounds)) {
+			continue
+		}
 		found.Sets = append(found.Sets, s)
 		if err := found.ask(ctx, s, r, peersDir(dir, s)); err != nil {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	if o.fleet > 0 && slices.ContainsFunc(fleetQuestions, func(q question) bool { return o.only.MatchString(q.title) }) {
+	if o.fleet > 0 && o.means(fleetQuestions) {
 		if err := found.fleetNow(ctx, r); err != nil {
 			return fmt.Errorf("the fleet: %w", err)
 		}
@@ -193,6 +196,11 @@ func measure(ctx context.Context, o options) (err error) {
 	result.Command = "make bench-query ARGS='" + strings.Join(os.Args[1:], " ") + "'"
 	table(os.Stdout, found.Answers, found.Parts)
 	return result.Keep(os.Stdout, o.results)
+}
+
+// means reports whether -only takes any of some questions.
+func (o *options) means(list []question) bool {
+	return slices.ContainsFunc(list, func(q question) bool { return o.only.MatchString(q.title) })
 }
 
 // peersDir is where the peers have a set.

@@ -61,6 +61,15 @@ func (s *set) String() string {
 // span is how long the data set is.
 func (s *set) span() time.Duration { return time.Duration(s.End-s.Start) * time.Millisecond }
 
+// batchMillis is how much of a set is made at once: an hour where nodes have few series, as peers take
+// long runs of a series faster; of whole nodes an hour of 30 would be gigabytes.
+func (s *set) batchMillis() int64 {
+	if s.Few {
+		return hourMillis
+	}
+	return hourMillis / 4
+}
+
 // fewMetrics are those that questions ask for.
 var fewMetrics = []string{requests, writes, heap, pending, sstables}
 
