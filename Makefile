@@ -130,8 +130,8 @@ bench-ring: ## lookups of 50 keys on three nodes: a query per key, IN, grouped, 
 bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
 	@go run ./bench/api $(ARGS)
 
-bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, and of 10,000 nodes, 90 minutes, the first time 10 more; ARGS='-nodes 2 -hours 0.5 -trend-days 0.1 -fleet 100' for a look
-	@go run ./bench/query $(ARGS)
+bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, cold, warm and refreshed, and of 10,000 nodes, 25 minutes, the first time 10 more; ARGS='-keep DIR' writes the data once; ARGS='-nodes 4 -hours 2 -trend-days 1 -fleet 100' for a look
+	@go run ./bench/query -results bench/results $(ARGS)
 
 bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 16 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
 	@go run ./bench/rules $(ARGS)

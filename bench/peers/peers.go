@@ -202,14 +202,7 @@ func (p *Peer) Pid() int { return p.process.Pid() }
 func (p *Peer) Write(ctx context.Context, list []window.Series, instants []int64) error {
 	n := 0
 	for i := range list {
-		ended := ends(list[i].At, instants)
-		for _, ts := range p.translate(&list[i]) {
-			if len(ended) > 0 && len(ts.Samples) > 0 {
-				for _, at := range ended {
-					ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: at, Value: math.Float64frombits(value.StaleNaN)})
-				}
-				slices.SortFunc(ts.Samples, func(a, b prompb.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-			}
+		for _, ts := range p.seriesOf(&list[i], instants) {
 			p.pending = append(p.pending, ts)
 			if n += len(ts.Samples) + len(ts.Histograms); n >= samplesPerWrite {
 				if err := p.send(ctx); err != nil {
@@ -220,6 +213,22 @@ func (p *Peer) Write(ctx context.Context, list []window.Series, instants []int64
 		}
 	}
 	return p.send(ctx)
+}
+
+// seriesOf translates a series and ends it where it is there no more.
+func (p *Peer) seriesOf(s *window.Series, instants []int64) []prompb.TimeSeries {
+	list, ended := p.translate(s), ends(s.At, instants)
+	for i := range list {
+		ts := &list[i]
+		if len(ended) == 0 || len(ts.Samples) == 0 {
+			continue
+		}
+		for _, at := range ended {
+			ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: at, Value: math.Float64frombits(value.StaleNaN)})
+		}
+		slices.SortFunc(ts.Samples, func(a, b prompb.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	}
+	return list
 }
 
 // ends returns the instants after one of at that are not in at; both ascend.
@@ -263,6 +272,17 @@ func (p *Peer) send(ctx context.Context) error {
 	_, err = p.do(req)
 	return err
 }
+
+// Restart ends it in good order and starts it again with the same data.
+func (p *Peer) Restart(ctx context.Context) error {
+	if err := p.process.Stop(ctx); err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// End ends it in good order: what it has in memory is on disk then.
+func (p *Peer) End(ctx context.Context) error { return p.process.Stop(ctx) }
 
 // Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may be started anew for it.
 func (p *Peer) Settle(ctx context.Context, from, to int64) error { return p.flush(ctx, p, from, to) }

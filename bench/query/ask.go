@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench/node"
 )
@@ -24,11 +25,12 @@ type process struct {
 
 // side is who is asked.
 type side struct {
-	Name string
-	url  string
-	key  string
-	pids func() []process
-	peer bool
+	Name    string
+	url     func() string // a process that is started again has another address
+	key     string
+	pids    func() []process
+	restart func(context.Context) error
+	peer    bool
 }
 
 // client asks all sides; answers come unpacked, as nobody is to pack on the cores that are measured.
@@ -36,7 +38,7 @@ var client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{M
 
 // open asks; the body is the caller's to close.
 func (s *side) open(ctx context.Context, path string, form url.Values) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path+"?"+form.Encode(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url()+path+"?"+form.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,55 +149,58 @@ func textOf(labels map[string]string) string {
 	return strings.Join(list, ",")
 }
 
-// turn is what clients got of a side.
-type turn struct {
-	took   []float64 // ms, of each request
-	cpu    time.Duration
-	bytes  int64
-	failed error
+// once is what a request, or the requests of a page, took.
+type once struct {
+	each  []float64 // ms, of each request
+	whole float64   // ms, from the first request to the last answer
+	cpu   float64   // ms, of the side's processes
 }
 
-// turn lets clients ask again and again until the time is over, each at least once.
-func (s *side) turn(ctx context.Context, q *question, v *variables, clients int, spent time.Duration, now func() time.Time) (all turn) {
+// panelsAtOnce is how many requests of a page are under way: what Grafana's browser has open.
+const panelsAtOnce = 8
+
+// at asks questions side by side, as a dashboard does.
+func (s *side) at(ctx context.Context, b *bed, list []*question, how asking) (once, error) {
+	how.peer, how.caches = s.peer, true
+	type request struct {
+		path string
+		form url.Values
+	}
+	var requests []request
+	for _, q := range list {
+		how.at = b.at(q, how.before)
+		path, form, err := q.request(b.variables, how)
+		if err != nil {
+			return once{}, err
+		}
+		requests = append(requests, request{path, form})
+	}
 	before, err := s.cpu()
 	if err != nil {
-		return turn{failed: err}
+		return once{}, err
 	}
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	number := 0
-	end := time.Now().Add(spent)
-	for range clients {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				path, form := q.request(v, number, now(), s.peer)
-				number++
-				mu.Unlock()
-				start := time.Now()
-				n, err := s.read(ctx, path, form)
-				took := time.Since(start)
-				mu.Lock()
-				all.took, all.bytes = append(all.took, took.Seconds()*1000), n
-				if err != nil {
-					all.failed = err
-				}
-				stop := all.failed != nil
-				mu.Unlock()
-				if stop || time.Now().After(end) {
-					return
-				}
-			}
+	o := once{each: make([]float64, len(list))}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(panelsAtOnce)
+	began := time.Now()
+	for i, r := range requests {
+		g.Go(func() error {
+			start := time.Now()
+			_, err := s.read(ctx, r.path, r.form)
+			o.each[i] = millis(time.Since(start))
+			return err
 		})
 	}
-	wg.Wait()
-	after, err := s.cpu()
-	if err != nil {
-		all.failed = err
+	if err := g.Wait(); err != nil {
+		return once{}, err
 	}
-	all.cpu = after - before
-	return all
+	o.whole = millis(time.Since(began))
+	after, err := s.cpu()
+	o.cpu = millis(after - before)
+	return o, err
 }
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // cpu is what the side's processes have used.
 func (s *side) cpu() (sum time.Duration, err error) {

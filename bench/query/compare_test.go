@@ -38,7 +38,13 @@ func TestRequests(t *testing.T) {
 		for i := range list {
 			q := list[i]
 			for _, peer := range []bool{false, true} {
-				path, form := q.request(v, 3, at, peer)
+				path, form, err := q.request(v, asking{number: 3, at: at, peer: peer, anew: 7})
+				if err != nil {
+					t.Error(err)
+				}
+				if got := form.Get("query"); path == "/api/v1/query" && !strings.Contains(got, "none-7") {
+					t.Errorf("%s: it was asked before: %s", q.title, got)
+				}
 				for name, values := range form {
 					if values[0] == "" || strings.Contains(values[0], "$") {
 						t.Errorf("%s: %s is %q", q.title, name, values[0])

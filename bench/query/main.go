@@ -1,52 +1,81 @@
-// Command query measures dashboards' queries: of Ringwatch, of a Prometheus and of a VictoriaMetrics that hold the same fleet.
+// Command query measures dashboards' queries as people ask them: of Ringwatch, of a Prometheus and of a
+// VictoriaMetrics that hold the same fleet.
 //
-//	bench/fleet ─┬─ store: frames, windows, rollups ─ Cassandra ─┐
-//	             ├─ recent: the last 15 minutes ───── Redis ─────┴─ bin/ringwatch api ─┐
-//	             ├─ remote write ─ Prometheus ─────────────────────────────────────────┼─ HTTP ─ clients
-//	             └─ remote write ─ VictoriaMetrics ────────────────────────────────────┘
+//	bench/fleet ─┬─ store: frames, windows, hours ── Cassandra ─┐
+//	             ├─ recent: the last 15 minutes ──── Redis ─────┴─ bin/ringwatch api ─┐
+//	             ├─ blocks ─────── Prometheus ────────────────────────────────────────┼─ HTTP ─ clients
+//	             └─ remote write ─ VictoriaMetrics ───────────────────────────────────┘
 //
-// A fleet is made from the recordings and written into all sides at the same time: whole windows up to the present, and from then on each frame when it is due, so that
-// all sides answer as they do in life: "now" is now. Each question is asked of all sides at one instant, while no frames come, and the answers are compared; then the sides are timed by turns.
-// Long trends have a smaller data set of their own, with few metrics and a frame a minute. Last, Ringwatch alone is asked about a fleet whose newest frames are in Redis.
+// A fleet is made from the recordings and written into all sides: whole hours that are over. With -keep
+// they are written once, and later runs only ask. Frames of the last minutes, and those that come while
+// questions are asked, go into all sides in each run, so that "now" is now; ranges end where the whole
+// hours do.
+//
+// Each question is asked of all sides at one instant and the answers are compared. Then it is timed in
+// three columns, sides by turns: cold, of processes that have just started; warm, in words that nobody
+// used before, of data that was asked for; refresh, moved by a step, eight panels side by side. Long
+// trends are a set of their own. Last, Ringwatch alone is asked about a fleet whose newest frames are in
+// Redis.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ringwatch/ringwatch/bench/peers"
 )
 
 type options struct {
-	nodes, tables, trendNodes, fleet, rounds int
-	hours, trendDays, seconds                float64
-	seed                                     uint64
-	peers, binary, recordings, results       string
-	markdown                                 bool
+	nodes, tables, trendNodes, fleet, rounds, coldRounds int
+	hours, trendDays                                     float64
+	interval                                             time.Duration
+	few, live, markdown                                  bool
+	seed                                                 uint64
+	sides                                                []string
+	only                                                 *regexp.Regexp
+	keep, cpuprofile                                     string
+	binary, recordings, dashboards, results              string
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 20, "nodes, in four clusters, every second one idle")
-	flag.Float64Var(&o.hours, "hours", 24, "hours of their data, a frame every 20 s")
+	flag.IntVar(&o.nodes, "nodes", 30, "nodes, in four clusters, every second one idle")
+	flag.Float64Var(&o.hours, "hours", 6, "whole hours of their data")
+	flag.DurationVar(&o.interval, "interval", 20*time.Second, "between a node's frames, in steps of 5s; 1m for 1,000 nodes")
+	flag.BoolVar(&o.few, "few", false, "only the metrics that the questions ask for; no pages then. For 200 nodes and more")
 	flag.IntVar(&o.tables, "tables", 10, "tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
-	flag.IntVar(&o.trendNodes, "trend-nodes", 4, "nodes of the long trends, in four clusters")
-	flag.Float64Var(&o.trendDays, "trend-days", 30, "days of their data, a frame a minute; 0: no trends")
+	flag.BoolVar(&o.live, "live", true, fmt.Sprintf("frames come while questions are asked, of up to %d nodes; without, now is when the data ends", liveNodes))
+	flag.IntVar(&o.trendNodes, "trend-nodes", 2, "nodes of the long trends")
+	flag.Float64Var(&o.trendDays, "trend-days", 7, "days of their data, a frame a minute; 0: no trends")
 	flag.IntVar(&o.fleet, "fleet", 10_000, "nodes whose newest frames Ringwatch alone is asked for; 0: none")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds, in each of which all sides are asked each question in turn")
-	flag.Float64Var(&o.seconds, "seconds", 1, "how long clients begin requests, of each side in each round; each makes at least one")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each question is asked warm and refreshed")
+	flag.IntVar(&o.coldRounds, "cold-rounds", 2, "how often it is asked cold; each time the processes start anew")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	flag.StringVar(&o.peers, "peers", "prometheus,victoriametrics", "what Ringwatch is compared with")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured")
+	sides := flag.String("sides", "ringwatch,prometheus,victoriametrics", "who is asked; ringwatch is the first")
+	only := flag.String("only", "", "a regular expression: the questions whose titles it matches; empty: all")
+	flag.StringVar(&o.keep, "keep", "", "folder for the data, to ask again without writing it anew; empty: it is not kept")
+	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question, asked warm again and again; empty: none")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured; with -cpuprofile one of this tree is built instead")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
-	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept, for docs/QUERY.md")
+	flag.StringVar(&o.dashboards, "dashboards", "dashboards", "folder of dashboards whose pages are asked; empty: none")
+	flag.StringVar(&o.results, "results", "", "folder for the result; empty: none is kept")
+	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept in bench/results, for docs/QUERY.md")
 	flag.Parse()
+	if err := o.check(flag.Args(), *sides, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "query:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := measure
@@ -58,40 +87,121 @@ func main() {
 	}
 }
 
+func (o *options) check(args []string, sides, only string) (err error) {
+	o.sides = strings.Split(sides, ",")
+	if o.only, err = regexp.Compile(only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%q is no flag: query takes flags only, see --help", args[0])
+	case o.nodes < 2 || o.tables < 1 || o.hours < 1:
+		return errors.New("-nodes must be at least 2, -tables and -hours at least 1")
+	case o.trendDays > 0 && (o.trendDays < 1 || o.trendNodes < 2):
+		return errors.New("-trend-days must be 0 or at least 1, -trend-nodes at least 2")
+	case o.rounds < 1 || o.coldRounds < 1:
+		return errors.New("-rounds and -cold-rounds must be at least 1")
+	case o.interval < 5*time.Second || o.interval > time.Minute || o.interval%(5*time.Second) != 0:
+		return errors.New("-interval must be 5s to 1m, in steps of 5s: those of the recordings")
+	case o.sides[0] != "ringwatch":
+		return errors.New("-sides must begin with ringwatch: the others are held against it")
+	}
+	for _, name := range o.sides[1:] {
+		if peers.Modules[name] == "" || name == "prometheus-native" {
+			return fmt.Errorf("-sides: %q is neither prometheus nor victoriametrics", name)
+		}
+	}
+	return nil
+}
+
 var began = time.Now()
 
 func progress(format string, args ...any) {
 	fmt.Printf("%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// measure runs the three parts one after another; only the engines of Ringwatch go on through all.
-func measure(ctx context.Context, o options) error {
-	dir, err := os.MkdirTemp("", "ringwatch-query-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	r, err := startOurs(ctx, o.binary, dir)
-	if err != nil {
-		return err
-	}
-	defer r.stop()
-	found := &report{options: o}
-	if err := found.short(ctx, r, dir); err != nil {
-		return fmt.Errorf("recent hours: %w", err)
-	}
-	if o.trendDays > 0 {
-		if err := found.trend(ctx, r, dir); err != nil {
-			return fmt.Errorf("trends: %w", err)
+// measure writes what is to be asked for, if it is not kept, and asks; only the engines of Ringwatch go
+// on through all.
+func measure(ctx context.Context, o options) (err error) {
+	dir := o.keep
+	var data *kept
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "ringwatch-query-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	} else {
+		if dir, err = filepath.Abs(dir); err == nil {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err == nil {
+			data, err = readKept(dir, &o)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if o.fleet > 0 {
+	r := newOurs(o.binary, dir)
+	if o.cpuprofile != "" {
+		if err := os.MkdirAll(o.cpuprofile, 0o755); err != nil {
+			return err
+		}
+		scratch, err := os.MkdirTemp("", "ringwatch-query-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		if r.binary, err = buildProfiled(ctx, scratch); err != nil {
+			return err
+		}
+	}
+	defer r.stop()
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	if data == nil {
+		data = &kept{Sides: o.sides, Sets: o.wanted()}
+		for _, s := range data.Sets {
+			if err := s.prepare(ctx, &o, r, peersDir(dir, s)); err != nil {
+				return fmt.Errorf("writing %s: %w", s, err)
+			}
+		}
+		progress("flushing")
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+		if err := data.write(dir); err != nil {
+			return err
+		}
+	}
+	found := &report{options: o}
+	for _, s := range data.Sets {
+		if s.Account == trendAccount && !o.means(within(trendQuestions, s.span(), o.rounds)) {
+			continue
+		}
+		found.Sets = append(found.Sets, s)
+		if err := found.ask(ctx, s, r, peersDir(dir, s)); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	if o.fleet > 0 && o.means(fleetQuestions) {
 		if err := found.fleetNow(ctx, r); err != nil {
 			return fmt.Errorf("the fleet: %w", err)
 		}
+	}
+	if err := r.end(ctx); err != nil {
+		return err
 	}
 	result := found.result()
 	result.Command = "make bench-query ARGS='" + strings.Join(os.Args[1:], " ") + "'"
 	table(os.Stdout, found.Answers, found.Parts)
 	return result.Keep(os.Stdout, o.results)
 }
+
+// means reports whether -only takes any of some questions.
+func (o *options) means(list []question) bool {
+	return slices.ContainsFunc(list, func(q question) bool { return o.only.MatchString(q.title) })
+}
+
+// peersDir is where the peers have a set.
+func peersDir(dir string, s *set) string { return filepath.Join(dir, "peers-"+s.Account) }

@@ -29,13 +29,6 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// The accounts of the three parts.
-const (
-	shortAccount = "short"
-	trendAccount = "trend"
-	fleetAccount = "fleet"
-)
-
 // ours is Ringwatch: real engines, what the roles store and recent do, and an API process for each part.
 type ours struct {
 	dir, binary string
@@ -67,16 +60,12 @@ func (r *ours) clock() time.Time {
 	return time.Now()
 }
 
-func startOurs(ctx context.Context, binary, dir string) (*ours, error) {
+func newOurs(binary, dir string) *ours {
 	r := &ours{dir: dir, binary: binary, key: map[string]string{}}
 	for _, name := range []string{shortAccount, trendAccount, fleetAccount} {
 		r.key[name] = account.NewKey()
 	}
-	if err := r.start(ctx); err != nil {
-		r.stop()
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
 func (r *ours) start(ctx context.Context) (err error) {
@@ -106,6 +95,13 @@ func (r *ours) start(ctx context.Context) (err error) {
 	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0, time.Minute, r.clock
 	r.recent, err = recent.NewWriter(rc, nil, prometheus.NewRegistry())
 	return err
+}
+
+// end ends Cassandra in good order, so that its data may be read again.
+func (r *ours) end(ctx context.Context) error {
+	c := r.cassandra
+	r.cassandra = nil
+	return c.Stop(ctx)
 }
 
 func (r *ours) stop() {
@@ -152,7 +148,8 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Log: filepath.Join(r.dir, "api.log")}); err != nil {
+	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Env: []string{profileTo + "=" + r.profile()},
+		Log: filepath.Join(r.dir, "api.log")}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -197,7 +194,7 @@ func (r *ours) ready(ctx context.Context) (string, error) {
 
 // side is what an account's questions are asked of.
 func (r *ours) side(name string) *side {
-	return &side{Name: "ringwatch", url: "http://" + r.address, key: r.key[name], pids: func() []process {
+	return &side{Name: "ringwatch", url: func() string { return "http://" + r.address }, key: r.key[name], restart: r.startAPI, pids: func() []process {
 		return []process{{"API", r.api.Pid()}, {"Cassandra", r.cassandra.Pid()}, {"Redis", r.redis.Pid()}}
 	}}
 }
@@ -210,11 +207,14 @@ func (r *ours) settle(ctx context.Context) error {
 	return node.Settled(ctx, r.cassandra, store.DefaultConfig().Keyspace)
 }
 
-// atOnce is how many nodes are written at once.
-const atOnce = 4
+// How many frames are written at once, and how many nodes' windows are closed.
+const (
+	framesAtOnce = 32
+	nodesAtOnce  = 8
+)
 
 // inParallel does something for each of n, some at once.
-func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+func inParallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i := range n {
@@ -224,44 +224,6 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 		g.Go(func() error { return do(ctx, i) })
 	}
 	return g.Wait()
-}
-
-// write stores a window of all nodes as the role store does: frame by frame, then closed, with its rollups. With newest the frames go to Redis as well.
-func (r *ours) write(ctx context.Context, name string, b *batch, newest bool) error {
-	defer r.now.Store(0)
-	r.now.Store(b.start + frame.WindowMillis - 1) // in time: late frames are read in two places
-	err := inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error {
-		for _, f := range b.nodes[i].frames {
-			if err := patient(ctx, func() error { return r.writer.WriteFrame(ctx, name, f) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	r.now.Store(b.start + frame.WindowMillis + grace)
-	err = inParallel(ctx, len(b.nodes), func(ctx context.Context, i int) error { return r.close(ctx, name, b.nodes[i].node.ID, b.start) })
-	if err != nil {
-		return err
-	}
-	for i := range b.nodes {
-		n := &b.nodes[i]
-		for _, s := range n.series {
-			r.samples += int64(len(s.At))
-		}
-		if !newest {
-			continue
-		}
-		for j, f := range n.frames {
-			r.now.Store(n.window.Times[j]) // each comes when it was made
-			if err := r.handle(ctx, name, n.node.Cluster, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // close closes a window, and makes the hour and the day that end with it.

@@ -1,46 +1,26 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
 )
 
-const (
-	tickMillis  = 20_000
-	trendMillis = 60_000
-	hourMillis  = 3600_000
-)
-
-func shapes(o options, interval int64) (idle, busy *fleet.Shape, err error) {
-	if idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, interval); err != nil {
-		return nil, nil, err
-	}
-	busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, interval)
-	return idle, busy, err
-}
-
-// startPeers starts the peers with data of their own.
+// startPeers starts the peers with the data that a set has.
 func (f *report) startPeers(ctx context.Context, dir string) (list []*peers.Peer, stop func(), err error) {
 	stop = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
 		for _, p := range list {
-			p.Stop()
+			p.End(ctx) // its data may be asked again
 		}
 	}
-	for _, name := range strings.Split(f.peers, ",") {
-		if name == "" {
-			continue
-		}
+	for _, name := range f.sides[1:] {
 		p, err := peers.Start(ctx, name, dir, progress)
 		if err != nil {
 			stop()
@@ -59,187 +39,64 @@ func (f *report) startPeers(ctx context.Context, dir string) (list []*peers.Peer
 func sidesOf(r *ours, account string, others []*peers.Peer) []*side {
 	list := []*side{r.side(account)}
 	for _, p := range others {
-		list = append(list, &side{Name: p.Name, url: p.URL, peer: true, pids: func() []process { return []process{{"", p.Pid()}} }})
+		list = append(list, &side{Name: p.Name, url: func() string { return p.URL }, restart: p.Restart, peer: true,
+			pids: func() []process { return []process{{"", p.Pid()}} }})
 	}
 	return list
 }
 
-// samplesOf says how much each side was given.
-func samplesOf(r *ours, others []*peers.Peer) map[string]int64 {
-	m := map[string]int64{"ringwatch": r.samples}
-	for _, p := range others {
-		m[p.Name] = p.Samples
-	}
-	return m
-}
-
-// short is the part of the last hours: everything of some nodes.
-func (f *report) short(ctx context.Context, r *ours, dir string) error {
-	idle, busy, err := shapes(f.options, tickMillis)
-	if err != nil {
-		return err
-	}
+// ask asks about a set that is written; dir has the peers' data.
+func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 	others, stop, err := f.startPeers(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	start := frame.WindowOf(time.Now().UnixMilli()) - int64(f.hours*hourMillis)/frame.WindowMillis*frame.WindowMillis
-	p := newPlayer(shortAccount, idle, busy, f.nodes, start, f.seed)
-	progress("%d nodes of %d and %d series from %s", f.nodes, idle.Series, busy.Series, time.UnixMilli(start).UTC().Format(time.DateTime))
-	part := &part{Name: "recent hours"}
-	loading := time.Now()
-	present := func() int64 { return time.Now().UnixMilli() }
-	if err := p.load(ctx, r, others, present); err != nil {
+	idle, busy, err := s.shapes(f.recordings)
+	if err != nil {
 		return err
 	}
-	progress("loaded in %.0f s: %v samples; flushing", time.Since(loading).Seconds(), samplesOf(r, others))
-	if err := r.settle(ctx); err != nil {
-		return err
+	names := newPlayer(s, idle, busy, s.Start).variables(s)
+	b := &bed{set: s, ours: r, sides: sidesOf(r, s.Account, others), variables: names, end: time.UnixMilli(s.End)}
+	list := trendQuestions
+	if s.Account == shortAccount {
+		list = shortQuestions
+		if f.live && s.Nodes <= liveNodes {
+			progress("%s: playing the last %s into all sides", s.Account, liveBefore)
+			l, err := startLive(ctx, s, &f.options, r, others, dir)
+			if err != nil {
+				return err
+			}
+			live, cancel := context.WithCancel(ctx)
+			fed := make(chan error, 1)
+			go func() { fed <- l.run(live) }()
+			defer func() {
+				cancel()
+				if err := <-fed; err != nil {
+					progress("the frames that came live ended with %v", err)
+				}
+			}()
+			b.live = l
+		}
 	}
-	if err := p.load(ctx, r, others, present); err != nil {
-		return err
-	}
-	part.LoadS = time.Since(loading).Seconds()
-	l := newLive(p, r, others)
-	if err := l.tick(ctx); err != nil {
-		return err
-	}
-	if f.nodes >= 4 {
-		l.silent = f.nodes - 1
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	fed := make(chan error, 1)
-	go func() { fed <- l.run(ctx) }()
-	defer func() { cancel(); <-fed }()
 	if err := r.startAPI(ctx); err != nil {
 		return err
 	}
-	if l.silent >= 0 {
-		progress("waiting until the silent node counts as down")
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(150 * time.Second):
-		}
-	}
-	sides := sidesOf(r, shortAccount, others)
-	hold := func() (func(), error) {
-		l.Lock()
-		for _, p := range others {
-			if p.Name == "victoriametrics" {
-				if _, err := p.Get(ctx, "/internal/force_flush", nil); err != nil {
-					l.Unlock()
-					return nil, err
-				}
-			}
-		}
-		return l.Unlock, nil
-	}
-	if err := f.ask(ctx, part.Name, sides, shortQuestions, p.variables(), time.Now, hold); err != nil {
-		select {
-		case failed := <-fed:
-			fed <- nil
-			err = fmt.Errorf("%w; the fleet's frames: %v", err, failed)
-		default:
-		}
-		return err
-	}
-	part.Samples = samplesOf(r, others)
-	if err := f.note(part, sides); err != nil {
-		return err
-	}
-	cancel()
-	err = <-fed
-	fed <- nil
-	return err
+	return f.measure(ctx, b, list)
 }
 
-// variables are the fleet's: clusters, nodes but for a silent one, and its busiest table of users.
-func (p *player) variables() *variables {
-	v := &variables{}
-	for _, n := range p.nodes[:max(2, len(p.nodes)-1)] {
+// liveNodes is how many nodes are played live at most, on cores that all share.
+const liveNodes = 50
+
+// variables are the set's clusters, nodes and its busiest table of users.
+func (p *player) variables(s *set) *variables {
+	v := &variables{keyspace: s.Keyspace, table: s.Table}
+	for _, n := range p.nodes {
 		if v.nodes = append(v.nodes, n.ID.String()); !slices.Contains(v.clusters, n.Cluster) {
 			v.clusters = append(v.clusters, n.Cluster)
 		}
 	}
-	v.keyspace, v.table = p.busiest[0], p.busiest[1]
 	return v
-}
-
-// busiest returns the keyspace and table of a window of nodes that are written most, of those that all nodes have.
-func busiest(b *batch) [2]string {
-	counts, having := map[[2]string]int64{}, map[[2]string]int{}
-	for i := range b.nodes {
-		for _, s := range b.nodes[i].series {
-			if s.Metric.Name == writes && len(s.Histograms) > 0 {
-				k := [2]string{s.Labels.Get("keyspace"), s.Labels.Get("table")}
-				counts[k] += s.Histograms[len(s.Histograms)-1].Count()
-				having[k]++
-			}
-		}
-	}
-	best := [2]string{}
-	for k := range counts {
-		if c := cmp.Or(cmp.Compare(having[k], having[best]), cmp.Compare(counts[k], counts[best]), strings.Compare(best[0]+"."+best[1], k[0]+"."+k[1])); c > 0 {
-			best = k
-		}
-	}
-	return best
-}
-
-// trend is the part of the long trends: a few metrics of some nodes.
-func (f *report) trend(ctx context.Context, r *ours, dir string) error {
-	idle, busy, err := shapes(f.options, trendMillis)
-	if err != nil {
-		return err
-	}
-	for _, s := range []*fleet.Shape{idle, busy} {
-		s.Only(func(metric string) bool { return slices.Contains([]string{requests, writes, heap, pending}, metric) })
-	}
-	others, stop, err := f.startPeers(ctx, filepath.Join(dir, "trend"))
-	if err != nil {
-		return err
-	}
-	defer stop()
-	end := rollup.Hour.Start(time.Now().UnixMilli())
-	span := time.Duration(f.trendDays*24) * time.Hour
-	start := end - span.Milliseconds()
-	r.samples = 0
-	p := newPlayer(trendAccount, idle, busy, f.trendNodes, start, f.seed)
-	progress("a trend of %d nodes of %d and %d series from %s", f.trendNodes, idle.Series, busy.Series, time.UnixMilli(start).UTC().Format(time.DateTime))
-	part := &part{Name: "trend"}
-	loading := time.Now()
-	if err := p.load(ctx, r, others, func() int64 { return end }); err != nil {
-		return err
-	}
-	part.LoadS = time.Since(loading).Seconds()
-	progress("loaded in %.0f s: %v samples; flushing", part.LoadS, samplesOf(r, others))
-	if err := r.settle(ctx); err != nil {
-		return err
-	}
-	for _, p := range others {
-		if p.Name == "victoriametrics" {
-			if _, err := p.Get(ctx, "/internal/force_flush", nil); err != nil {
-				return err
-			}
-		}
-	}
-	if err := r.startAPI(ctx); err != nil {
-		return err
-	}
-	list := slices.Clone(trendQuestions)
-	for i := range list {
-		list[i].title = strings.ReplaceAll(list[i].title, "$days", fmt.Sprintf("%g", f.trendDays))
-		list[i].span = span - time.Hour // the first hour has nothing before it
-	}
-	sides := sidesOf(r, trendAccount, others)
-	last := time.UnixMilli(end)
-	if err := f.ask(ctx, part.Name, sides, list, p.variables(), func() time.Time { return last }, func() (func(), error) { return func() {}, nil }); err != nil {
-		return err
-	}
-	part.Samples = samplesOf(r, others)
-	return f.note(part, sides)
 }
 
 // fleetInterval is how often the fleet's nodes say that they send, ms: long enough for all questions to see frames that were made once as new.
@@ -247,7 +104,7 @@ const fleetInterval = 600_000
 
 // fleetNow is the part of the fleet: Ringwatch alone, newest frames in Redis, and the index of series.
 func (f *report) fleetNow(ctx context.Context, r *ours) error {
-	_, shape, err := shapes(f.options, tickMillis)
+	_, shape, err := (&set{Tables: f.tables, Interval: tickMillis}).shapes(f.recordings)
 	if err != nil {
 		return err
 	}
@@ -257,7 +114,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	v := &variables{}
 	tell := ticker("the store has %d of %d nodes", f.fleet)
 	// The store learns of nodes and series from key frames.
-	err = inParallel(ctx, f.fleet, func(ctx context.Context, i int) error {
+	err = inParallel(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
 		n := fleet.NewNode(shape, f.seed, i)
 		b, err := n.Frame(time.Now().UnixMilli())
 		if err != nil {
@@ -281,7 +138,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	}
 	progress("the index of series is loaded; writing %d frames of now into Redis", f.fleet)
 	tell = ticker("Redis has %d of %d nodes", f.fleet)
-	err = inParallel(ctx, f.fleet, func(ctx context.Context, i int) error {
+	err = inParallel(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
 		k, err := frame.Decode(frames[i], nil)
 		if err != nil {
 			return err
@@ -297,14 +154,13 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	if err != nil {
 		return err
 	}
-	sides := sidesOf(r, fleetAccount, nil)
-	part := &part{Name: "fleet"}
+	b := &bed{set: &set{Account: fleetAccount, Nodes: f.fleet}, ours: r, sides: sidesOf(r, fleetAccount, nil), variables: v}
 	written := time.Now()
-	if err := f.ask(ctx, part.Name, sides, fleetQuestions, v, time.Now, func() (func(), error) { return func() {}, nil }); err != nil {
+	if err := f.measure(ctx, b, fleetQuestions); err != nil {
 		return err
 	}
 	progress("the newest frames were %.0f s old in the end", time.Since(written).Seconds())
-	return f.note(part, sides)
+	return nil
 }
 
 // ticker returns what is called for each that is done, and now and then says how many are.

@@ -10,45 +10,33 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
-// clientCounts are how many clients ask at once.
-var clientCounts = []int{1, 8}
-
 // answer is what one side gave to a question.
 type answer struct {
 	Group, Question, Side string
-	Verdict               string      // beside Ringwatch's: "same", "close", "differs", why it failed; "" of Ringwatch or if nobody compares
-	Difference            *difference `json:",omitempty"`
-	Warnings              []string    `json:",omitempty"`
-	Failures              []string    `json:",omitempty"` // of timing: there are no times then
-	Timed                 []timed     // by number of clients
-	Bytes                 int64       // of an answer
+	Verdict               string            // beside Ringwatch's: "same", "close", "differs", why it failed; "" of Ringwatch or if nobody compares
+	Difference            *difference       `json:",omitempty"`
+	Warnings              []string          `json:",omitempty"`
+	Failures              []string          `json:",omitempty"` // of timing: there are no times then
+	Columns               map[string]*timed `json:",omitempty"`
+	Panels                int               `json:",omitempty"` // of a page: those that all sides answer
 }
 
-// timed is one number of clients.
-type timed struct {
-	Clients, Requests int
-	P50, P99          float64 // ms
-	CPU               float64 // ms a request
-}
-
-// part is what one of the run's parts had and what its sides needed.
+// part is what the sides needed for a set's questions.
 type part struct {
-	Name    string
-	Sides   []string
-	Samples map[string]int64 // ours counts a histogram as one, theirs each of its series
-	Memory  map[string]int64 // bytes resident after the questions, by side and process
-	CPU     map[string]float64
-	LoadS   float64
+	Name   string
+	Sides  []string
+	Memory map[string]int64 // bytes resident after the questions, by side and process
+	CPU    map[string]float64
 }
 
 type report struct {
 	options
+	Sets     []*set
 	Answers  []*answer
 	Parts    []*part
 	versions []string
@@ -58,7 +46,8 @@ type report struct {
 const compared = 2
 
 // check asks all sides the same at one instant, and says how the peers' answers differ from Ringwatch's, which is the first side.
-func (f *report) check(ctx context.Context, sides []*side, q *question, v *variables, at time.Time) []*answer {
+func (f *report) check(ctx context.Context, b *bed, q *question) []*answer {
+	sides, at := b.sides, b.at(q, 0)
 	list := make([]*answer, len(sides))
 	for i, s := range sides {
 		list[i] = &answer{Group: q.group, Question: q.title, Side: s.Name}
@@ -69,7 +58,11 @@ func (f *report) check(ctx context.Context, sides []*side, q *question, v *varia
 			if s.peer && q.alone || list[i].failed() {
 				continue
 			}
-			path, form := q.request(v, number, at, s.peer)
+			path, form, err := q.request(b.variables, asking{number: number, at: at, peer: s.peer})
+			if err != nil {
+				list[i].Verdict = "failed: " + err.Error()
+				continue
+			}
 			got, warnings, err := s.ask(ctx, path, form)
 			if err != nil {
 				list[i].Verdict = "failed: " + err.Error()
@@ -93,6 +86,11 @@ func (f *report) check(ctx context.Context, sides []*side, q *question, v *varia
 				continue
 			}
 			list[i].compare(q, ours, got)
+		}
+	}
+	for _, a := range list {
+		if d := a.Difference; d != nil && a.Verdict != "same" && (q.group != panel || !a.counts()) {
+			progress("  %s: %s: %s: %s", a.Side, q.title, a.Verdict, d)
 		}
 	}
 	return list
@@ -123,81 +121,12 @@ func (a *answer) compare(q *question, ours, theirs values) {
 	if slices.Index(order, verdict) > slices.Index(order, a.Verdict) {
 		a.Verdict, a.Difference = verdict, &d
 	}
-	if verdict != "same" {
-		progress("  %s: %s: %s: %s", a.Side, q.title, verdict, &d)
-	}
-}
-
-// ask compares all, then times all. hold keeps the sides from changing meanwhile, and returns what lets them go on.
-func (f *report) ask(ctx context.Context, name string, sides []*side, questions []question, v *variables, now func() time.Time, hold func() (func(), error)) error {
-	progress("%s: comparing %d questions", name, len(questions))
-	release, err := hold()
-	if err != nil {
-		return err
-	}
-	at := now()
-	lists := make([][]*answer, len(questions))
-	for i := range questions {
-		lists[i] = f.check(ctx, sides, &questions[i], v, at)
-		f.Answers = append(f.Answers, lists[i]...)
-	}
-	release()
-	for i := range questions {
-		if err := f.time(ctx, sides, &questions[i], lists[i], v, now); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// time lets the sides answer by turns.
-func (f *report) time(ctx context.Context, sides []*side, q *question, list []*answer, v *variables, now func() time.Time) error {
-	for _, clients := range clientCounts {
-		took, cpu := make([][]float64, len(sides)), make([]time.Duration, len(sides))
-		gaveUp := make([]bool, len(sides))
-		for round := range f.rounds + 1 { // the first is not counted
-			for n := range sides {
-				n = (n + round) % len(sides)
-				if sides[n].peer && q.alone || list[n].failed() || gaveUp[n] {
-					continue
-				}
-				spent := time.Duration(f.seconds * float64(time.Second))
-				if round == 0 {
-					spent = 0
-				}
-				t := sides[n].turn(ctx, q, v, clients, spent, now)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if t.failed != nil {
-					progress("  %s: %s, %d clients: %v", sides[n].Name, q.title, clients, t.failed)
-					list[n].Failures = append(list[n].Failures, fmt.Sprintf("%d clients: %v", clients, t.failed))
-					took[n], gaveUp[n] = nil, true
-					continue
-				}
-				if round > 0 {
-					took[n], cpu[n], list[n].Bytes = append(took[n], t.took...), cpu[n]+t.cpu, t.bytes
-				}
-			}
-		}
-		said := ""
-		for n := range sides {
-			if len(took[n]) == 0 {
-				continue
-			}
-			t := timed{Clients: clients, Requests: len(took[n]), P50: bench.Quantile(took[n], 0.5), P99: bench.Quantile(took[n], 0.99), CPU: cpu[n].Seconds() * 1000 / float64(len(took[n]))}
-			list[n].Timed = append(list[n].Timed, t)
-			said += fmt.Sprintf("; %s %.1f ms, p99 %.1f, CPU %.1f", sides[n].Name, t.P50, t.P99, t.CPU)
-		}
-		progress("%s, %d clients%s", q.title, clients, said)
-	}
-	return nil
 }
 
 // note keeps what the sides of a part need.
-func (f *report) note(p *part, sides []*side) error {
-	p.Memory, p.CPU = map[string]int64{}, map[string]float64{}
-	for _, s := range sides {
+func (f *report) note(b *bed) error {
+	p := &part{Name: b.set.Account, Memory: map[string]int64{}, CPU: map[string]float64{}}
+	for _, s := range b.sides {
 		p.Sides = append(p.Sides, s.Name)
 		for _, of := range s.pids() {
 			bytes, err := node.Resident(of.pid)
@@ -220,31 +149,48 @@ func (f *report) note(p *part, sides []*side) error {
 	return nil
 }
 
-// at returns what a number of clients had; nil if it was not timed.
-func (a *answer) at(clients int) *timed {
-	for i := range a.Timed {
-		if a.Timed[i].Clients == clients {
-			return &a.Timed[i]
-		}
-	}
-	return nil
+// ratio is a median of Ringwatch's over that of the faster peer which has the same answer.
+type ratio struct {
+	group, question string
+	ours, of        float64
 }
 
-// ratios are Ringwatch's medians over the best peer's, by question of a group.
-func (f *report) ratios(group string, clients int) (list []float64) {
-	for i := 0; i < len(f.Answers); {
-		a := f.Answers[i]
-		ours, best := a.at(clients), 0.0
-		for i++; i < len(f.Answers) && f.Answers[i].Question == a.Question && f.Answers[i].Side != a.Side; i++ {
-			if b := f.Answers[i].at(clients); b != nil && f.Answers[i].counts() && (best == 0 || b.P50 < best) {
-				best = b.P50
+// ratios are those of a column, of questions that a peer answers too.
+func (f *report) ratios(column string, groups ...string) (list []ratio) {
+	for _, a := range f.Answers {
+		t := a.Columns[column]
+		if a.Side != "ringwatch" || t == nil || !slices.Contains(groups, a.Group) {
+			continue
+		}
+		best := 0.0
+		for _, b := range f.Answers {
+			if b.Side != "ringwatch" && b.Group == a.Group && b.Question == a.Question && b.counts() && b.Columns[column] != nil && (best == 0 || b.Columns[column].P50 < best) {
+				best = b.Columns[column].P50
 			}
 		}
-		if a.Group == group && ours != nil && best > 0 && !a.failed() {
-			list = append(list, ours.P50/best)
+		if best > 0 {
+			list = append(list, ratio{a.Group, a.Question, t.P50, t.P50 / best})
 		}
 	}
 	return list
+}
+
+func median(list []ratio) float64 {
+	var of []float64
+	for _, r := range list {
+		of = append(of, r.of)
+	}
+	return bench.Quantile(of, 0.5)
+}
+
+// worst is the greatest of all.
+func worst(list []ratio) (w ratio) {
+	for _, r := range list {
+		if r.of > w.of {
+			w = r
+		}
+	}
+	return w
 }
 
 // failures are how many questions Ringwatch did not answer, or not so many clients at once.
@@ -257,52 +203,82 @@ func (f *report) failures() (n int) {
 	return n
 }
 
-// own is the median over a group's questions of Ringwatch's medians, ms.
-func (f *report) own(group string, clients int) float64 {
+// own is the median over questions of Ringwatch's medians, ms; 0 if none is asked.
+func (f *report) own(column string, want func(*answer) bool) float64 {
 	var list []float64
 	for _, a := range f.Answers {
-		if t := a.at(clients); a.Group == group && a.Side == "ringwatch" && t != nil && !a.failed() {
+		if t := a.Columns[column]; a.Side == "ringwatch" && t != nil && want(a) {
 			list = append(list, t.P50)
 		}
 	}
 	return bench.Quantile(list, 0.5)
 }
 
-func (f *report) result() *bench.Result {
-	r := &bench.Result{Name: "query", Detail: f}
-	for _, of := range []struct{ key, group string }{{"short_over_best_peer", short}, {"rollup_over_best_peer", rolled}} {
-		r.Add(of.key, bench.Quantile(f.ratios(of.group, 1), 0.5))
+func inGroup(name string) func(*answer) bool {
+	return func(a *answer) bool { return a.Group == name }
+}
+
+// titled takes the questions of a title, whatever span they have.
+func titled(title string) func(*answer) bool {
+	before, after, _ := strings.Cut(title, "$span")
+	return func(a *answer) bool {
+		return strings.HasPrefix(a.Question, before) && strings.HasSuffix(a.Question, after)
 	}
-	r.Add("fleet_instant_ms", f.own(ofFleet, 1))
-	r.Add("metadata_ms", f.own(fleetMeta, 1))
-	r.Add("failed", f.failures())
-	for _, of := range []struct{ key, group string }{{"short", short}, {"day", day}, {"rollup", rolled}, {"meta", meta}} {
-		for _, clients := range clientCounts {
-			list := f.ratios(of.group, clients)
-			key := fmt.Sprintf("%s_%d_over_best_peer", of.key, clients)
-			r.Add(key, bench.Quantile(list, 0.5))
-			r.Add(key+"_worst", bench.Quantile(list, 1))
-			r.Add(key+"_questions", len(list))
+}
+
+// apiOverVictoria is the memory of our API over that of VictoriaMetrics, after a set's questions; 0
+// without one.
+func (f *report) apiOverVictoria() float64 {
+	for _, p := range f.Parts {
+		if all := p.Memory["victoriametrics"]; p.Name == shortAccount && all > 0 {
+			return float64(p.Memory["ringwatch API"]) / float64(all)
 		}
 	}
+	return 0
+}
+
+func (f *report) result() *bench.Result {
+	r := &bench.Result{Name: "query", Detail: f}
+	asked := []string{short, day, rolled, page}
+	add := func(key string, list []ratio) {
+		r.Add(key, median(list))
+		w := worst(list)
+		r.Add(key+"_worst", w.of)
+		r.Add(key+"_worst_question", strings.ReplaceAll(w.question, " ", "_"))
+		r.Add(key+"_questions", len(list))
+	}
+	add("refresh_over_best_peer", f.ratios(refresh, asked...))
+	add("warm_over_best_peer", f.ratios(warm, asked...))
+	add("cold_over_best_peer", f.ratios(cold, asked...))
+	add("rollup_over_best_peer", f.ratios(warm, rolled))
+	r.Add("one_node_ms", f.own(warm, titled(ofOneNode)))
+	r.Add("cluster_day_s", f.own(cold, titled(dayByMinute))/1000)
+	r.Add("fleet_top_ms", f.own(warm, inGroup(fleetTop)))
+	r.Add("metadata_ms", f.own(warm, func(a *answer) bool { return a.Group == meta || a.Group == fleetMeta }))
+	r.Add("api_rss_over_vm", f.apiOverVictoria())
+	r.Add("failed", f.failures())
 	r.Add("nodes", f.nodes)
 	r.Add("hours", f.hours)
+	r.Add("interval_s", f.interval.Seconds())
 	r.Add("trend_nodes", f.trendNodes)
 	r.Add("trend_days", f.trendDays)
 	r.Add("fleet_nodes", f.fleet)
-	for _, p := range f.Parts {
-		for _, side := range p.Sides {
-			if n := p.Samples[side]; n > 0 {
-				r.Add(strings.ReplaceAll(p.Name, " ", "_")+"_"+side+"_samples", n)
-			}
+	for _, s := range f.Sets {
+		for _, side := range f.sides {
+			r.Add(s.Account+"_"+side+"_samples", s.Samples[side])
 		}
 	}
-	r.Notes = fmt.Sprintf("%d nodes in %d clusters with %d tables each, half of them idle, %g h at 20 s made from the recordings, and frames as they are due while questions are asked; a trend of %d nodes, %g d at a minute, with four metrics. "+
+	var said []string
+	for _, s := range f.Sets {
+		said = append(said, s.String())
+	}
+	r.Notes = fmt.Sprintf("%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, windows and hours through the store, as blocks into Prometheus, by remote write into VictoriaMetrics. "+
 		"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. "+
-		"A sample of theirs is one of a series, of ours a histogram is one. All sides hold the same up to the same instant when answers are compared; a peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
-		"Medians over %d rounds of %g s, sides by turns, after one that is not counted; nodes and clusters change from request to request. over_best_peer: the median of the questions' ratios of medians to the faster peer. All share the cores. "+
-		"The fleet's frames were made once and say that their interval is 10 minutes. %s.",
-		f.nodes, clustersOf(f.nodes), f.tables, f.hours, f.trendNodes, f.trendDays, f.rounds, f.seconds, strings.Join(f.versions, ", "))
+		"A sample of theirs is one of a series, of ours a histogram is one. A peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
+		"cold: the first answer of a process that has just started, page caches as they are, median of %d; warm: in words that nobody used before, of data that was asked for, median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
+		"Ranges end where the whole hours do, so all their steps are closed when they are refreshed; instants are of now, while frames come. A page is all panels of a dashboard which all sides answer, eight at once. "+
+		"over_best_peer: the median of the questions' ratios of medians to the faster peer; sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the span that there are. All share the cores. %s.",
+		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds, strings.Join(f.versions, ", "))
 	return r
 }
 
@@ -315,51 +291,65 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 		}
 	}
 	out := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintf(out, "\n| p50 / p99 ms")
+	fmt.Fprintf(out, "\n| ms, cold / warm / refresh")
 	rule := "\n|---"
 	for _, name := range names {
-		fmt.Fprintf(out, "\t| %s, 1 client\t| 8 clients\t| CPU ms", name)
-		rule += "\t|---:\t|---:\t|---:"
+		fmt.Fprintf(out, "\t| %s", name)
+		rule += "\t|---:"
 	}
-	fmt.Fprintf(out, "\t| answers\t|%s\t|---\t|\n", rule)
-	for i := 0; i < len(answers); {
-		question := answers[i].Question
-		fmt.Fprintf(out, "| %s", question)
+	fmt.Fprintf(out, "\t| ours / best\t| answers\t|%s\t|---:\t|---\t|\n", rule)
+	var done []string
+	for i, first := range answers {
+		key := first.Group + first.Question
+		if slices.Contains(done, key) || first.Group == panel {
+			continue
+		}
+		done = append(done, key)
 		var verdicts []string
+		cells, best, ours := "", map[string]float64{}, map[string]float64{}
 		for _, name := range names {
-			var a *answer
-			if i < len(answers) && answers[i].Question == question && answers[i].Side == name {
-				a = answers[i]
-				i++
-			}
-			if a == nil || len(a.Timed) == 0 {
-				fmt.Fprint(out, "\t| \t| \t| ")
-			} else {
-				for _, clients := range clientCounts {
-					if t := a.at(clients); t != nil {
-						fmt.Fprintf(out, "\t| %.1f / %.1f", t.P50, t.P99)
-					} else {
-						fmt.Fprint(out, "\t| ")
-					}
-				}
-				fmt.Fprintf(out, "\t| %.1f", a.Timed[0].CPU)
-			}
-			if a == nil {
+			at := slices.IndexFunc(answers[i:], func(a *answer) bool { return a.Side == name && a.Group+a.Question == key })
+			if at < 0 {
+				cells += "\t| "
 				continue
 			}
-			if a.Verdict != "" {
+			a := answers[i+at]
+			var list []string
+			for _, column := range columns {
+				t := a.Columns[column]
+				if t == nil {
+					continue
+				}
+				list = append(list, fmt.Sprintf("%.1f", t.P50))
+				if a.Side == "ringwatch" {
+					ours[column] = t.P50
+				} else if a.counts() && (best[column] == 0 || t.P50 < best[column]) {
+					best[column] = t.P50
+				}
+			}
+			cells += "\t| " + strings.Join(list, " / ")
+			if a.Verdict != "" && a.Panels == 0 {
 				verdict, _, _ := strings.Cut(a.Verdict, ":")
 				verdicts = append(verdicts, name+" "+verdict)
 			}
+			if a.Panels > 0 && a.Side == "ringwatch" {
+				verdicts = append(verdicts, fmt.Sprintf("%d panels", a.Panels))
+			}
 			for _, text := range a.Failures {
-				clients, _, _ := strings.Cut(text, ":")
-				verdicts = append(verdicts, name+" failed "+clients)
+				column, _, _ := strings.Cut(text, ":")
+				verdicts = append(verdicts, name+" failed "+column)
 			}
 		}
-		fmt.Fprintf(out, "\t| %s\t|\n", strings.Join(verdicts, ", "))
+		var list []string
+		for _, column := range columns {
+			if best[column] > 0 {
+				list = append(list, fmt.Sprintf("%.1f", ours[column]/best[column]))
+			}
+		}
+		fmt.Fprintf(out, "| %s%s\t| %s\t| %s\t|\n", first.Question, cells, strings.Join(list, " / "), strings.Join(verdicts, ", "))
 	}
 	_ = out.Flush()
-	fmt.Fprintf(w, "\n| | samples | MB resident |\n|---|---:|---:|\n")
+	fmt.Fprintf(w, "\n| | MB resident |\n|---|---:|\n")
 	for _, p := range parts {
 		for _, side := range p.Sides {
 			var list []string
@@ -373,15 +363,15 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 				}
 			}
 			slices.Sort(list)
-			fmt.Fprintf(w, "| %s: %s | %d | %.0f %s |\n", p.Name, side, p.Samples[side], float64(all)/1e6, strings.Join(list, ", "))
+			fmt.Fprintf(w, "| %s: %s | %.0f %s |\n", p.Name, side, float64(all)/1e6, strings.Join(list, ", "))
 		}
 	}
 	fmt.Fprintln(w)
 }
 
 // printKept prints the table of the result that is kept.
-func printKept(_ context.Context, o options) error {
-	b, err := os.ReadFile(filepath.Join(o.results, "query.json"))
+func printKept(_ context.Context, _ options) error {
+	b, err := os.ReadFile(filepath.Join("bench", "results", "query.json"))
 	if err != nil {
 		return err
 	}
