@@ -23,64 +23,89 @@ import (
 type columns struct {
 	query.Store
 	nodes []query.Node
-	of    map[uuid.UUID]map[string][]window.Series // by name
+	of    map[uuid.UUID][]*window.Window
 	at    []int64
 	reads func() // is called by each reading; nil: nothing is
 }
 
 // newColumns makes so many nodes with so many counters and histograms each, over 6 h at 20 s.
-func newColumns(nodes, series int) *columns {
-	c := &columns{of: map[uuid.UUID]map[string][]window.Series{}}
+func newColumns(t testing.TB, nodes, series int) *columns {
+	t.Helper()
+	c := &columns{of: map[uuid.UUID][]*window.Window{}}
 	for at := int64(origin); at <= origin+6*3_600_000; at += 20_000 {
 		c.at = append(c.at, at)
 	}
-	bounds := &frame.Bounds{Exponent: -6}
+	bounds := frame.Bounds{Exponent: -6}
 	for i, v := 0, int64(1); i < 164; i++ {
 		bounds.Upper = append(bounds.Upper, v)
 		v = max(v+1, v*6/5)
 	}
-	counter := &window.Metric{Name: "reads_total", Kind: frame.Counter}
-	latency := &window.Metric{Name: "latency_seconds", Kind: frame.Histogram, Bounds: bounds, Exponent: -6, HasSum: true}
+	of := frame.Frame{Header: frame.Header{Compression: frame.Zstd, Cluster: "c", Started: 1, Interval: 20_000},
+		Bounds: []frame.Bounds{bounds},
+		Templates: []frame.Template{{Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{
+			{Name: "reads_total", Kind: frame.Counter},
+			{Name: "latency_seconds", Kind: frame.Histogram, Exponent: -6, HasSum: true},
+		}}}}
+	tables := frame.Entities{}
+	for k := range series {
+		tables.Rows = append(tables.Rows, []string{fmt.Sprintf("table_%02d", k)})
+	}
+	of.Added = []frame.Entities{tables}
 	for i := range nodes {
 		n := query.Node{Account: querytest.Account, Cluster: "c", ID: uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}),
 			Interval: 20_000}
 		c.nodes = append(c.nodes, n)
-		of := map[string][]window.Series{}
-		for k := range series {
-			l := func(name string) labels.Labels {
-				return labels.FromStrings("__name__", name, "cluster", n.Cluster, "node", n.ID.String(),
-					"table", fmt.Sprintf("table_%d", k))
-			}
-			reads := window.Series{Labels: l(counter.Name), Metric: counter, At: c.at}
-			times := window.Series{Labels: l(latency.Name), Metric: latency, At: c.at}
-			counts := make([]int64, 165)
-			for j := range c.at {
-				reads.Ints = append(reads.Ints, int64(j*(100+k+i)))
-				for b := range 30 {
-					counts[60+b] += int64((b*7 + j + k) % 11)
-				}
-				times.Histograms = append(times.Histograms, window.NewHistogram(counts, int64(j)*1000))
-			}
-			of[counter.Name], of[latency.Name] = append(of[counter.Name], reads), append(of[latency.Name], times)
+		of.Node = n.ID
+		counts := make([][]int64, series)
+		for k := range counts {
+			counts[k] = make([]int64, 30)
 		}
-		c.of[n.ID] = of
+		var frames [][]byte
+		for j, at := range c.at {
+			of.At, of.Sequence = at, uint64(j)
+			reads, times := frame.Column{Metric: 0, All: true}, frame.Column{Metric: 1, All: true}
+			for k := range series {
+				reads.Ints = append(reads.Ints, int64(1+j*(100+k+i)))
+				h := frame.Buckets{Sum: int64(1+j) * 1000}
+				for b := range counts[k] {
+					if counts[k][b] += int64((b*7 + j + k) % 11); counts[k][b] > 0 {
+						h.Index, h.Count = append(h.Index, int32(60+b)), append(h.Count, counts[k][b])
+					}
+				}
+				times.Histograms = append(times.Histograms, h)
+			}
+			of.Values = []frame.Group{{Columns: []frame.Column{reads, times}}}
+			b, err := of.Append(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames = append(frames, b)
+			if j+1 < len(c.at) && frame.WindowOf(c.at[j+1]) == frame.WindowOf(at) {
+				continue
+			}
+			w, report, err := window.Build(n, frames)
+			if err != nil || report.Lost() > 0 {
+				t.Fatal(report, err)
+			}
+			c.of[n.ID], frames = append(c.of[n.ID], w), nil
+		}
 	}
 	return c
 }
 
 func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
 
-func (c *columns) Read(_ context.Context, _ string, n uuid.UUID, _, _ int64, m ...*labels.Matcher) (query.Values, error) {
+func (c *columns) Windows(_ context.Context, _ string, n uuid.UUID, _, _ int64, _ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	if c.reads != nil {
 		c.reads()
 	}
-	return query.Values{Series: c.of[n][m[0].Value], Instants: c.at}, nil
+	return query.Windows{List: c.of[n], Instants: c.at}, nil
 }
 
 // BenchmarkKernels asks for what dashboards ask over 6 h of 30 nodes with 7 series each, at a minute
 // and at the nodes' own interval, of kernels and of Prometheus's engine alone.
 func BenchmarkKernels(b *testing.B) {
-	c := newColumns(30, 7)
+	c := newColumns(b, 30, 7)
 	for _, question := range []struct{ name, expr string }{
 		{"rate", "sum by (cluster) (rate(reads_total[1m]))"},
 		{"count", "sum by (cluster) (rate(latency_seconds_count[1m]))"},

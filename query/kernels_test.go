@@ -162,7 +162,7 @@ func texts(list annotations.Annotations, expr string) []string {
 // TestKernelsHold asks for more series than a query may hold: what adds them up is answered, and
 // what has them all in its answer is refused.
 func TestKernelsHold(t *testing.T) {
-	c := newColumns(3, 7)
+	c := newColumns(t, 3, 7)
 	from, to := time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+3*3_600_000)
 	ask := func(expr string, alone bool) error {
 		e := c.engine(t, func(c *query.Config) { c.MaxSeries, c.MaxSamples = 20, 20_000 })
@@ -194,7 +194,7 @@ func TestKernelsHold(t *testing.T) {
 
 // TestKernelsEnd ends a question whose windows are long, while a kernel computes.
 func TestKernelsEnd(t *testing.T) {
-	c := newColumns(30, 20)
+	c := newColumns(t, 8, 20)
 	e := c.engine(t, func(*query.Config) {})
 	reading := make(chan struct{})
 	c.reads = sync.OnceFunc(func() { close(reading) })

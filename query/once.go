@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,8 +66,8 @@ func (fs *flights) leave(f *flight) {
 
 // Once lets requests that want the same thing at the same time share one reading of it, which does
 // not end with the request that began it, but after ReaderConfig.Timeout. key says what is read,
-// and of which account; Latest, Range, LastSeen and Unchanged have keys that begin with latest/,
-// range/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its memory
+// and of which account; Latest, Range, Windows, LastSeen and Unchanged have keys that begin with
+// latest/, values/, range/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its memory
 // from the context's lease; with that the account waits for its share, and for more of it if read
 // finds that it needs more. ctx is within a Scope, which uses the result until it ends.
 func Once[T any](
@@ -179,29 +180,39 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 }
 
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the
-// selectors selects; no selectors select everything. Those are Windows' as series, which are the
-// caller's and take their memory from the context's lease.
+// selectors selects; no selectors select everything. They are Windows' as series. The list is the
+// caller's, what it points to is shared.
 func (r *Reader) Range(
 	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
 ) (Values, error) {
-	w, err := r.Windows(ctx, account, n, from, to, nil, selectors)
-	if err != nil {
-		return Values{}, err
+	v, err := Once(ctx, r, account, readingKey("values", account, n, asked{from, to, nil, selectors}),
+		func(ctx context.Context) (Values, error) {
+			w, err := r.readRange(ctx, account, n, asked{from, to, nil, selectors})
+			if err != nil {
+				return Values{}, err
+			}
+			list, err := w.Series(ctx, from, to, selectors)
+			return Values{Series: list, Instants: w.Instants, Missing: w.Missing}, err
+		})
+	v.Series = slices.Clone(v.Series)
+	return v, err
+}
+
+// readingKey names a reading of a node.
+func readingKey(what, account string, n *Node, q asked) string {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%s/%s/%s/%d/%d/%d", what, account, n.ID, q.from, q.to, q.facets)
+	for _, matchers := range q.selectors {
+		fmt.Fprintf(&key, "/%q", matchers)
 	}
-	list, err := w.Series(ctx, from, to, selectors)
-	return Values{Series: list, Instants: w.Instants, Missing: w.Missing}, err
+	return key.String()
 }
 
 // Windows returns windows that have at least what any of the selectors selects from from to to, both
 // inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A range
 // that the recent source surely has whole is its, the older part of another is the store's.
 func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64, facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
-	var key strings.Builder
-	fmt.Fprintf(&key, "range/%s/%s/%d/%d/%d", account, n.ID, from, to, facets)
-	for _, matchers := range selectors {
-		fmt.Fprintf(&key, "/%q", matchers)
-	}
-	return Once(ctx, r, account, key.String(), func(ctx context.Context) (Windows, error) {
-		return r.readRange(ctx, account, n, asked{from, to, facets, selectors})
-	})
+	q := asked{from, to, facets, selectors}
+	return Once(ctx, r, account, readingKey("range", account, n, q),
+		func(ctx context.Context) (Windows, error) { return r.readRange(ctx, account, n, q) })
 }
