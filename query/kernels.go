@@ -15,7 +15,8 @@ import (
 // errEngine is what a kernel says that meets something only Prometheus's engine knows.
 var errEngine = errors.New("query: this is the engine's")
 
-// question of a kernel: an aggregation of a function of a range vector, or of a selector.
+// kernelQuestion is what a kernel may answer: an aggregation of a function of a range vector, or of
+// a selector.
 type kernelQuestion struct {
 	expr     parser.Expr // all of it
 	selector *parser.VectorSelector

@@ -102,8 +102,8 @@ func (c *columns) Windows(_ context.Context, _ string, n uuid.UUID, _, _ int64, 
 	return query.Windows{List: c.of[n], Instants: c.at}, nil
 }
 
-// BenchmarkKernels asks for what dashboards ask over 6 h of 30 nodes with 7 series each, at a minute
-// and at the nodes' own interval, of kernels and of Prometheus's engine alone.
+// BenchmarkKernels asks for what dashboards ask over 5 h of 30 nodes with 7 series each, at a
+// minute and at the nodes' own interval, of kernels and of Prometheus's engine alone.
 func BenchmarkKernels(b *testing.B) {
 	c := newColumns(b, 30, 7)
 	for _, question := range []struct{ name, expr string }{

@@ -83,8 +83,8 @@ func (h *Histograms) differs(i int, bucket uint16) (n int64) {
 	return n
 }
 
-// HistogramRow is what rate or increase give of a series at each step. Counts has Missing where there
-// is nothing.
+// HistogramRow is what rate or increase give of a series at each step. Counts has Missing where
+// there is nothing.
 type HistogramRow struct {
 	Counts, Sums []float64
 	// The buckets of step i that are not empty are those up to ends[i].
@@ -259,7 +259,8 @@ func (g *HistogramGroup) Add(row *HistogramRow) bool {
 	return true
 }
 
-// At returns the group's histogram at a step; false if it has none. The buckets are the group's own.
+// At returns the group's histogram at a step; false if it has none. It is asked once for each step.
+// The buckets are the group's own.
 func (g *HistogramGroup) At(step int) (count, sum float64, buckets []float64, is bool) {
 	n := g.n[step]
 	if n == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/ringwatch/ringwatch/query/kernel"
 )
 
-// TestEdges looks at samples that lie just at the ends of windows and of the lookback: the later end
-// counts, the earlier does not.
+// TestEdges looks at samples that lie just at the ends of windows and of the lookback: the later
+// end counts, the earlier does not.
 func TestEdges(t *testing.T) {
 	c := kernel.Columns{Times: []int64{1000, 2000, 3000}, Values: []float64{1, 2, 4}}
 	steps := kernel.Steps{First: 3000, Every: 1000, N: 4}
