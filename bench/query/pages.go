@@ -36,7 +36,7 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		q := question{group: page, title: "page " + strings.TrimSuffix(filepath.Base(file), ".json") + ", 6 h at 1 min"}
+		q := question{group: page, title: "page " + strings.TrimSuffix(filepath.Base(file), ".json")}
 		values := dashboardtest.BuiltIn()
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"
@@ -65,6 +65,12 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 			}
 		}
 		q.panels = within(q.panels, b.set.span(), f.rounds)
+		for i := range q.panels {
+			if span := q.panels[i].span; span > 0 {
+				q.title += ", " + spanText(span) + " at 1 min"
+				break
+			}
+		}
 		list = append(list, q)
 	}
 	return list, nil

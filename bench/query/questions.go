@@ -170,7 +170,7 @@ func within(list []question, whole time.Duration, moves int) []question {
 // spanText is a range in hours, or in days from two on.
 func spanText(d time.Duration) string {
 	if d >= 48*time.Hour {
-		return strconv.FormatFloat(d.Hours()/24, 'f', -1, 64) + " d"
+		return strconv.FormatFloat(float64(int(d.Hours()/24*10))/10, 'f', -1, 64) + " d"
 	}
 	return strconv.FormatFloat(float64(int(d.Hours()*10))/10, 'f', -1, 64) + " h"
 }

@@ -240,7 +240,16 @@ func (f *report) apiOverVictoria() float64 {
 func (f *report) result() *bench.Result {
 	r := &bench.Result{Name: "query", Detail: f}
 	asked := []string{short, day, rolled, page}
+	// A key whose questions were not asked is not there, as 0 would be a good figure.
+	one := func(key string, v float64) {
+		if v > 0 {
+			r.Add(key, v)
+		}
+	}
 	add := func(key string, list []ratio) {
+		if len(list) == 0 {
+			return
+		}
 		r.Add(key, median(list))
 		w := worst(list)
 		r.Add(key+"_worst", w.of)
@@ -251,11 +260,11 @@ func (f *report) result() *bench.Result {
 	add("warm_over_best_peer", f.ratios(warm, asked...))
 	add("cold_over_best_peer", f.ratios(cold, asked...))
 	add("rollup_over_best_peer", f.ratios(warm, rolled))
-	r.Add("one_node_ms", f.own(warm, titled(ofOneNode)))
-	r.Add("cluster_day_s", f.own(cold, titled(dayByMinute))/1000)
-	r.Add("fleet_top_ms", f.own(warm, inGroup(fleetTop)))
-	r.Add("metadata_ms", f.own(warm, func(a *answer) bool { return a.Group == meta || a.Group == fleetMeta }))
-	r.Add("api_rss_over_vm", f.apiOverVictoria())
+	one("one_node_ms", f.own(warm, titled(ofOneNode)))
+	one("cluster_day_s", f.own(cold, titled(dayByMinute))/1000)
+	one("fleet_top_ms", f.own(warm, inGroup(fleetTop)))
+	one("metadata_ms", f.own(warm, func(a *answer) bool { return a.Group == meta || a.Group == fleetMeta }))
+	one("api_rss_over_vm", f.apiOverVictoria())
 	r.Add("failed", f.failures())
 	r.Add("nodes", f.nodes)
 	r.Add("hours", f.hours)
