@@ -2,6 +2,7 @@ package promapi
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	jsoniter "github.com/json-iterator/go"
@@ -65,6 +66,7 @@ func (a *API) queryRange(w http.ResponseWriter, r *http.Request, p account.Princ
 	if err != nil {
 		return err
 	}
+	o.Fresh = noStore(r)
 	got, err := a.Engine.Range(r.Context(), p, r.FormValue("query"), from, to,
 		max(step, time.Millisecond), o)
 	if err != nil {
@@ -73,6 +75,18 @@ func (a *API) queryRange(w http.ResponseWriter, r *http.Request, p account.Princ
 	defer got.Close()
 	write(w, r, got, limit)
 	return nil
+}
+
+// noStore reports whether a client wants an answer that nothing is kept of or was kept for.
+func noStore(r *http.Request) bool {
+	for _, line := range r.Header.Values("Cache-Control") {
+		for directive := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(directive), "no-store") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // flushAt is how many bytes of an answer are collected before they go to the network.

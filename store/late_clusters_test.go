@@ -21,7 +21,7 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 4))
 	start := frame.WindowOf(time.Now().UnixMilli() - 3*windowMillis)
 	c := newClock(start + 2*windowMillis)
-	first := mustStore(t, c)
+	first := mustStore(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour })
 	open := func() *Store {
 		behind := &clock{}
 		config := first.config
@@ -43,12 +43,12 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 	}
 	all := func(string) bool { return true }
 	var used, dropped, killed int
-	for range 300 {
+	for range 600 {
 		n := nodes[r.IntN(len(nodes))]
-		switch r.IntN(3) {
-		case 0:
-			c.millis.Add(int64(r.IntN(90_000)))
-		case 1:
+		switch r.IntN(9) {
+		case 0, 1:
+			c.millis.Add(int64(r.IntN(180_000)))
+		case 2:
 			s, ctx := writers[r.IntN(len(writers))], t.Context()
 			sent := n.Step(start+int64(r.IntN(int(windowMillis))), true)
 			if r.IntN(4) == 0 { // killed before, between or after its writes
