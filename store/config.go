@@ -70,7 +70,7 @@ type Config struct {
 	// Frames are written and windows closed without it.
 	Admit ring.Admit `yaml:"-"`
 	// Memory is what closing windows may take, per account and together. nil: whatever it needs.
-	// Reads take theirs from their context's lease.
+	// Reads take theirs from their Reader's lease.
 	Memory *memory.Budget `yaml:"-"`
 	// KeptBytes bounds what is kept of what closed windows said to a reading, for the next that
 	// asks them the same. 0 keeps nothing.

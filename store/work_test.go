@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -292,4 +294,77 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 		return
 	}
 	t.Error("nothing is counted")
+}
+
+// TestReaderIsAllThatBounds: what a Reader is made for is what the throttle is told and what pays,
+// for frames, columns and rollups; a lease that is too small ends the reading.
+func TestReaderIsAllThatBounds(t *testing.T) {
+	c := newClock(base)
+	var mu sync.Mutex
+	told := map[string]bool{}
+	s := mustStore(t, c, func(config *Config) {
+		config.KeptBytes = 0 // each reading decodes anew
+		config.Admit = func(_ context.Context, w ring.Work, _, _ string, _ int) (func(time.Duration, error), error) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[w.Class+" "+w.Client] = true
+			return func(time.Duration, error) {}, nil
+		}
+	})
+	expect := func(what string, want ...string) {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		if got := slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) {
+			t.Errorf("%s told the throttle %q, want %q", what, got, want)
+		}
+		clear(told)
+	}
+	n := windowtest.NewNode(seeded(t, 5))
+	for at := base; at < base+60_000; at += 20_000 {
+		write(t, s, n.Step(at, at == base))
+	}
+	expect("writing frames")
+	read := map[string]func(r Reader) (int, error){
+		"samples": func(r Reader) (int, error) {
+			list, _, err := r.Read(t.Context(), "acme", n.ID, base, base+windowMillis)
+			return len(list), err
+		},
+		"rollups": func(r Reader) (int, error) {
+			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base, base+windowMillis)
+			return len(list), err
+		},
+	}
+	check := func(of string) {
+		t.Helper()
+		for what, f := range read {
+			what += " of " + of
+			free := memory.Unbounded()
+			found, err := f(s.Reader(Bulk("job"), free))
+			if err != nil || found == 0 {
+				t.Fatalf("%s: %d series, %v", what, found, err)
+			}
+			expect(what, "bulk job")
+			if free.Taken() == 0 {
+				t.Errorf("%s took nothing of the lease", what)
+			}
+			if found, err := f(s.Reader(Dashboard("acme"), memory.Bounded(1))); !errors.Is(err, memory.ErrTooLarge) || found > 0 {
+				t.Errorf("%s with a byte: %d series, %v", what, found, err)
+			}
+			expect(what, "dashboard acme")
+		}
+	}
+	check("frames")
+	c.millis.Store(base + 20*60_000)
+	closeIt(t, s, n)
+	expect("closing a window")
+	check("a window")
+	if err := writing(s).MakeHour(t.Context(), memory.Bounded(1), "acme", n.ID, hourOf(base)); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("an hour was made of a byte: %v", err)
+	}
+	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
+		t.Fatal(err)
+	}
+	expect("making an hour", "bulk Ringwatch/rollups")
+	check("an hour")
 }
