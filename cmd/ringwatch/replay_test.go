@@ -52,6 +52,7 @@ func tables(t *testing.T, session *gocql.Session, keyspace string) map[string][]
 		t.Fatal(err)
 	}
 	delete(all, "late")
+	delete(all, "late_clusters")
 	delete(all, "progress")
 	return all
 }
