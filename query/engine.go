@@ -43,6 +43,9 @@ type Config struct {
 	// MaxLabelBytes bounds a value that a query makes of labels; those of a series may take four
 	// times as much.
 	MaxLabelBytes int `yaml:"max_label_bytes"`
+	// ColumnsBytes bounds what is kept of columns that were read from the store, whoever asked; 0 keeps
+	// nothing.
+	ColumnsBytes int64 `yaml:"columns_bytes"`
 	// ResultsBytes bounds what is kept of answers for the next question of the same kind; 0 keeps
 	// nothing. An account has half of it at most.
 	ResultsBytes int64 `yaml:"results_bytes"`
@@ -70,7 +73,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000, MaxLabelBytes: DefaultMaxLabelBytes,
-		ResultsBytes:  64 << 20,
+		ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -92,6 +95,9 @@ func (c *Config) Validate() error {
 		if n.value < 1 {
 			wrong = append(wrong, fmt.Errorf("%s must be greater than 0", n.name))
 		}
+	}
+	if c.ColumnsBytes < 0 {
+		wrong = append(wrong, errors.New("columns_bytes must not be negative: 0 keeps nothing"))
 	}
 	if c.ResultsBytes < 0 {
 		wrong = append(wrong, errors.New("results_bytes must not be negative: 0 keeps nothing"))

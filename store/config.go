@@ -72,8 +72,8 @@ type Config struct {
 	// Memory is what closing windows may take, per account and together. nil: whatever it needs.
 	// Reads take theirs from their Reader's lease.
 	Memory *memory.Budget `yaml:"-"`
-	// KeptBytes bounds what is kept of what closed windows said to a reading, for the next that
-	// asks them the same. 0 keeps nothing.
+	// KeptBytes bounds the decoded columns of hours and windows that are kept for the next reading.
+	// 0 keeps nothing.
 	KeptBytes int `yaml:"-"`
 	// Registerer takes the ring's metrics; nil: nobody.
 	Registerer prometheus.Registerer `yaml:"-"`

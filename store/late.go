@@ -65,7 +65,24 @@ type lateRows struct {
 	config   *Config
 	clusters *lateClusterRows
 	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
+	known    *bounded[nodeID, nodeMarks]
 }
+
+// nodeID names a node of an account.
+type nodeID struct {
+	account string
+	node    uuid.UUID
+}
+
+// nodeMarks are a node's marks, as they were read at an instant (ms). They count until a cluster of
+// the account is marked.
+type nodeMarks struct {
+	of   map[int64]int64
+	read int64
+}
+
+// knownNodes is of how many nodes a process remembers the marks, some 100 bytes each without any.
+const knownNodes = 50_000
 
 // lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
 // epoch: so long before the window can be closed that a write which begins earlier has ended by
@@ -97,20 +114,44 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 }
 
 // marks returns those of a node's windows from … to, by their starts, that may have frames in
-// fresh which their columns lack, and when they were marked, in ms.
+// fresh which their columns lack, and when they were marked, in ms. They are lateAge old at most.
 func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
+	id := nodeID{account, node}
+	n, known := s.known.get(id)
+	if known {
+		var err error
+		all := func(string) bool { return true } // a node's older frames may be of another cluster
+		if known, err = s.clusters.unchanged(ctx, w, account, all, n.read); err != nil {
+			return nil, err
+		}
+	}
+	if !known {
+		var err error
+		if n, err = s.read(ctx, w, account, node); err != nil {
+			return nil, fmt.Errorf("store: read which windows have late frames: %w", err)
+		}
+		s.known.put(id, n, 1+len(n.of))
+	}
 	list := map[int64]int64{}
-	query := rows.Query{Table: s.table, Key: []any{account, node}, From: from, To: to, Columns: []string{"window", "marked"}}
+	for start, marked := range n.of {
+		if start >= from && start <= to {
+			list[start] = marked
+		}
+	}
+	return list, nil
+}
+
+// read reads all marks of a node.
+func (s *lateRows) read(ctx context.Context, w rows.Work, account string, node uuid.UUID) (nodeMarks, error) {
+	n := nodeMarks{of: map[int64]int64{}, read: s.config.Now().UnixMilli()}
+	query := rows.Query{Table: s.table, Key: []any{account, node}, Columns: []string{"window", "marked"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var start, marked int64
 		if !scan(&start, &marked) {
 			return false
 		}
-		list[start] = marked
+		n.of[start] = marked
 		return true
 	})
-	if err != nil {
-		return nil, fmt.Errorf("store: read which windows have late frames: %w", err)
-	}
-	return list, nil
+	return n, err
 }

@@ -111,13 +111,17 @@ func (c *Config) Settles() time.Duration {
 
 // Unchanged reports whether a reading that began at an instant (ms) still says what a new one would
 // of everything that was older than Settles then, for those of an account's clusters that are
-// wanted. It is up to a second late. It says no where nobody knows: marks do not live for ever, so neither does what is
-// kept.
+// wanted. It is up to a second late. It says no where nobody knows: marks do not live for ever, so
+// neither does what is kept.
 func (s *Store) Unchanged(ctx context.Context, account string, wanted func(cluster string) bool, began int64) (bool, error) {
-	if age := s.millis() - began; age < 0 || age >= s.config.FreshTTL.Milliseconds() {
+	return s.late.clusters.unchanged(ctx, Dashboard(account), account, wanted, began)
+}
+
+func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account string, wanted func(cluster string) bool, began int64) (bool, error) {
+	if age := s.config.Now().UnixMilli() - began; age < 0 || age >= s.config.FreshTTL.Milliseconds() {
 		return false, nil
 	}
-	marked, err := s.late.clusters.of(ctx, Dashboard(account), account)
+	marked, err := s.of(ctx, w, account)
 	if err != nil {
 		return false, err
 	}

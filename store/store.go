@@ -120,7 +120,7 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
 	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
 		marked: newBounded[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{}, age: lateAge}
-	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config, clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks)}
+	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config, clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks), known: newBounded[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(), metrics: m, log: c.Log, now: s.millis,
 		known: newBounded[writtenKey, []window.Hash](writtenBytes)}

@@ -11,8 +11,9 @@ import (
 const (
 	budgetPart   = 2  // a half: frames that are read, windows that are closed, answers
 	inFlightPart = 4  // a quarter: bodies of frames on their way
-	answersPart  = 8  // kept answers
-	keptPart     = 64 // what PromQL asked newest states; and as much for what it asked closed windows
+	answersPart  = 16 // kept answers
+	keptPart     = 64 // what PromQL asked newest states
+	columnsPart  = 8  // columns of what is stored
 	resultsPart  = 32 // steps of range queries
 	seriesPart   = 8  // the index of an account's series
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
@@ -43,7 +44,8 @@ func (p *process) bound() error {
 	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
 	p.API.KeptBytes = min(p.API.KeptBytes, p.limit.Bytes/keptPart)
-	p.Cassandra.KeptBytes = int(p.API.KeptBytes)
+	p.Query.ColumnsBytes = min(p.Query.ColumnsBytes, p.limit.Bytes/columnsPart)
+	p.Cassandra.KeptBytes = int(p.Query.ColumnsBytes)
 	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
 	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
