@@ -25,11 +25,12 @@ type spanID struct {
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
-// nothing is stored, and will be only with a mark, has no head.
+// nothing is stored has no head: nothing will be without a mark, or until then.
 type keptSpan struct {
 	stored *storedHead
 	head   *window.Head
 	looked atomic.Int64 // when it was last known to be what is stored, ms
+	until  int64        // ms; 0: for as long as there is no mark
 
 	mu     sync.Mutex
 	window *window.Window // nil: no column was read
@@ -77,7 +78,8 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	}
 	found, _ := k.kept.get(id)
 	if found != nil {
-		if age := k.began - found.looked.Load(); age < 0 || age >= k.config.FreshTTL.Milliseconds() {
+		age := k.began - found.looked.Load()
+		if age < 0 || age >= k.config.FreshTTL.Milliseconds() || found.until > 0 && k.began >= found.until {
 			found = nil
 		}
 	}
@@ -109,13 +111,22 @@ func (k *keptSpans) set(start, length int64, span *keptSpan) {
 	k.of[k.id(start, length)] = span
 }
 
-// put keeps the head of a span that was read after the query began, if it can be read; no head if
-// nothing is stored.
+// put keeps the head of a span that was read after the query began, if it can be read.
 func (k *keptSpans) put(start, length int64, stored *storedHead, head *window.Head) *keptSpan {
-	if k == nil || stored != nil && (head == nil || k.early(stored)) {
+	if k == nil || head == nil || k.early(stored) {
 		return nil
 	}
-	span := &keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}}
+	return k.keep(start, length, &keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}})
+}
+
+// putNone keeps that nothing is stored of a span, until then (ms; 0: until there is a mark).
+func (k *keptSpans) putNone(start, length, until int64) {
+	if k != nil {
+		k.keep(start, length, &keptSpan{until: until})
+	}
+}
+
+func (k *keptSpans) keep(start, length int64, span *keptSpan) *keptSpan {
 	span.looked.Store(k.began)
 	k.set(start, length, span)
 	k.kept.put(k.id(start, length), span, span.weight())
@@ -198,10 +209,24 @@ func (k *keptSpans) unknown(from, to, length int64) (first, last int64, n int) {
 	return first, last, n
 }
 
-// neverAgain reports whether nothing will be stored of an hour of which nothing is, but with a mark:
-// the rows of its windows have expired.
-func (k *keptSpans) neverAgain(hour int64) bool {
-	return hour+2*window.HourMillis+windowTTL.Milliseconds() < k.began
+// noHour keeps that an hour is not stored. If the rows of its windows have expired, it will be only
+// with a mark. While they live they say all that the hour will say; half an hour before the first of
+// them expires the hour is looked for again.
+func (k *keptSpans) noHour(hour int64) {
+	expires := hour + windowTTL.Milliseconds()
+	if until := expires - window.HourMillis/2; k.began < until {
+		k.putNone(hour, window.HourMillis, until)
+	} else if expires+2*window.HourMillis < k.began {
+		k.putNone(hour, window.HourMillis, 0)
+	}
+}
+
+// noWindow keeps that nothing was said in a window, if it could have been closed when the query
+// began: a frame that comes later has a mark.
+func (k *keptSpans) noWindow(start int64) {
+	if k != nil && start+windowMillis+(k.config.Grace+2*k.config.Timeout).Milliseconds() <= k.began {
+		k.putNone(start, windowMillis, 0)
+	}
 }
 
 // keptHours returns the heads of a node's hours from … to, those that are kept and those that are
@@ -224,8 +249,8 @@ func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[in
 			if h := found[at]; h != nil {
 				hours[at] = h
 				k.put(at, window.HourMillis, h.storedHead, h.hour)
-			} else if k.neverAgain(at) {
-				k.put(at, window.HourMillis, nil, nil)
+			} else {
+				k.noHour(at)
 			}
 		}
 		return err
@@ -263,7 +288,7 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 	}
 	heads := map[int64]*windowHead{}
 	for at := from; at <= to; at += windowMillis {
-		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) {
+		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) && span.stored != nil {
 			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
 		}
 	}

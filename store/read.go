@@ -94,11 +94,15 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
+	of.none = s.keptOf(&Query{Account: account, Node: node, Keep: true})
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
 		stamp, closed := of.stamps[w]
 		_, marked := of.marks[w]
+		if !closed && !marked && of.none.get(w, windowMillis) != nil {
+			continue // nothing was said in it
+		}
 		if closed && of.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
 			freshWindows = append(freshWindows, w)
 		}
@@ -134,6 +138,8 @@ type reader struct {
 	from, to int64
 	facets   []window.Facet // of histograms; nil: all
 	matchers []*labels.Matcher
+
+	none *keptSpans // windows in which nothing was said; nil: that is not kept
 
 	marksKnown chan struct{}   // closed when marks are there
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
@@ -311,6 +317,8 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 	if len(frames) == 0 {
 		if held {
 			r.takeKept(&k)
+		} else {
+			r.none.noWindow(start)
 		}
 		return nil
 	}

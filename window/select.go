@@ -146,9 +146,13 @@ func (d *Dictionary) MatchMetrics(ctx context.Context, matchers ...*labels.Match
 			return nil
 		}
 	}
+	names := fewNames(matchers)
 	var list []int
 metrics:
 	for i := range d.Metrics {
+		if names != nil && !slices.Contains(names, d.Metrics[i].Name) {
+			continue
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -160,6 +164,23 @@ metrics:
 		list = append(list, i)
 	}
 	return list
+}
+
+// fewNames returns the names of metrics that a matcher allows, if it allows only a few; nil if none
+// does so. To compare with them takes a tenth of the time of a regular expression.
+func fewNames(matchers []*labels.Matcher) []string {
+	for _, m := range matchers {
+		switch {
+		case m.Name != labels.MetricName:
+		case m.Type == labels.MatchEqual:
+			return []string{m.Value}
+		case m.Type == labels.MatchRegexp:
+			if names := m.SetMatches(); len(names) > 0 && len(names) <= 4 {
+				return names
+			}
+		}
+	}
+	return nil
 }
 
 // MatchRows returns the numbers of the entities whose own labels match. When ctx ends it
