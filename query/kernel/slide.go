@@ -61,7 +61,6 @@ type Slider struct {
 	Width, Offset int64
 
 	falls []fall
-	dense []float64 // empty
 }
 
 // Slide writes the function's value at each step into row, or Missing, and reports whether there is
