@@ -198,7 +198,9 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 }
 
 // Windows implements query.Store.
-func (s *Store) Windows(_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+func (s *Store) Windows(
+	_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet, _ ...*labels.Matcher,
+) (query.Windows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++

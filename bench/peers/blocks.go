@@ -18,9 +18,9 @@ import (
 // blockMillis is what a block of Prometheus's spans at first.
 const blockMillis = 2 * 3600_000
 
-// Blocks writes series into the folder of a Prometheus that does not run, as the blocks that it would
-// have made of them itself. That takes a fraction of what remote write takes, and nothing of it stands
-// in a log that Prometheus would read again at each start.
+// Blocks writes series into the folder of a Prometheus that does not run, as the blocks that it
+// would have made of them itself. That takes a fraction of what remote write takes, and nothing
+// of it stands in a log that Prometheus would read again at each start.
 type Blocks struct {
 	Samples int64 // that were written
 

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
-// TestBlocks: a database reads from the blocks what was written, once, over the end of a block and with
-// what ended there.
+// TestBlocks: a database reads from the blocks what was written, once, over the end of a block
+// and with what ended there.
 func TestBlocks(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	b := NewBlocks(dir, Classic)

@@ -192,8 +192,8 @@ func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) err
 	return nil
 }
 
-// warm times a question in new words. The data was asked for before: by the comparison, and once more
-// here, as the processes were started again.
+// warm times a question in new words. The data was asked for before: by the comparison, and once
+// more here, as the processes were started again.
 func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) error {
 	for number := range compared {
 		for n, s := range b.sides {

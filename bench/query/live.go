@@ -31,7 +31,8 @@ type live struct {
 // grace is how long after a window's end it is closed, in ms: the store's own.
 const grace = 20_000
 
-// liveBefore is how long before the present the frames begin that go to Redis as well: longer than it holds them, by a window.
+// liveBefore is how long before the present the frames begin that go to Redis as well: longer than it
+// holds them, by a window.
 const liveBefore = 20 * time.Minute
 
 // startLive plays the last minutes up to now into all sides. What an earlier run with this folder has
