@@ -82,32 +82,9 @@ func newBoth(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now 
 func newBothKept(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, now int64,
 	retention time.Duration, levels map[rollup.Level]time.Duration, rollups bool) *both {
 	t.Helper()
-	store.RawFrom, store.RollupFrom = now-retention.Milliseconds(), map[rollup.Level]int64{}
-	for l, kept := range levels {
-		store.RollupFrom[l] = now - kept.Milliseconds()
-	}
-	clock := func() time.Time { return time.UnixMilli(now) }
-	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
-	if rollups {
-		sources.Rollups = store.Rollups
-	}
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := query.DefaultConfig()
-	c.Clock, c.RawRetention, c.RollupRetention = clock, retention, levels
-	p, err := selector.New(selector.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := &both{T: t, who: querytest.Principal(t, querytest.Account), tsdb: tsdb,
-		lookback: c.Lookback}
-	if b.ours, err = query.NewEngine(c, r, store.Index(), p, nil,
-		slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+		lookback: query.DefaultConfig().Lookback,
+		ours:     newStoredEngine(t, store, now, retention, levels, rollups)}
 	b.theirs = newPromQL()
 	t.Cleanup(func() {
 		t.Logf("%d questions, %d with an answer that is not empty, "+
@@ -281,4 +258,36 @@ func TestDifferential(t *testing.T) {
 		s = span{from, from.Add(time.Duration(cmp.Or(e.IntN(20), 1)) * step), step}
 		wide.same(expr, s)
 	}
+}
+
+// newStoredEngine answers from a store alone at an instant (ms), with samples kept for retention and
+// levels of rollups for theirs.
+func newStoredEngine(t testing.TB, store *querytest.Memory, now int64, retention time.Duration,
+	levels map[rollup.Level]time.Duration, rollups bool) *query.Engine {
+	t.Helper()
+	store.RawFrom, store.RollupFrom = now-retention.Milliseconds(), map[rollup.Level]int64{}
+	for l, kept := range levels {
+		store.RollupFrom[l] = now - kept.Milliseconds()
+	}
+	clock := func() time.Time { return time.UnixMilli(now) }
+	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
+	if rollups {
+		sources.Rollups = store.Rollups
+	}
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := query.DefaultConfig()
+	c.Clock, c.RawRetention, c.RollupRetention = clock, retention, levels
+	p, err := selector.New(selector.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := query.NewEngine(c, r, store.Index(), p, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

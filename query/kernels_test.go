@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,8 +16,6 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/selector"
 )
 
 // TestKernels asks for aggregations of functions, and for what may stand around them, with kernels
@@ -33,8 +30,8 @@ func TestKernels(t *testing.T) {
 	p := kernelled{T: t, who: querytest.Principal(t, querytest.Account)}
 	// With samples alone, with rollups, and with samples of the last hour and rollups.
 	for i, retention := range []time.Duration{14 * 24 * time.Hour, 14 * 24 * time.Hour, time.Hour} {
-		p.with = newKernelEngine(t, store, now, retention, i > 0)
-		p.alone = newKernelEngine(t, store, now, retention, i > 0)
+		p.with = newStoredEngine(t, store, now, retention, nil, i > 0)
+		p.alone = newStoredEngine(t, store, now, retention, nil, i > 0)
 		p.alone.Alone()
 		e := querytest.NewExpressions(f, n+uint64(i))
 		for range 700 {
@@ -69,33 +66,6 @@ func TestKernels(t *testing.T) {
 	if p.full < p.asked/2 {
 		t.Error("too few answers have anything in them")
 	}
-}
-
-func newKernelEngine(t testing.TB, store *querytest.Memory, now int64, retention time.Duration, rollups bool) *query.Engine {
-	t.Helper()
-	store.RawFrom = now - retention.Milliseconds()
-	store.RollupFrom = map[rollup.Level]int64{}
-	clock := func() time.Time { return time.UnixMilli(now) }
-	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
-	if rollups {
-		sources.Rollups = store.Rollups
-	}
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := query.DefaultConfig()
-	c.Clock, c.RawRetention = clock, retention
-	p, err := selector.New(selector.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := query.NewEngine(c, r, store.Index(), p, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
 }
 
 // kernelled asks an engine with kernels and one without the same.
