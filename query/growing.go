@@ -127,7 +127,7 @@ func (g *growing) expr(n parser.Node, steps float64, span time.Duration) extent 
 // like returns what a part makes that gives each series of another one without its name.
 func (g *growing) like(of parser.Expr, steps float64, span time.Duration) extent {
 	child := g.expr(of, steps, span)
-	e := extent{series: child.series, base: child.base, made: child.made}
+	e := extent{series: child.series, varies: child.varies, base: child.base, made: child.made}
 	e.remade(child)
 	return e
 }
@@ -135,7 +135,7 @@ func (g *growing) like(of parser.Expr, steps float64, span time.Duration) extent
 // aggregate returns what an aggregation makes: labels that were there, and those of count_values.
 func (g *growing) aggregate(n *parser.AggregateExpr, steps float64, span time.Duration) extent {
 	child := g.expr(n.Expr, steps, span)
-	e := extent{series: child.series, base: child.base, made: child.made}
+	e := extent{series: child.series, varies: child.varies, base: child.base, made: child.made}
 	switch {
 	case n.Op == parser.TOPK, n.Op == parser.BOTTOMK, n.Op == parser.LIMITK, n.Op == parser.LIMIT_RATIO:
 	case n.Without:
@@ -144,7 +144,7 @@ func (g *growing) aggregate(n *parser.AggregateExpr, steps float64, span time.Du
 			delete(e.made, label)
 		}
 	default:
-		e = extent{series: child.series}
+		e = extent{series: child.series, varies: child.varies}
 		for _, label := range n.Grouping {
 			if value, is := child.made[label]; is {
 				e.made = with(e.made, label, value)
@@ -157,7 +157,7 @@ func (g *growing) aggregate(n *parser.AggregateExpr, steps float64, span time.Du
 		}
 	}
 	if n.Op == parser.COUNT_VALUES {
-		e.series = child.series * steps // each step may have other values
+		e.series, e.varies = child.series*steps, true // each step may have other values
 		value := float64(numberText)
 		if g.read != nil && g.read.buckets > 0 {
 			value += g.read.buckets * bucketText
@@ -189,12 +189,13 @@ func (g *growing) binary(n *parser.BinaryExpr, steps float64, span time.Duration
 		if n.LHS.Type() == parser.ValueTypeScalar {
 			of = right
 		}
-		e := extent{series: of.series, base: of.base, made: of.made}
+		e := extent{series: of.series, varies: of.varies, base: of.base, made: of.made}
 		e.remade(left, right)
 		return e
 	}
 	m := n.VectorMatching
-	e := extent{series: left.series, base: left.base, made: left.made}
+	varies := left.varies || right.varies
+	e := extent{series: left.series, varies: varies, base: left.base, made: left.made}
 	one := &right
 	switch {
 	case n.Op == parser.LOR:
@@ -210,12 +211,15 @@ func (g *growing) binary(n *parser.BinaryExpr, steps float64, span time.Duration
 	case n.Op == parser.LAND, n.Op == parser.LUNLESS:
 	case m.Card == parser.CardOneToMany:
 		one = &left
-		e = extent{series: right.series, base: right.base, made: right.made}
+		e.series, e.base, e.made = right.series, right.base, right.made
 	case m.Card == parser.CardOneToOne && m.FillValues.LHS == nil && m.FillValues.RHS == nil:
 		e.series = min(left.series, right.series)
 	}
 	if m.FillValues.LHS != nil || m.FillValues.RHS != nil {
 		e.series = left.series + right.series
+	}
+	if len(m.Include) > 0 && one.varies { // a series gets other labels at each step
+		e.series *= max(1, min(one.series, steps))
 	}
 	for _, label := range m.Include {
 		g.make(&e, label, g.value(one, label), n)
@@ -236,7 +240,8 @@ func (g *growing) call(n *parser.Call, steps float64, span time.Duration) extent
 		part := g.expr(arg, steps, span)
 		parts = append(parts, part)
 		if t := arg.Type(); !found && (t == parser.ValueTypeVector || t == parser.ValueTypeMatrix) {
-			e, found = extent{series: part.series, base: part.base, made: part.made}, true
+			e = extent{series: part.series, varies: part.varies, base: part.base, made: part.made}
+			found = true
 		}
 	}
 	switch n.Func.Name {

@@ -118,6 +118,7 @@ func (g *Growth) Check() error {
 // extent is what a part of an expression makes.
 type extent struct {
 	series float64            // at most so many
+	varies bool               // a step may have other series than the one before
 	base   float64            // bytes of a series' labels as they were read
 	made   map[string]float64 // how long the values are that were made, by label
 	held   float64            // bytes of its series' labels
