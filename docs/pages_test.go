@@ -141,6 +141,17 @@ func TestPagesAreNarrow(t *testing.T) {
 	}
 }
 
+// TestMergesAreWhole: no page has the marks of a merge that nobody finished.
+func TestMergesAreWhole(t *testing.T) {
+	for _, page := range pages(t) {
+		for n, line := range strings.Split(mustRead(t, page), "\n") {
+			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
+				t.Errorf("%s:%d is the mark of a merge: keep what is right of both sides", page, n+1)
+			}
+		}
+	}
+}
+
 // TestReadmeIsShort: a reader knows after a minute what this is.
 func TestReadmeIsShort(t *testing.T) {
 	lines := strings.Split(strings.TrimRight(mustRead(t, "../README.md"), "\n"), "\n")
