@@ -36,19 +36,25 @@ func (o *openType) column(metric, period int) *column {
 	return unknown
 }
 
-// FromRun returns the rollups of a run, one for each period, ascending, from its head and those
-// parts that were read. types are the numbers of the types that are wanted; nil: all. Metrics
-// without any part are not in the rollups, unless the head answers for them; entities of pieces
-// that were not given have no values. What cannot be decoded is left out, and damage says why.
-func FromRun(h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart) (list []*Rollup, damage []error) {
-	list, damage, _ = FromRunWithin(nil, h, types, find, parts) // nothing refuses
-	return list, damage
+// Run is what was read of a run. It is immutable.
+type Run struct {
+	head  *RunHead
+	types []*openType // by number; nil: it was not read
 }
 
-// FromRunWithin is FromRun with as much memory as the allowance gives, which is asked as the
-// rollups grow; nil gives any. Its error is the allowance's.
-func FromRunWithin(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries,
-	parts []window.StoredPart) (list []*Rollup, damage []error, err error) {
+// FromRun returns the rollups of a run, as OpenRun reads it.
+func FromRun(h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart) ([]*Rollup, []error) {
+	run, damage, _ := OpenRun(nil, h, types, find, parts) // nothing refuses
+	return run.Rollups(), damage
+}
+
+// OpenRun reads a run from its head and those parts that were read. types are the numbers of the
+// types that are wanted; nil: all. Metrics without any part are not in the rollups, unless the head
+// answers for them; entities of pieces that were not given have no values. What cannot be decoded
+// is left out, and damage says why. The memory comes from the allowance, which is asked as the run
+// grows; nil gives any. The error is the allowance's.
+func OpenRun(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries,
+	parts []window.StoredPart) (run *Run, damage []error, err error) {
 	o := opener{head: h, owes: owes{allow: allow}, slots: int(h.Length / h.Millis)}
 	o.open(types, find)
 	if !slices.IsSortedFunc(parts, compareParts) {
@@ -65,7 +71,77 @@ func FromRunWithin(allow window.Allowance, h *RunHead, types []int, find window.
 	if o.err != nil {
 		return nil, nil, o.err
 	}
-	return o.rollups(), o.damage, nil
+	return &Run{h, o.types}, o.damage, nil
+}
+
+// EmptyRun is a run of which no type was read.
+func EmptyRun(h *RunHead) *Run { return &Run{h, make([]*openType, len(h.Types))} }
+
+// With returns the run with the types and the metrics that another reading of it has. Where both
+// have a metric, it is o's. The two share their memory with it.
+func (r *Run) With(o *Run) *Run {
+	out := &Run{o.head, slices.Clone(o.types)}
+	for i, had := range r.types {
+		switch {
+		case out.types[i] == nil:
+			out.types[i] = had
+		case had != nil:
+			out.types[i] = had.with(out.types[i])
+		}
+	}
+	return out
+}
+
+func (o *openType) with(more *openType) *openType {
+	out := *more
+	out.read, out.columns = nil, nil
+	i, j := 0, 0
+	for i < len(o.read) || j < len(more.read) {
+		of, n := o, &i
+		if i == len(o.read) || j < len(more.read) && more.read[j] <= o.read[i] {
+			if i < len(o.read) && o.read[i] == more.read[j] {
+				i++
+			}
+			of, n = more, &j
+		}
+		out.read, out.columns = append(out.read, of.read[*n]), append(out.columns, of.columns[*n])
+		*n++
+	}
+	return &out
+}
+
+// Bytes returns about what was read of the run takes, without its head and dictionaries.
+func (r *Run) Bytes() int64 {
+	n := int64(100 + 8*len(r.types))
+	for _, t := range r.types {
+		if t == nil {
+			continue
+		}
+		n += 300 + 4*int64(len(t.absent.counts))
+		for slot, live := range t.live {
+			if slot == 0 || len(live) > 0 && &live[0] != &t.live[slot-1][0] {
+				n += 4 * int64(len(live))
+			}
+		}
+		for _, periods := range t.columns {
+			n += columnsBytes(periods)
+		}
+	}
+	return n
+}
+
+func columnsBytes(periods []column) (n int64) {
+	for i := range periods {
+		c := &periods[i]
+		n += 80 + 4*int64(cap(c.counts)+cap(c.rows)) + 8*int64(cap(c.cells))
+		for j, of := range c.cells {
+			same := i > 0 && j < len(periods[i-1].cells) && periods[i-1].cells[j] == of
+			if of != &zeroCell && !same {
+				n += int64(of.bytes())
+			}
+		}
+	}
+	return n
 }
 
 func compareParts(a, b window.StoredPart) int {
@@ -73,7 +149,7 @@ func compareParts(a, b window.StoredPart) int {
 		cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Piece, b.Piece))
 }
 
-// opener is one FromRun.
+// opener is one OpenRun.
 type opener struct {
 	head *RunHead
 	owes
@@ -241,22 +317,22 @@ func (o *opener) damaged(id window.PartID, err error) {
 	o.damage = append(o.damage, fmt.Errorf("part %d of metric %d of type %d: %w", id.Piece, id.Metric, id.Type, err))
 }
 
-// rollups returns what was read.
-func (o *opener) rollups() []*Rollup {
-	open := slices.DeleteFunc(slices.Clone(o.types), func(t *openType) bool { return t == nil })
-	list := make([]*Rollup, len(o.head.Periods))
+// Rollups returns what was read, a rollup for each period, ascending.
+func (r *Run) Rollups() []*Rollup {
+	open := slices.DeleteFunc(slices.Clone(r.types), func(t *openType) bool { return t == nil })
+	list := make([]*Rollup, len(r.head.Periods))
 	rollups := make([]Rollup, len(list))
 	types, pointers := make([]Type, len(list)*len(open)), make([]*Type, len(list)*len(open))
 	for i := range list {
-		p := &o.head.Periods[i]
+		p := &r.head.Periods[i]
 		own := pointers[:len(open):len(open)]
 		pointers = pointers[len(open):]
-		slot := (p.Start - o.head.Start) / o.head.Millis
+		slot := (p.Start - r.head.Start) / r.head.Millis
 		for j, t := range open {
 			own[j] = &types[i*len(open)+j]
 			*own[j] = Type{Dictionary: t.dictionary, live: t.live[slot], run: t, period: i}
 		}
-		rollups[i] = Rollup{Level: o.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: own}
+		rollups[i] = Rollup{Level: r.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: own}
 		list[i] = &rollups[i]
 	}
 	return list

@@ -198,18 +198,18 @@ func TestRunsWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rollup.FromRunWithin(&most{1 << 20}, h, nil, s.find, s.parts[start]); !errors.Is(err, errMost) {
+	if _, _, err := rollup.OpenRun(&most{1 << 20}, h, nil, s.find, s.parts[start]); !errors.Is(err, errMost) {
 		t.Fatal("within 1 MiB:", err)
 	}
 	m := &most{64 << 20}
-	got, damage, err := rollup.FromRunWithin(m, h, nil, s.find, s.parts[start])
+	run, damage, err := rollup.OpenRun(m, h, nil, s.find, s.parts[start])
 	if err != nil || len(damage) > 0 {
 		t.Fatal(err, damage)
 	}
 	if took := 64<<20 - m.left; took < 12*3000*50 {
 		t.Fatalf("it says it took %d bytes", took)
 	}
-	if d := rolluptest.Diff(points(t, got...), points(t, list...)); d != "" {
+	if d := rolluptest.Diff(points(t, run.Rollups()...), points(t, list...)); d != "" {
 		t.Fatal(d)
 	}
 }

@@ -122,6 +122,46 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 	})
 }
 
+// TestRunsGrow: readings of some parts each give together what one reading of all gives, whatever
+// their order, and a part that is read again is as it was read last.
+func TestRunsGrow(t *testing.T) {
+	eachRun(t, 10, 35, func(level rollup.Level, start int64, list []*rollup.Rollup) {
+		_, length := runOf(level, start)
+		e := rollup.EncodeRun(start, length, list)
+		s := newStored(level)
+		s.keep(start, e)
+		h, err := rollup.DecodeRunHead(level, start, e.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := func(types []int, parts []window.StoredPart) *rollup.Run {
+			run, damage, err := rollup.OpenRun(nil, h, types, s.find, parts)
+			if len(damage) > 0 || err != nil {
+				t.Fatal(damage, err)
+			}
+			return run
+		}
+		all := open([]int{}, nil)
+		for i := range h.Types { // metrics that the head answers for
+			all = all.With(open([]int{i}, nil))
+		}
+		before := all.Bytes()
+		for _, i := range rand.Perm(len(e.Parts)) {
+			p := partsOf(rollup.Encoded{Parts: e.Parts[i : i+1]})
+			all = all.With(open([]int{e.Parts[i].Type}, p))
+			if i%3 == 0 {
+				all = all.With(open([]int{e.Parts[i].Type}, p))
+			}
+		}
+		if d := rolluptest.Diff(points(t, all.Rollups()...), points(t, list...)); d != "" {
+			t.Fatal(d)
+		}
+		if len(e.Parts) > 0 && all.Bytes() <= before {
+			t.Fatalf("%d parts take no memory: %d bytes, then %d", len(e.Parts), before, all.Bytes())
+		}
+	})
+}
+
 // TestRunInChunks: metrics encoded some at a time give the bytes that they give together.
 func TestRunInChunks(t *testing.T) {
 	eachRun(t, 20, 33, func(level rollup.Level, start int64, list []*rollup.Rollup) {

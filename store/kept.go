@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -18,23 +19,42 @@ import (
 // again. Marks live twice as long as frames. So what was looked at within the time that frames live
 // has never missed a mark.
 
+//
+// Runs of rollups are kept the same way (kept_runs.go).
+
 // spanID names a span of a node.
 type spanID struct {
 	windowID
 	length int64
+	in     string // the table of a run of rollups; empty: of a window or an hour
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
 // nothing is stored has no head: nothing will be without a mark, or until then.
 type keptSpan struct {
 	stored *storedHead
-	head   *window.Head
-	looked atomic.Int64 // when it was last known to be what is stored, ms
-	until  int64        // ms; 0: for as long as there is no mark
+	head   *window.Head    // of a window or an hour
+	run    *rollup.RunHead // of a run of rollups
+	looked atomic.Int64    // when it was last known to be what is stored, ms
+	until  int64           // ms; 0: for as long as there is no mark
 
-	mu     sync.Mutex
-	window *window.Window // nil: no column was read
-	has    map[keptColumn][]window.PartID
+	mu  sync.Mutex
+	of  keptColumns // nil: no column was read
+	has map[keptColumn][]window.PartID
+}
+
+// keptColumns are columns of one span.
+type keptColumns interface {
+	Bytes() int64
+	// and returns them with others of the span, which count where both have a column.
+	and(keptColumns) keptColumns
+}
+
+// windowColumns are those of a window or an hour.
+type windowColumns struct{ *window.Window }
+
+func (c windowColumns) and(more keptColumns) keptColumns {
+	return windowColumns{c.With(more.(windowColumns).Window)}
 }
 
 // keptColumn names a column of a span: the number of its type in the head, and the metric's.
@@ -47,7 +67,8 @@ const keptCost = 500
 type keptSpans struct {
 	task
 	q     *Query
-	began int64 // ms
+	in    string // the table of runs of rollups; empty: windows and hours
+	began int64  // ms
 
 	mu sync.Mutex
 	of map[spanID]*keptSpan
@@ -62,7 +83,7 @@ func (s task) keptOf(q *Query) *keptSpans {
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
-	return spanID{windowID{k.q.Account, k.q.Node, start}, length}
+	return spanID{windowID{k.q.Account, k.q.Node, start}, length, k.in}
 }
 
 // get returns what is kept of a span; nil if nothing is.
@@ -95,7 +116,7 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 		of.Stamp, of.Stamps = found.stored.stamp, found.stored.row.Stamps
 	}
 	for w, marked := range late {
-		if w >= start && w < start+length && !k.config.settled(marked, of.stampOf(w)) {
+		if w >= start && w < start+length && (k.in != "" || !k.config.settled(marked, of.stampOf(w))) {
 			k.set(start, length, nil)
 			k.kept.drop(k.id(start, length))
 			return true
@@ -151,8 +172,8 @@ func (s *keptSpan) weight() int {
 	if s.head != nil {
 		n += int64(8*cap(s.head.Times) + 80*len(s.head.Types))
 	}
-	if s.window != nil {
-		n += s.window.Bytes()
+	if s.of != nil {
+		n += s.of.Bytes()
 	}
 	for _, ids := range s.has {
 		n += 64 + 32*int64(len(ids))
@@ -172,26 +193,26 @@ func (s *keptSpan) holds(c keptColumn, ids []window.PartID) bool {
 }
 
 // columns returns the columns that are kept; nil if there are none.
-func (s *keptSpan) columns() *window.Window {
+func (s *keptSpan) columns() keptColumns {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.window
+	return s.of
 }
 
 // add keeps columns that were read without damage, and returns them with those that were kept.
-func (k *keptSpans) add(start, length int64, span *keptSpan, w *window.Window, read map[keptColumn][]window.PartID) *window.Window {
+func (k *keptSpans) add(start, length int64, span *keptSpan, of keptColumns, read map[keptColumn][]window.PartID) keptColumns {
 	span.mu.Lock()
-	if span.window != nil {
-		w = span.window.With(w)
+	if span.of != nil {
+		of = span.of.and(of)
 	}
-	span.window = w
+	span.of = of
 	for c, ids := range read {
 		span.has[c] = ids
 	}
 	weight := span.weight()
 	span.mu.Unlock()
 	k.kept.put(k.id(start, length), span, weight)
-	return w
+	return of
 }
 
 // unknown returns the first and the last of successive spans, from … to, of which nothing is kept;

@@ -201,7 +201,7 @@ func (m *dayMaker) same(run *rollup.RunHead, parts map[int64][]rollup.Part) bool
 func (m *dayMaker) hours(ctx context.Context, end int64, pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
 		mark := m.lease.Taken()
-		found, bad, err := m.runs(ctx, m.account, m.node, rollup.FiveMinutes, hour, hour+window.HourMillis-1, pass.matchers)
+		found, _, bad, err := m.runs(ctx, rollup.FiveMinutes, &Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1, Matchers: pass.matchers}, nil)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -234,7 +234,7 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 		kept = kept || n > instants[start] || n == instants[start] && !m.whole
 	}
 	if need && kept {
-		found, damage, err := m.runs(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start+window.HourMillis-1, nil)
+		found, _, damage, err := m.runs(ctx, rollup.FiveMinutes, &Query{Account: m.account, Node: m.node, From: m.start, To: m.start + window.HourMillis - 1}, nil)
 		if err != nil {
 			return false, err
 		}

@@ -20,7 +20,7 @@ import (
 // ReadReport says what an answer was made of.
 type ReadReport struct {
 	Raw, Fresh int     // windows answered from each layer
-	Kept       int     // closed windows that this process has read before
+	Kept       int     // closed windows, or periods of rollups, that this process has read before
 	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damaged    int     // their number
 	// Instants are when the node sent the frames that the windows were made of, from from to to, in

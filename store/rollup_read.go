@@ -73,12 +73,13 @@ type rollupReader struct {
 
 // level returns the rollups of the periods that begin at from ≤ start ≤ to.
 func (r *rollupReader) level(ctx context.Context, level rollup.Level, from, to int64) (map[int64]*rollup.Rollup, error) {
-	found, damage, err := r.runs(ctx, r.account, r.node, level, from, to, r.matchers)
+	found, known, damage, err := r.runs(ctx, level, &Query{Account: r.account, Node: r.node, From: from, To: to, Matchers: r.matchers, Keep: true}, r.late)
 	if err != nil {
 		return nil, err
 	}
 	r.report.damage(damage...)
-	r.report.Raw += len(found)
+	r.report.Raw += len(found) - known
+	r.report.Kept += known
 	finer, coarse := level.Finer()
 	if !coarse {
 		return found, r.open(ctx, found, from, to)
@@ -198,7 +199,7 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 		}
 		var list []Kept
 		for _, span := range spans {
-			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Late: func() (map[int64]int64, error) { return r.late, nil }}
+			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) { return r.late, nil }}
 			if err := span.Read(ctx, q, collect(&list)); err != nil {
 				return nil, err
 			}
@@ -210,6 +211,7 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 			if k.Window == nil {
 				continue
 			}
+			k.Window = k.Window.Only(nil, r.named) // kept are others, too
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return
@@ -226,6 +228,13 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 		}
 	}
 	return found, nil
+}
+
+// named reports whether a metric may match by its name.
+func (r *rollupReader) named(d *window.Dictionary, metric int) bool {
+	return !slices.ContainsFunc(r.matchers, func(m *labels.Matcher) bool {
+		return m.Name == labels.MetricName && !m.Matches(d.Metrics[metric].Name)
+	})
 }
 
 // unclosed returns what the frames of windows say.

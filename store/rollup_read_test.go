@@ -101,6 +101,89 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	return s, c, n, direct(t, frames)
 }
 
+// TestRollupsAreKept: what was read of rollups answers again, also other selectors of the same
+// metrics, and no more once a frame is late.
+func TestRollupsAreKept(t *testing.T) {
+	for _, level := range rollup.Levels {
+		c := newClock(rollup.Hour.Start(eve))
+		s := mustStore(t, c, func(c *Config) { c.HourSpread, c.Grace = 0, 4*c.Timeout })
+		n := windowtest.NewNode(seeded(t, 8))
+		w := NewWriter(s)
+		for range 36 { // none is late
+			if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Step(c.millis.Load(), false).Bytes}}); err != nil {
+				t.Fatal(err)
+			}
+			c.millis.Add(100_000)
+			if err := w.Tick(t.Context(), c.now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.millis.Add(10 * 60_000)
+		if err := w.Tick(t.Context(), c.now()); err != nil {
+			t.Fatal(err)
+		}
+		c.millis.Store(rollup.Day.Start(eve) + rollup.Day.Millis + 10*60_000)
+		if open, err := w.Drain(t.Context(), c.now()); err != nil || open > 0 {
+			t.Fatal(open, err)
+		}
+		c.millis.Add(3 * dayMillis)
+		s.kept = newBounded[spanID, *keptSpan](8 << 20)
+		start := rollup.Hour.Start(eve)
+		end := start + rollup.Hour.Millis - 1
+		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
+			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start, end, m...)
+			if err != nil || report.Partial() {
+				t.Fatal(err, report.Missing())
+			}
+			return series, report
+		}
+		some := labels.MustNewMatcher(labels.MatchRegexp, "__name__", "(node|table)_[01]")
+		cold, report := read(level, some)
+		if report.Raw == 0 || report.Kept > 0 {
+			t.Fatalf("%s, cold: %d periods were read, %d were kept", level.Name, report.Raw, report.Kept)
+		}
+		warm, report := read(level, some)
+		if report.Raw > 0 || report.Kept == 0 {
+			t.Fatalf("%s, warm: %d periods were read, %d were kept", level.Name, report.Raw, report.Kept)
+		}
+		if d := rolluptest.Diff(of(t, warm), of(t, cold)); d != "" || len(cold) == 0 {
+			t.Fatalf("%s, warm:\n%s", level.Name, d)
+		}
+		part, report := read(level, labels.MustNewMatcher(labels.MatchEqual, "__name__", cold[0].Metric.Name))
+		if report.Raw > 0 || len(part) == 0 {
+			t.Fatalf("%s: %d periods were read of a metric that is kept, with %d series", level.Name, report.Raw, len(part))
+		}
+		all, _ := read(level)
+		s.kept = newBounded[spanID, *keptSpan](8 << 20)
+		again, _ := read(level)
+		if d := rolluptest.Diff(of(t, all), of(t, again)); d != "" {
+			t.Fatalf("%s, what is kept and more:\n%s", level.Name, d)
+		}
+
+		s.late.clusters.age = 0
+		late := n.Step(end, false)
+		if err := NewWriter(s).Handle(t.Context(), []stream.Record{{Account: "acme", Value: late.Bytes}}); err != nil {
+			t.Fatal(err)
+		}
+		changed, report := read(level)
+		if report.Kept > 0 {
+			t.Fatalf("%s: %d periods were kept although a frame is late", level.Name, report.Kept)
+		}
+		if d := rolluptest.Diff(of(t, changed), of(t, all)); d == "" {
+			t.Fatalf("%s: the late frame is not in the answer", level.Name)
+		}
+	}
+}
+
+func of(t *testing.T, series []rollup.Series) rolluptest.Points {
+	t.Helper()
+	points, err := rolluptest.Of(series)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points
+}
+
 // TestDamagedRollupsArePartial: what does not decode is left out, counted and named; all else is
 // answered.
 func TestDamagedRollupsArePartial(t *testing.T) {

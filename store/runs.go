@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -123,16 +124,17 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 	return found, err
 }
 
-// runs returns what is stored of a level's periods that begin at from ≤ start ≤ to, with the
-// metrics that can match. What is not there or cannot be decoded is in damage.
-func (s task) runs(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers []*labels.Matcher) (map[int64]*rollup.Rollup, []error, error) {
+// runs returns what is stored of a level's periods that begin at q.From ≤ start ≤ q.To, with the
+// metrics that can match. What is not there or cannot be decoded is in damage. late are the windows
+// that have late frames, for who lets what is kept answer; known are the periods that it answered.
+func (s task) runs(ctx context.Context, level rollup.Level, q *Query, late map[int64]int64) (found map[int64]*rollup.Rollup, known int, damage []error, err error) {
 	t := s.config.rollupTable(level)
-	heads, err := s.runHeads(ctx, account, node, level, t.runOf(from), t.runOf(to))
+	k := s.keptRunsOf(&t, q)
+	heads, err := s.keptRunHeads(ctx, k, &t, q, t.runOf(q.From), t.runOf(q.To), late)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
-	found := map[int64]*rollup.Rollup{}
-	var damage []error
+	found = map[int64]*rollup.Rollup{}
 	byBucket := map[int64][]*runHead{}
 	for _, h := range heads {
 		if h.run == nil {
@@ -146,73 +148,89 @@ func (s task) runs(ctx context.Context, account string, node uuid.UUID, level ro
 	g.SetLimit(readsInFlight)
 	for _, list := range byBucket {
 		g.Go(func() error {
-			read, bad, err := s.readRuns(gctx, &t, list, matchers)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range read {
-				if r.Start >= from && r.Start <= to {
-					found[r.Start] = r
+			return s.readRuns(gctx, k, &t, list, q.Matchers, func(run *rollup.Run, isKept bool, bad []error) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, r := range run.Rollups() {
+					if r.Start >= q.From && r.Start <= q.To {
+						found[r.Start] = r
+						if isKept {
+							known++
+						}
+					}
 				}
-			}
-			damage = append(damage, bad...)
-			return err
+				damage = append(damage, bad...)
+			})
 		})
 	}
-	return found, damage, g.Wait()
+	err = g.Wait()
+	return found, known, damage, err
 }
 
-// readRuns reads runs of one partition.
-func (s task) readRuns(ctx context.Context, t *rollupTable, heads []*runHead, matchers []*labels.Matcher) (list []*rollup.Rollup, damage []error, err error) {
+// readRuns reads runs of one partition, and calls take with each of them, with whether all that is
+// wanted of it was kept, and with what cannot be read.
+func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead, matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
 	place := heads[0].spanPlace
 	f := s.rollupFinder(ctx, place)
 	m := newMatches(ctx, matchers)
 	var want layout.Wanted
 	spans := map[int64]*chosen{}
-	from, to := heads[0].start, heads[0].start
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, h := range heads {
-		from, to = min(from, h.start), max(to, h.start)
-		c := &chosen{types: []int{}} // not nil, which is all
+		c := newChosen(k.get(h.start, t.run))
 		spans[h.at()] = c
+		types := []int{} // not nil, which is all
 		for i := range h.run.Types {
 			rt := &h.run.Types[i]
 			d, err := f.find(rt.Key, rt.Hash)
 			if f.err != nil {
-				return nil, nil, f.err
+				return f.err
 			}
 			if err != nil {
-				c.types = append(c.types, i) // FromRun will say so
+				types = append(types, i) // OpenRun will say so
 				continue
 			}
 			match := m.of(d)
 			if len(match.metrics) == 0 {
 				continue
 			}
-			c.types = append(c.types, i)
+			types = append(types, i)
 			for j, metric := range match.metrics {
-				if rt.Stored(metric) {
-					want.Add(h.at(), rt.Key, match.keys[j], rt.Small(metric), h.run.PartsOf(i, d, metric, match.rows)...)
+				if !rt.Stored(metric) {
+					continue
+				}
+				if ids := h.run.PartsOf(i, d, metric, match.rows); c.wants(ids) {
+					want.Add(h.at(), rt.Key, match.keys[j], rt.Small(metric), ids...)
+					from, to = min(from, h.start), max(to, h.start)
 				}
 			}
 		}
+		c.opens(types)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // not all were matched
+		return err // not all were matched
 	}
-	err = s.spanParts(ctx, place, from, to, &want, 1, func(at int64, part window.StoredPart) {
+	err := s.spanParts(ctx, place, from, to, &want, 1, func(at int64, part window.StoredPart) {
 		spans[at].parts = append(spans[at].parts, part)
-	}, func(_ int64, err error) { damage = append(damage, err) })
+	}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for _, h := range heads {
 		c := spans[h.at()]
-		read, bad, err := rollup.FromRunWithin(s.lease, h.run, c.types, f.find, c.parts)
-		if err = cmp.Or(err, f.err); err != nil {
-			return nil, nil, err
+		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
+			run, bad, err := rollup.OpenRun(s.lease, h.run, c.types, f.find, c.parts)
+			return runColumns{run}, bad, cmp.Or(err, f.err)
+		})
+		if err != nil {
+			return err
 		}
-		list, damage = append(list, read...), append(damage, bad...)
+		if of == nil { // nothing matches
+			of = runColumns{rollup.EmptyRun(h.run)}
+		}
+		take(of.(runColumns).Run, isKept, bad)
 	}
-	return list, damage, nil
+	return nil
 }
 
 // rollupFinder finds a partition's dictionaries, as task.finder does those of raw.

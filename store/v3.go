@@ -304,28 +304,41 @@ func (c *chosen) opens(types []int) {
 	}
 }
 
-// window makes what was read and what is kept of a span one window; known says that all was kept.
-func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
+// columns makes what was read and what is kept of a span one; known says that all was kept. What was
+// read is opened only if something was. The columns are nil if nothing matches and nothing was read.
+func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
 	if c.span != nil && !c.read {
-		if w = c.span.columns(); w == nil { // nothing matches
-			w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
-			w.Node.Account, w.Node.ID = q.Account, q.Node
-		}
-		return w, nil, true
+		return c.span.columns(), nil, true, nil
 	}
-	w, damage = window.FromParts(q.Account, head, c.types, find, c.parts)
-	w.Node.ID = q.Node
+	if of, damage, err = open(); err != nil {
+		return nil, nil, false, err
+	}
 	damage = append(damage, c.damage...)
 	switch {
 	case c.span == nil:
 	case len(damage) == 0:
-		w = k.add(start, length, c.span, w, c.need)
+		of = k.add(start, length, c.span, of, c.need)
 	default:
 		if had := c.span.columns(); had != nil {
-			w = had.With(w)
+			of = had.and(of)
 		}
 	}
-	return w, damage, false
+	return of, damage, false, nil
+}
+
+// window is columns of a window or an hour.
+func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
+	of, damage, known, _ := c.columns(k, start, length, func() (keptColumns, []error, error) {
+		w, damage := window.FromParts(q.Account, head, c.types, find, c.parts)
+		w.Node.ID = q.Node
+		return windowColumns{w}, damage, nil
+	})
+	if of != nil {
+		return of.(windowColumns).Window, damage, known
+	}
+	w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
+	w.Node.Account, w.Node.ID = q.Account, q.Node
+	return w, damage, known
 }
 
 // choose calls want for the parts of a span that can match, and returns which types those are of.
