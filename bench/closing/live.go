@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"runtime/metrics"
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -215,9 +217,13 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 	if err != nil {
 		return err
 	}
+	runtime.GC()
+	heap, peak := heapBytes(), sampleHeap()
 	if err := f.makeHours(ctx, f.hours, start); err != nil {
+		peak()
 		return err
 	}
+	progress("making hours took %d MB of this process's heap at most", (peak()-heap)>>20)
 	s, err := f.since(ctx, before)
 	if err != nil {
 		return err
@@ -226,4 +232,32 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 	progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
 		said(s.rowsPer(float64(f.hours), nil)))
 	return nil
+}
+
+// sampleHeap looks at the heap every few milliseconds, and returns what ends that and says what it
+// was at most.
+func sampleHeap() func() int64 {
+	done, most := make(chan struct{}), make(chan int64)
+	go func() {
+		var peak int64
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				peak = max(peak, heapBytes())
+			case <-done:
+				most <- peak
+				return
+			}
+		}
+	}()
+	return func() int64 { close(done); return <-most }
+}
+
+// heapBytes is what the heap's objects take, those among them that nobody has any more.
+func heapBytes() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
 }

@@ -42,7 +42,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 10_000, "nodes of the fleet, a frame each every 20 s; -nodes 500 takes 2 to 3 minutes")
-	flag.IntVar(&o.tables, "tables", 10, "tables of a node")
+	flag.IntVar(&o.tables, "tables", 10, "tables of a node; what the recording lacks is repeated under other names")
 	flag.IntVar(&o.originals, "originals", 40, "nodes that really differ; the others are their copies")
 	flag.IntVar(&o.hours, "hours", 0, "nodes whose hours are made; 0: a twentieth, 20 to 200")
 	flag.DurationVar(&o.alone, "alone", 40*time.Second, "how long frames are written alone, to know what they cost; up to 1m")

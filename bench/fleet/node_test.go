@@ -179,3 +179,25 @@ func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
 		t.Error("a frame is made later than its window")
 	}
 }
+
+// TestMoreTablesThanWereRecorded: a node may have any number of tables, each of its own name.
+func TestMoreTablesThanWereRecorded(t *testing.T) {
+	s, err := Read("../recordings/idle.rwf", "idle", 400, 20_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range s.types {
+		if typ.Type != "table" {
+			continue
+		}
+		names := map[string]bool{}
+		for _, row := range typ.rows {
+			names[strings.Join(row, "/")] = true
+		}
+		if len(typ.rows) != 400 || len(names) != 400 || len(typ.cells[0]) != 400 {
+			t.Errorf("%d rows of %d names, %d cells", len(typ.rows), len(names), len(typ.cells[0]))
+		}
+		return
+	}
+	t.Error("there are no tables")
+}

@@ -58,8 +58,9 @@ type histogramStep struct {
 	sum    int64
 }
 
-// Read reads a recording, takes a frame each interval, in ms, and keeps the given number of tables: evenly spaced in their order by activity, so that busy
-// and quiet ones are kept in the proportion that they are there.
+// Read reads a recording, takes a frame each interval, in ms, and gives a node so many tables: of
+// those recorded some, evenly spaced in their order by activity, so that busy and quiet ones are
+// there in the proportion that they were; or all, and then as many again under other names.
 func Read(file, name string, tables int, interval int64) (*Shape, error) {
 	every := int(interval / recordedMillis)
 	if every < 1 || interval%recordedMillis != 0 {
@@ -160,8 +161,12 @@ func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, 
 		}
 		t.cells = append(t.cells, tracks)
 	}
-	if d.Type == "table" && tables > 0 && tables < len(t.rows) {
+	switch {
+	case d.Type != "table" || tables < 1:
+	case tables < len(t.rows):
 		t.thin(tables)
+	default:
+		t.widen(tables)
 	}
 	s.count(&t)
 	return t
@@ -197,6 +202,20 @@ func (t *shapeType) thin(n int) {
 			tracks = append(tracks, t.cells[m][r])
 		}
 		t.cells[m] = tracks
+	}
+}
+
+// widen repeats the rows as other tables until there are n.
+func (t *shapeType) widen(n int) {
+	label := slices.Index(t.Labels, "table")
+	had := len(t.rows)
+	for i := had; i < n && label >= 0; i++ {
+		row := slices.Clone(t.rows[i%had])
+		row[label] += fmt.Sprintf("_%d", i/had)
+		t.rows = append(t.rows, row)
+		for m := range t.cells {
+			t.cells[m] = append(t.cells[m], t.cells[m][i%had])
+		}
 	}
 }
 
