@@ -95,7 +95,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 		if q.onlyNames() {
 			return more(n, element{count: func(*budget) error { return nil }})
 		}
-		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to, q.selectors)
+		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to, nil, q.selectors)
 		if q.step > 0 {
 			for i := range list {
 				list[i].Widen(q.step)

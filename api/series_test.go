@@ -78,8 +78,8 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.writer = store.NewWriter(f.db)
 	f.restart(f.source())
 	sources := realStore{f.db}.sources()
-	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
-		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, matchers...)
+	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, facets, matchers...)
 		return list, report.Missing(), err
 	}
 	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{

@@ -68,9 +68,10 @@ type Store interface {
 }
 
 // Rollups returns a node's rollups of one level for periods that hold instants from from to to, in
-// ms, sorted by labels, and in words what is stored of them and cannot be read.
+// ms, sorted by labels, and in words what is stored of them and cannot be read. facets are what is
+// needed of histograms; none: all.
 type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
-	from, to int64, matchers ...*labels.Matcher) (
+	from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (
 	series []rollup.Series, missing []string, err error)
 
 // Windows are what a node sent in a time range. They are shared, nobody changes them.

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // lateGrace is how long after its end a window of arriving takes frames without a mark.
@@ -83,8 +84,8 @@ func (s *arriving) unchanged(_ context.Context, _ string, _ func(string) bool, b
 }
 
 func (s *arriving) Rollups(ctx context.Context, a string, node uuid.UUID, level rollup.Level, from, to int64,
-	m ...*labels.Matcher) ([]rollup.Series, []string, error) {
-	return s.Memory.Rollups(ctx, a, node, level, from, to, m...)
+	facets []window.Facet, m ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	return s.Memory.Rollups(ctx, a, node, level, from, to, facets, m...)
 }
 
 // engine returns an engine that keeps so many bytes, and its metrics.

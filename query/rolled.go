@@ -73,11 +73,12 @@ func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) 
 			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent),
 				frame.Scale(p.Increase, m.Exponent)
 		})
-	case v.suffix != "":
-		upTo := m.Buckets()
-		if v.suffix == suffixBucket {
-			upTo = v.bucket + 1
-		}
+	case v.suffix == suffixCount:
+		r.counter(func(p *rollup.Point) (first, last, increase float64) {
+			return total(p.FirstCounts), total(p.LastCounts), total(p.Increases)
+		})
+	case v.suffix == suffixBucket:
+		upTo := v.bucket + 1
 		r.counter(func(p *rollup.Point) (first, last, increase float64) {
 			return total(p.FirstCounts[:upTo]), total(p.LastCounts[:upTo]),
 				total(p.Increases[:upTo])

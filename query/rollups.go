@@ -6,19 +6,25 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // Rollups returns the rollups of a node's series that any of the selectors selects, for periods
 // that hold instants from from to to, in ms, and in words what is missing in them. No selectors
 // select nothing. Each series is there once, in the selectors' order and then by labels; they are
-// the caller's.
+// the caller's. facets are what is needed of histograms that a selector but the first selects; none:
+// all.
 func (r *Reader) Rollups(
 	ctx context.Context, account string, n *Node, level rollup.Level, from, to int64,
-	selectors [][]*labels.Matcher,
+	facets []window.Facet, selectors [][]*labels.Matcher,
 ) (all []rollup.Series, missing []string, err error) {
 	found := map[uint64][]int{} // where in all, by the labels' hash
-	for _, m := range selectors {
-		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, m...)
+	for i, m := range selectors {
+		needed := facets
+		if i == 0 {
+			needed = nil
+		}
+		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, needed, m...)
 		if err != nil {
 			r.metrics.failures.Inc()
 			return nil, nil, err

@@ -196,6 +196,14 @@ func addTo(dense []int64, s sparse, sign int64) {
 	}
 }
 
+// sum returns the counts of all buckets.
+func (s sparse) sum() (sum int64) {
+	for _, n := range s.count {
+		sum += n
+	}
+	return sum
+}
+
 // rowWalk finds cells by rows that mostly ascend.
 type rowWalk struct {
 	*column

@@ -162,6 +162,41 @@ func TestRunsGrow(t *testing.T) {
 	})
 }
 
+// TestTotalsOfHistograms: without buckets a histogram's counts are those of all buckets, also where
+// it started again between two periods.
+func TestTotalsOfHistograms(t *testing.T) {
+	histograms := 0
+	eachRun(t, 20, 36, func(level rollup.Level, start int64, list []*rollup.Rollup) {
+		whole := rollup.Select(list, 0, math.MaxInt64)
+		totals, err := rollup.SelectContext(t.Context(), nil, []window.Facet{window.Values}, list, 0, math.MaxInt64)
+		if err != nil || len(totals) != len(whole) {
+			t.Fatalf("%d series, want %d: %v", len(totals), len(whole), err)
+		}
+		for i := range whole {
+			if !whole[i].Metric.Kind.IsHistogram() {
+				continue
+			}
+			for j := range whole[i].Points {
+				want := whole[i].Points[j]
+				histograms++
+				for _, counts := range []*[]int64{&want.FirstCounts, &want.LastCounts, &want.Increases} {
+					var sum int64
+					for _, n := range *counts {
+						sum += n
+					}
+					*counts = []int64{sum}
+				}
+				if got := totals[i].Points[j]; !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s: %+v, want %+v", whole[i].Labels, got, want)
+				}
+			}
+		}
+	})
+	if histograms < 100 {
+		t.Errorf("only %d points of histograms were compared", histograms)
+	}
+}
+
 // TestRunInChunks: metrics encoded some at a time give the bytes that they give together.
 func TestRunInChunks(t *testing.T) {
 	eachRun(t, 20, 33, func(level rollup.Level, start int64, list []*rollup.Rollup) {

@@ -36,8 +36,9 @@ type Point struct {
 
 	FirstDouble, LastDouble, MinDouble, MaxDouble, SumDouble float64
 
-	// Histograms: counts by bucket, not cumulative over buckets. Increases are from the sample
-	// before the period, as Increase; in gauge histograms they are the sums over all samples.
+	// Histograms: counts by bucket, not cumulative over buckets, or the one of all buckets if that
+	// is all that was asked for. Increases are from the sample before the period, as Increase; in
+	// gauge histograms they are the sums over all samples.
 	FirstCounts, LastCounts, Increases []int64
 }
 
@@ -46,14 +47,15 @@ type Point struct {
 // last sample before it was. It is sorted by labels. Series with equal labels whose metrics differ
 // follow each other.
 func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Series {
-	list, _ := SelectContext(context.Background(), nil, rollups, from, to, matchers...)
+	list, _ := SelectContext(context.Background(), nil, nil, rollups, from, to, matchers...)
 	return list
 }
 
 // SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil: any),
 // which is asked as the answer grows. Then it returns ctx's or the allowance's error soon, however
-// long matching would take.
-func SelectContext(ctx context.Context, allow window.Allowance, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+// long matching would take. facets are what is needed of histograms: without window.Buckets their
+// counts are those of all buckets; none: all.
+func SelectContext(ctx context.Context, allow window.Allowance, facets []window.Facet, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	if !slices.IsSortedFunc(rollups, byStart) {
 		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
 	}
@@ -63,7 +65,8 @@ func SelectContext(ctx context.Context, allow window.Allowance, rollups []*Rollu
 		if len(metrics) == 0 {
 			continue
 		}
-		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: allow}}
+		s := selector{ctx: ctx, group: g, rollups: rollups, from: from, to: to, owes: owes{allow: allow},
+			totals: len(facets) > 0 && !slices.Contains(facets, window.Buckets)}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
@@ -84,6 +87,7 @@ type selector struct {
 	ctx      context.Context
 	rollups  []*Rollup
 	from, to int64
+	totals   bool     // of histograms only the counts of all buckets
 	now      []lookup // the metric at hand in all rollups that know it
 	labels   labels.ScratchBuilder
 }
@@ -132,7 +136,7 @@ func (s *selector) append(out []Series, metric int, rows []int32) []Series {
 		}
 		series := Series{Labels: s.SeriesLabels(&s.labels, metric, row), Metric: m, Points: make([]Point, 0, n)}
 		var before *cell
-		d := dense{owes: &s.owes}
+		d := dense{owes: &s.owes, totals: s.totals}
 		had := -1 // the rollup that had a value: another type with one could only be of a rollup that is being written again
 		for i := range s.now {
 			l := &s.now[i]
@@ -200,6 +204,7 @@ func (c *cell) point(start int64, m *window.Metric, n uint32, before *cell, d *d
 // same share them.
 type dense struct {
 	owes        *owes
+	totals      bool // all buckets are one
 	first, last counted
 	zero        []int64
 }
@@ -213,6 +218,10 @@ type counted struct {
 // counts sets a point's counts to those of a cell.
 func (d *dense) counts(p *Point, m *window.Metric, c, before *cell) {
 	size := m.Buckets()
+	if d.totals {
+		d.totalCounts(p, m, c, before)
+		return
+	}
 	d.first = d.of(size, c.firsts(), d.last, d.first)
 	d.last = d.of(size, c.lasts(), d.first, d.last)
 	p.FirstCounts, p.LastCounts = d.first.counts, d.last.counts
@@ -227,6 +236,23 @@ func (d *dense) counts(p *Point, m *window.Metric, c, before *cell) {
 	if between {
 		p.Increase += c.between(before, p.Increases)
 	}
+}
+
+// totalCounts is counts with all buckets as one.
+func (d *dense) totalCounts(p *Point, m *window.Metric, c, before *cell) {
+	counts := d.make(3)
+	counts[0], counts[1], counts[2] = c.firsts().sum(), c.lasts().sum(), c.totals().sum()
+	p.FirstCounts, p.LastCounts, p.Increases = counts[:1:1], counts[1:2:2], counts[2:]
+	if m.Kind != frame.Histogram || before == nil {
+		return
+	}
+	if before.lasts().above(c.firsts()) { // it started again
+		counts[2] += counts[0]
+		p.Increase += c.first
+		return
+	}
+	counts[2] += counts[0] - before.lasts().sum()
+	p.Increase += c.first - before.last
 }
 
 // of returns the counts of a list; those of another list if it is the same.

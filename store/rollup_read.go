@@ -26,9 +26,10 @@ const pendingMillis = 2 * dayMillis
 // ReadRollup returns the rollups of a node's series that match, for periods that hold instants from
 // ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Periods that are not over, or so
 // lately that late frames may come, or that have some, are computed from the finer level, five
-// minutes that are not closed from their frames: so the answer has what Read's has. What cannot be
-// decoded is left out and reported; the error is Cassandra's.
-func (r Reader) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
+// minutes that are not closed from their frames: so the answer has what Read's has. facets are as
+// rollup.SelectContext has them. What cannot be decoded is left out and reported; the error is
+// Cassandra's.
+func (r Reader) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
 	s := r.task
 	var report ReadReport
 	now := s.millis()
@@ -53,7 +54,7 @@ func (r Reader) ReadRollup(ctx context.Context, account string, node uuid.UUID, 
 	for _, x := range found {
 		list = append(list, x)
 	}
-	selected, err := rollup.SelectContext(ctx, s.lease, list, from, to, matchers...)
+	selected, err := rollup.SelectContext(ctx, s.lease, facets, list, from, to, matchers...)
 	if err != nil {
 		return nil, report, fmt.Errorf("store: read rollups: %w", err)
 	}

@@ -43,7 +43,7 @@ func TestReadRollupPart(t *testing.T) {
 	from, to := eve+20*60_000, eve+80*60_000
 	samples := slices.DeleteFunc(direct(t, frames), func(s window.Series) bool { return !m.Matches(s.Labels.Get("__name__")) })
 	for _, level := range rollup.Levels {
-		series, _, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, m)
+		series, _, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestReadRollupPart(t *testing.T) {
 			t.Fatalf("level %s:\n%s", level.Name, d)
 		}
 	}
-	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64); err != nil || len(other) > 0 {
+	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64, nil); err != nil || len(other) > 0 {
 		t.Fatal("another account sees it", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestRollupsAreKept(t *testing.T) {
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
 		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
-			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start, end, m...)
+			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start, end, nil, m...)
 			if err != nil || report.Partial() {
 				t.Fatal(err, report.Missing())
 			}
@@ -207,7 +207,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			n.ID.String(), bucket, typ, part, at); err != nil {
 			t.Fatal(err)
 		}
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			}
 		}
 		m := labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", typ+"_.*")
-		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, m); err != nil || report.Partial() {
+		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, nil, m); err != nil || report.Partial() {
 			t.Errorf("%s: other metrics: %+v %v", what, report, err)
 		}
 	}

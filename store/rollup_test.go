@@ -240,7 +240,7 @@ func (f *fleet) owed(level rollup.Level) bool {
 func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
 	t.Helper()
 	for _, level := range rollup.Levels {
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0, math.MaxInt64)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0, math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(when, err)
 		}

@@ -331,7 +331,7 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 			return len(list), err
 		},
 		"rollups": func(r Reader) (int, error) {
-			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base, base+windowMillis)
+			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base, base+windowMillis, nil)
 			return len(list), err
 		},
 	}

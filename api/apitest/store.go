@@ -220,7 +220,7 @@ func (s *Store) Windows(
 }
 
 // Rollups is query.Sources.Rollups: what the frames give.
-func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
@@ -236,6 +236,6 @@ func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, lev
 	for start, of := range periods {
 		list = append(list, rollup.Merge(level, start, of))
 	}
-	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), list, level.Start(from), to, matchers...)
+	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), facets, list, level.Start(from), to, matchers...)
 	return selected, nil, err
 }

@@ -221,7 +221,7 @@ func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what sel
 // read, and each series' last point of each five minutes kept.
 func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error) {
 	if g.label == "v3" {
-		list, report, err := g.reader().ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes, from, d.end-1)
+		list, report, err := g.reader().ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes, from, d.end-1, nil)
 		if err == nil && report.Partial() {
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}

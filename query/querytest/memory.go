@@ -159,7 +159,7 @@ func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to i
 
 // Rollups is query.Sources.Rollups.
 func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
-	to int64, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	if since, is := s.RollupFrom[level]; is {
 		from = max(from, since)
 	}
@@ -171,6 +171,6 @@ func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level ro
 			list = append(list, r)
 		}
 	}
-	found, err := rollup.SelectContext(ctx, memory.Of(ctx), list, from, to, matchers...)
+	found, err := rollup.SelectContext(ctx, memory.Of(ctx), facets, list, from, to, matchers...)
 	return found, nil, err
 }
