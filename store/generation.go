@@ -77,12 +77,11 @@ func (k *Kept) stampOf(start int64) int64 {
 
 // windows calls visit for each window that the span has instants of.
 func (k *Kept) windows(visit func(start int64)) {
-	before := int64(-1)
-	for _, at := range k.Head.Times {
-		if start := at - mod(at, windowMillis); start != before {
-			before = start
-			visit(start)
-		}
+	for times := k.Head.Times; len(times) > 0; {
+		start := times[0] - mod(times[0], windowMillis)
+		visit(start)
+		n, _ := slices.BinarySearch(times, start+windowMillis)
+		times = times[n:]
 	}
 }
 

@@ -122,10 +122,10 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
+	slices.SortStableFunc(of.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
 	if err := of.joinTimes(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err)
 	}
-	slices.SortStableFunc(of.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
 	return of.parts, report, nil
 }
 
