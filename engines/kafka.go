@@ -27,7 +27,7 @@ type KafkaConfig struct {
 	Port           int    // for clients; 0: a free one
 	ControllerPort int    // for itself; 0: a free one
 
-	Heap    string            // a JVM size; "256M" by default
+	Heap    string            // a JVM size; "384M" by default: with 256M one was seen to end while it started
 	JVMArgs []string          // more JVM arguments; they win over the defaults
 	Extra   map[string]string // more keys of server.properties; they win over the defaults
 	TLS     *TLS              // to clients; nil: none
@@ -63,7 +63,7 @@ func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 	}
 	c.Dir = dir
 	setDefault(&c.ListenAddress, "127.0.0.1")
-	setDefault(&c.Heap, "256M")
+	setDefault(&c.Heap, "384M")
 	setDefault(&c.Log, filepath.Join(c.Dir, "kafka.log"))
 	classPath, err := bundles()[1].fetch(ctx, c.Progress)
 	if err != nil {
