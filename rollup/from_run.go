@@ -43,7 +43,9 @@ type Run struct {
 }
 
 // FromRun returns the rollups of a run, as OpenRun reads it.
-func FromRun(h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart) ([]*Rollup, []error) {
+func FromRun(
+	h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart,
+) ([]*Rollup, []error) {
 	run, damage, _ := OpenRun(nil, h, types, find, parts) // nothing refuses
 	return run.Rollups(), damage
 }
@@ -110,7 +112,7 @@ func (o *openType) with(more *openType) *openType {
 	return &out
 }
 
-// Bytes returns about what was read of the run takes, without its head and dictionaries.
+// Bytes returns about what the parts of the run that were read take, without its head and dictionaries.
 func (r *Run) Bytes() int64 {
 	n := int64(100 + 8*len(r.types))
 	for _, t := range r.types {

@@ -81,17 +81,26 @@ func TestRunGivesItsPeriodsBack(t *testing.T) {
 	})
 }
 
+// storedRun encodes a run, keeps it and reads its head.
+func storedRun(
+	t *testing.T, level rollup.Level, start int64, list []*rollup.Rollup,
+) (rollup.Encoded, *stored, *rollup.RunHead) {
+	t.Helper()
+	_, length := runOf(level, start)
+	e := rollup.EncodeRun(start, length, list)
+	s := newStored(level)
+	s.keep(start, e)
+	h, err := rollup.DecodeRunHead(level, start, e.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, s, h
+}
+
 // TestRunsOfSomeMetrics: what is not asked for is not there, and what is there is right.
 func TestRunsOfSomeMetrics(t *testing.T) {
 	eachRun(t, 10, 32, func(level rollup.Level, start int64, list []*rollup.Rollup) {
-		_, length := runOf(level, start)
-		e := rollup.EncodeRun(start, length, list)
-		s := newStored(level)
-		s.keep(start, e)
-		h, err := rollup.DecodeRunHead(level, start, e.Head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e, s, h := storedRun(t, level, start, list)
 		whole := points(t, list...)
 		for i, p := range e.Parts {
 			d, err := s.find(p.Key, h.Types[p.Type].Hash)
@@ -126,14 +135,7 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 // their order, and a part that is read again is as it was read last.
 func TestRunsGrow(t *testing.T) {
 	eachRun(t, 10, 35, func(level rollup.Level, start int64, list []*rollup.Rollup) {
-		_, length := runOf(level, start)
-		e := rollup.EncodeRun(start, length, list)
-		s := newStored(level)
-		s.keep(start, e)
-		h, err := rollup.DecodeRunHead(level, start, e.Head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e, s, h := storedRun(t, level, start, list)
 		open := func(types []int, parts []window.StoredPart) *rollup.Run {
 			run, damage, err := rollup.OpenRun(nil, h, types, s.find, parts)
 			if len(damage) > 0 || err != nil {

@@ -55,7 +55,10 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 // which is asked as the answer grows. Then it returns ctx's or the allowance's error soon, however
 // long matching would take. facets are what is needed of histograms: without window.Buckets their
 // counts are those of all buckets; none: all.
-func SelectContext(ctx context.Context, allow window.Allowance, facets []window.Facet, rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+func SelectContext(
+	ctx context.Context, allow window.Allowance, facets []window.Facet, rollups []*Rollup,
+	from, to int64, matchers ...*labels.Matcher,
+) ([]Series, error) {
 	if !slices.IsSortedFunc(rollups, byStart) {
 		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
 	}

@@ -74,12 +74,13 @@ type keptSpans struct {
 	of map[spanID]*keptSpan
 }
 
-// keptOf returns the kept spans for a query; nil if none are kept for it.
-func (s task) keptOf(q *Query) *keptSpans {
+// keptOf returns the kept spans for a query, of a table of runs or, without one, of windows and hours;
+// nil if none are kept for it.
+func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
@@ -200,7 +201,9 @@ func (s *keptSpan) columns() keptColumns {
 }
 
 // add keeps columns that were read without damage, and returns them with those that were kept.
-func (k *keptSpans) add(start, length int64, span *keptSpan, of keptColumns, read map[keptColumn][]window.PartID) keptColumns {
+func (k *keptSpans) add(
+	start, length int64, span *keptSpan, of keptColumns, read map[keptColumn][]window.PartID,
+) keptColumns {
 	span.mu.Lock()
 	if span.of != nil {
 		of = span.of.and(of)

@@ -24,18 +24,11 @@ func (c runColumns) and(more keptColumns) keptColumns {
 	return runColumns{c.With(more.(runColumns).Run)}
 }
 
-// keptRunsOf returns the kept runs of a node and a level; nil if none are kept.
-func (s task) keptRunsOf(t *rollupTable, q *Query) *keptSpans {
-	k := s.keptOf(q)
-	if k != nil {
-		k.in = t.name
-	}
-	return k
-}
-
 // keptRunHeads returns the heads of the runs that begin at from ≤ start ≤ to, those that are kept
 // and those that are stored. late are the windows that have late frames.
-func (s task) keptRunHeads(ctx context.Context, k *keptSpans, t *rollupTable, q *Query, from, to int64, late map[int64]int64) (map[int64]*runHead, error) {
+func (s task) keptRunHeads(
+	ctx context.Context, k *keptSpans, t *rollupTable, q *Query, from, to int64, late map[int64]int64,
+) (map[int64]*runHead, error) {
 	if k == nil {
 		return s.runHeads(ctx, q.Account, q.Node, t.Level, from, to)
 	}
@@ -65,7 +58,8 @@ func (s task) keptRunHeads(ctx context.Context, k *keptSpans, t *rollupTable, q 
 		case h == nil:
 			k.keep(at, t.run, &keptSpan{until: k.runUntil(t, at)})
 		case h.run != nil && !k.early(h.storedHead):
-			k.keep(at, t.run, &keptSpan{stored: h.storedHead, run: h.run, until: k.runUntil(t, at), has: map[keptColumn][]window.PartID{}})
+			k.keep(at, t.run, &keptSpan{stored: h.storedHead, run: h.run, until: k.runUntil(t, at),
+				has: map[keptColumn][]window.PartID{}})
 		}
 	}
 	return heads, err
@@ -76,19 +70,9 @@ func (k *keptSpans) runUntil(t *rollupTable, start int64) int64 {
 	rows := start + windowTTL.Milliseconds() - t.run/2 // half an hour before those of the first window expire
 	switch over := start + t.run; {
 	case t.Level == rollup.FiveMinutes && k.began < rows:
-		return rows
+		return min(rows, k.began+k.config.FreshTTL.Milliseconds())
 	case k.began-over < pendingMillis:
 		return k.began + runLooked.Milliseconds()
 	}
 	return k.began + k.config.FreshTTL.Milliseconds()
-}
-
-// isLate reports whether a span has windows with late frames.
-func isLate(late map[int64]int64, start, length int64) bool {
-	for w := range late {
-		if w >= start && w < start+length {
-			return true
-		}
-	}
-	return false
 }

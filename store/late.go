@@ -155,3 +155,13 @@ func (s *lateRows) read(ctx context.Context, w rows.Work, account string, node u
 	})
 	return n, err
 }
+
+// isLate reports whether any window of a span has late frames.
+func isLate(late map[int64]int64, start, length int64) bool {
+	for w := range late {
+		if w >= start && w < start+length {
+			return true
+		}
+	}
+	return false
+}

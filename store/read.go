@@ -94,7 +94,7 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
-	of.none = s.keptOf(&Query{Account: account, Node: node, Keep: true})
+	of.none = s.keptOf("", &Query{Account: account, Node: node, Keep: true})
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {

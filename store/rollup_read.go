@@ -29,7 +29,10 @@ const pendingMillis = 2 * dayMillis
 // minutes that are not closed from their frames: so the answer has what Read's has. facets are as
 // rollup.SelectContext has them. What cannot be decoded is left out and reported; the error is
 // Cassandra's.
-func (r Reader) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, ReadReport, error) {
+func (r Reader) ReadRollup(
+	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher,
+) ([]rollup.Series, ReadReport, error) {
 	s := r.task
 	var report ReadReport
 	now := s.millis()
@@ -123,12 +126,7 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 	if start+level.Millis > r.now-settleMillis || found[start] == nil && start >= level.Start(r.now-pendingMillis) {
 		return true
 	}
-	for w := range r.late {
-		if w >= start && w < start+level.Millis {
-			return true
-		}
-	}
-	return false
+	return isLate(r.late, start, level.Millis)
 }
 
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and

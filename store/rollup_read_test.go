@@ -89,16 +89,23 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	if err := w.Handle(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
+	rollUp(t, w, c)
+	return s, c, n, direct(t, frames)
+}
+
+// rollUp closes the windows of the hour that ends, has the hour and its day made, and lets days pass.
+func rollUp(t *testing.T, w *Writer, c *clock) {
+	t.Helper()
+	day := rollup.Day.Start(c.millis.Load() - 1)
 	c.millis.Add(10 * 60_000)
 	if err := w.Tick(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
-	c.millis.Store(rollup.Day.Start(start) + rollup.Day.Millis + 10*60_000)
+	c.millis.Store(day + rollup.Day.Millis + 10*60_000)
 	if open, err := w.Drain(t.Context(), c.now()); err != nil || open > 0 {
 		t.Fatal(open, err)
 	}
 	c.millis.Add(3 * dayMillis)
-	return s, c, n, direct(t, frames)
 }
 
 // TestRollupsAreKept: what was read of rollups answers again, also other selectors of the same
@@ -118,15 +125,7 @@ func TestRollupsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.millis.Add(10 * 60_000)
-		if err := w.Tick(t.Context(), c.now()); err != nil {
-			t.Fatal(err)
-		}
-		c.millis.Store(rollup.Day.Start(eve) + rollup.Day.Millis + 10*60_000)
-		if open, err := w.Drain(t.Context(), c.now()); err != nil || open > 0 {
-			t.Fatal(open, err)
-		}
-		c.millis.Add(3 * dayMillis)
+		rollUp(t, w, c)
 		s.kept = newBounded[spanID, *keptSpan](8 << 20)
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1

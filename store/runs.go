@@ -129,7 +129,7 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 // that have late frames, for who lets what is kept answer; known are the periods that it answered.
 func (s task) runs(ctx context.Context, level rollup.Level, q *Query, late map[int64]int64) (found map[int64]*rollup.Rollup, known int, damage []error, err error) {
 	t := s.config.rollupTable(level)
-	k := s.keptRunsOf(&t, q)
+	k := s.keptOf(t.name, q)
 	heads, err := s.keptRunHeads(ctx, k, &t, q, t.runOf(q.From), t.runOf(q.To), late)
 	if err != nil {
 		return nil, 0, nil, err

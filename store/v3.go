@@ -224,7 +224,7 @@ const columnCost = 16
 // Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in
 // the dictionaries which parts can match, and reads those.
 func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
-	k := g.keptOf(&q)
+	k := g.keptOf("", &q)
 	hours, late, err := g.keptHours(ctx, k, &q)
 	if err != nil {
 		return err

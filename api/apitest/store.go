@@ -220,7 +220,10 @@ func (s *Store) Windows(
 }
 
 // Rollups is query.Sources.Rollups: what the frames give.
-func (s *Store) Rollups(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+func (s *Store) Rollups(
+	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher,
+) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++

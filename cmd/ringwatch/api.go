@@ -215,7 +215,10 @@ func apiError(err error) error {
 }
 
 // ReadRollup is store.Reader.ReadRollup with its report in words.
-func (s apiStore) ReadRollup(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+func (s apiStore) ReadRollup(
+	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher,
+) ([]rollup.Series, []string, error) {
 	series, report, err := s.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, facets, matchers...)
 	return series, report.Missing(), apiError(err)
 }
