@@ -62,6 +62,8 @@ type Config struct {
 	AnswersBytes int64 `yaml:"answers_bytes"`
 	// KeptBytes bounds what is kept of newest values that PromQL asked for. 0 keeps none.
 	KeptBytes int64 `yaml:"-"`
+	// HeardBytes bounds what is kept of when nodes were heard of, for up over time. 0 keeps nothing.
+	HeardBytes int64 `yaml:"-"`
 	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
 	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
@@ -93,6 +95,7 @@ func DefaultConfig() Config {
 		MaxRequestBytes:  1 << 20,
 		AnswersBytes:     256 << 20,
 		KeptBytes:        64 << 20,
+		HeardBytes:       64 << 20,
 		NodesTTL:         5 * time.Second,
 		DiscoverySpan:    24 * time.Hour,
 		RequestTimeout:   30 * time.Second,
@@ -140,7 +143,7 @@ func (c *Config) Validate() error {
 // Reader returns what of the configuration is for Deps.Reader.
 func (c *Config) Reader() query.ReaderConfig {
 	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL, Timeout: c.RequestTimeout,
-		KeptBytes: c.KeptBytes, Clock: c.Clock}
+		KeptBytes: c.KeptBytes, HeardBytes: c.HeardBytes, Clock: c.Clock}
 }
 
 // Node is a node as the store's metadata describes it.

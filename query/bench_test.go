@@ -81,6 +81,11 @@ func (f *benchFleet) Frames(context.Context, string, uuid.UUID, int64, int64) (
 	return nil, false, nil
 }
 
+func (f *benchFleet) Instants(_ context.Context, _ string, nodes []uuid.UUID, _, _ int64) (
+	[][]int64, []bool, error) {
+	return make([][]int64, len(nodes)), make([]bool, len(nodes)), nil
+}
+
 func (f *benchFleet) Claimed(context.Context, string) (map[uuid.UUID]bool, error) {
 	return nil, nil
 }

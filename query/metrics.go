@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_api_reads_total",
-			Help: "Reads of a node's values, by call (latest, range, last_seen) and by the source that answered.",
+			Help: "Reads of a node's values, by call (latest, range, last_seen, heard) and by the source that answered.",
 		}, []string{"call", "source"}),
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_api_fallbacks_total",
@@ -83,7 +83,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)
 	}
-	for _, call := range []string{"latest", "range", "last_seen"} {
+	for _, call := range []string{"latest", "range", "last_seen", "heard"} {
 		m.reads.WithLabelValues(call, fromRecent)
 		m.reads.WithLabelValues(call, fromStore)
 	}

@@ -169,7 +169,9 @@ func (q *queryable) selects(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	list = s.virtual(ctx, nodes)
+	if list, err = s.virtual(ctx, nodes); err != nil {
+		return nil, nil, nil, err
+	}
 	if s.plan.onlyVirtual() {
 		return s, nil, list, nil
 	}

@@ -130,13 +130,7 @@ type asked struct {
 // readRange returns a node's windows: the recent source's if it surely has them all, and before them
 // the store's for what is older.
 func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, error) {
-	recentFrom := max(q.from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
-	if recentFrom-q.from <= edgeSlack {
-		recentFrom = q.from
-	}
-	if recentFrom > q.from {
-		recentFrom = max(recentFrom, r.storedUntil(ctx, accountName, n.Cluster))
-	}
+	recentFrom := r.recentFrom(ctx, accountName, n.Cluster, q.from)
 	if r.sources.Recent != nil && q.to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
 		newer := q
@@ -172,6 +166,15 @@ func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q a
 		r.metrics.reads.WithLabelValues("range", fromStore).Inc()
 	}
 	return all, err
+}
+
+// recentFrom returns from when on the recent source is asked for a range that begins at from.
+func (r *Reader) recentFrom(ctx context.Context, accountName, cluster string, from int64) int64 {
+	recentFrom := max(from, r.config.Clock().UnixMilli()-r.config.RecentSpan.Milliseconds())
+	if recentFrom-from <= edgeSlack {
+		return from
+	}
+	return max(recentFrom, r.storedUntil(ctx, accountName, cluster))
 }
 
 // closedMillis is how long after a window's end it is expected to be closed, in ms.

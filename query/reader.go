@@ -52,6 +52,10 @@ type Recent interface {
 	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
 	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
 	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
+	// Instants returns by node when it sent frames from from to to, ascending, and whether these are
+	// surely all.
+	Instants(ctx context.Context, account string, nodes []uuid.UUID, from, to int64) (
+		instants [][]int64, whole []bool, err error)
 }
 
 // Store is the source that has everything. Times are in ms since the Unix epoch.
@@ -105,7 +109,10 @@ type ReaderConfig struct {
 	// KeptBytes bounds what is kept of newest states that were asked for by selectors, until they
 	// are not the newest any more. 0 keeps none.
 	KeptBytes int64
-	Clock     func() time.Time // nil: time.Now
+	// HeardBytes bounds what is kept of when nodes were heard of, an hour of a node that sends every
+	// five seconds some 1 KB. 0 keeps nothing.
+	HeardBytes int64
+	Clock      func() time.Time // nil: time.Now
 }
 
 func (c *ReaderConfig) validate() error {
@@ -171,6 +178,7 @@ type Reader struct {
 
 	dictionaries dictionaries
 	states       newestStates
+	hours        heardHours
 }
 
 // NewReader validates and registers the reader's metrics.
@@ -191,6 +199,9 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 	}
 	r.nodes.init(c.Clock, s.Store)
 	if r.states, err = newNewestStates(c.KeptBytes); err != nil {
+		return nil, err
+	}
+	if r.hours, err = newHeardHours(c.HeardBytes); err != nil {
 		return nil, err
 	}
 	if r.metrics, err = newMetrics(s.Metrics); err != nil {

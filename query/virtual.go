@@ -2,13 +2,11 @@ package query
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/account"
 )
@@ -83,114 +81,144 @@ const beat = 60_000
 
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
 // minute old; and what frames say for earlier ones, see collector.presence.
-func (s *selection) virtual(ctx context.Context, nodes []Node) []*oneSeries {
-	wanted := map[string]bool{}
-	for _, name := range virtualMetrics {
-		wanted[name] = s.plan.named(name)
+func (s *selection) virtual(ctx context.Context, nodes []Node) ([]*oneSeries, error) {
+	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
+		info: s.plan.named(MetricInfo)}
+	if !v.up && !v.seen && !v.info {
+		return nil, nil
 	}
-	if !wanted[MetricUp] && !wanted[MetricSeen] && !wanted[MetricInfo] {
-		return nil
-	}
-	var chosen []Node
 	for i := range nodes {
 		if s.plan.at(&nodes[i], nodes[i].ID.String()) {
-			chosen = append(chosen, nodes[i])
+			v.nodes = append(v.nodes, nodes[i])
 		}
 	}
-	seen, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
+	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, v.nodes)
 	s.lacks(missing)
 	if err != nil {
 		s.lacks([]string{"when nodes were last heard of: the store does not answer now"})
+		return nil, nil
+	}
+	v.nodes = slices.DeleteFunc(v.nodes, func(n Node) bool { return last[n.ID] == 0 })
+	v.last, v.beats, v.lists = last, s.beats(), make([][]*oneSeries, len(v.nodes))
+	if err := v.read(ctx); err != nil {
+		return nil, err
+	}
+	return slices.Concat(v.lists...), nil
+}
+
+// virtual makes the nodes' own series that a selector asks for. Instants are in ms.
+type virtual struct {
+	*selection
+	up, seen, info bool // which are asked for
+	nodes          []Node
+	last           map[uuid.UUID]int64 // when each was heard of
+	beats          []int64
+	lists          [][]*oneSeries // by node
+}
+
+// read makes all of them. What frames say is read only of nodes of which it is not known by when
+// they were last heard of.
+func (v *virtual) read(ctx context.Context) error {
+	var places []int
+	var nodes []Node
+	for i := range v.nodes {
+		if !v.up && !v.seen || v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
+			if err := v.node(i, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		places, nodes = append(places, i), append(nodes, v.nodes[i])
+	}
+	if len(nodes) == 0 {
 		return nil
 	}
-	times := s.beats()
-	var list []*oneSeries
-	take := func(l labels.Labels, of points) {
-		if len(of.times) > 0 && s.plan.means(l) {
-			list = append(list, &oneSeries{labels: l, parts: []part{{samples: &of}}})
-		}
-	}
-	heards := make([][]int64, len(chosen))
-	if wanted[MetricUp] || wanted[MetricSeen] {
-		var g errgroup.Group
-		g.SetLimit(rangesAtOnce)
-		for i := range chosen {
-			if at := seen[chosen[i].ID]; at > 0 {
-				g.Go(func() error {
-					heards[i] = s.heard(ctx, &chosen[i], at)
-					return nil
-				})
+	from := max(v.hints.Start-beat, v.now-v.config.RawRetention.Milliseconds())
+	missing, err := v.reader.Heard(ctx, v.who.Account, nodes, from, v.hints.End,
+		func(i int, instants []int64, err error) error {
+			if err != nil {
+				v.lacks([]string{"when a node was heard of: " + err.Error()})
+				instants = nil
 			}
-		}
-		_ = g.Wait() // what fails is among what is missing
-	}
-	for i := range chosen {
-		n := &chosen[i]
-		if seen[n.ID] == 0 {
-			continue
-		}
-		times, end := s.untilLeft(n, times)
-		if wanted[MetricInfo] {
-			take(InfoLabels(n), end(points{times: slices.Clip(times),
-				values: fill(times, func(int64) float64 { return 1 })}))
-		}
-		if !wanted[MetricUp] && !wanted[MetricSeen] {
-			continue
-		}
-		heard := heards[i]
-		var of points
-		for _, t := range times {
-			j, found := slices.BinarySearch(heard, t)
-			if !found {
-				j--
-			}
-			if j >= 0 {
-				of.times = append(of.times, t)
-				of.values = append(of.values, float64(heard[j])/1000)
-			}
-		}
-		if wanted[MetricSeen] {
-			take(NodeLabels(n, MetricSeen), end(of))
-		}
-		if wanted[MetricUp] {
-			up := points{times: slices.Clip(of.times)}
-			for j, t := range of.times {
-				v := 1.0
-				if StateOf(t-int64(of.values[j]*1000), n.Interval) == StateDown {
-					v = 0
-				}
-				up.values = append(up.values, v)
-			}
-			take(NodeLabels(n, MetricUp), end(up))
-		}
-	}
-	return list
+			return v.node(places[i], instants)
+		})
+	v.lacks(missing)
+	return err
 }
 
-// untilLeft returns those of the instants at which a node had not left, and what ends a series of
-// those: it is stale from when the node left.
-func (s *selection) untilLeft(n *Node, times []int64) ([]int64, func(points) points) {
-	left := s.reader.Left(s.who.Account, n)
+// node makes the series of a node that sent frames at some instants, and was last heard of later or
+// with the last of them.
+func (v *virtual) node(i int, instants []int64) error {
+	n := &v.nodes[i]
+	beats, ends := v.untilLeft(n)
+	if v.info {
+		if err := v.take(i, InfoLabels(n), beats, ones(beats), ends); err != nil {
+			return err
+		}
+	}
+	if !v.up && !v.seen {
+		return nil
+	}
+	if at := v.last[n.ID]; len(instants) == 0 || at > instants[len(instants)-1] {
+		instants = append(instants, at)
+	}
+	first, _ := slices.BinarySearch(beats, instants[0])
+	beats = beats[first:]
+	if v.seen {
+		of := follow(beats, instants, func(_, heard int64) float64 { return float64(heard) / 1000 })
+		if err := v.take(i, NodeLabels(n, MetricSeen), beats, of, ends); err != nil {
+			return err
+		}
+	}
+	if v.up {
+		of := follow(beats, instants, func(at, heard int64) float64 {
+			if StateOf(at-heard, n.Interval) == StateDown {
+				return 0
+			}
+			return 1
+		})
+		return v.take(i, NodeLabels(n, MetricUp), beats, of, ends)
+	}
+	return nil
+}
+
+// follow returns at each of the beats what value makes of the last instant that is not later. The
+// first beat has one.
+func follow(beats, instants []int64, value func(at, heard int64) float64) *points {
+	list := make([]float64, len(beats))
+	k := 0
+	for i, at := range beats {
+		for k+1 < len(instants) && instants[k+1] <= at {
+			k++
+		}
+		list[i] = value(at, instants[k])
+	}
+	return &points{times: beats, values: list}
+}
+
+// take takes a series that is asked for, with its memory.
+func (v *virtual) take(i int, l labels.Labels, beats []int64, of samples, ends []int64) error {
+	if len(beats) == 0 || !v.plan.means(l) {
+		return nil
+	}
+	if err := v.lease.Take(seriesCost + 8*int64(len(beats))); err != nil {
+		return err
+	}
+	v.lists[i] = append(v.lists[i], &oneSeries{labels: l, parts: []part{{samples: of, ends: ends}}, ctx: v.ctx})
+	return nil
+}
+
+// untilLeft returns the beats at which a node had not left, and where its series end: when it left.
+func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
+	left := v.reader.Left(v.who.Account, n)
 	if left == nil {
-		return times, func(of points) points { return of }
+		return v.beats, nil
 	}
-	k, _ := slices.BinarySearch(times, left.At)
-	ends := k < len(times)
-	return times[:k], func(of points) points {
-		if ends && len(of.times) > 0 {
-			of.times = append(of.times, left.At)
-			of.values = append(of.values, math.Float64frombits(value.StaleNaN))
-		}
-		return of
+	k, _ := slices.BinarySearch(v.beats, left.At)
+	if k < len(v.beats) {
+		ends = []int64{left.At}
 	}
-}
-
-func fill(times []int64, of func(int64) float64) []float64 {
-	list := make([]float64, len(times))
-	for i, t := range times {
-		list[i] = of(t)
-	}
-	return list
+	return v.beats[:k], ends
 }
 
 // beats are the instants at which nodes' own series have samples: the end, and every minute, or every
@@ -209,27 +237,6 @@ func (s *selection) beats() []int64 {
 			continue
 		}
 		list = append(list, t)
-	}
-	return list
-}
-
-// heard returns instants, ascending, at which a node was heard of: its frames' within the time that
-// is asked for, if that is not only now, and the last one of all.
-func (s *selection) heard(ctx context.Context, n *Node, last int64) []int64 {
-	if s.isInstant() && s.hints.End >= last {
-		return []int64{last}
-	}
-	none := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")
-	values, err := s.reader.Windows(ctx, s.who.Account, n, s.hints.Start-beat, s.hints.End, nil,
-		[][]*labels.Matcher{{none}})
-	if err != nil {
-		s.lacks([]string{"when a node was heard of: " + err.Error()})
-		return []int64{last}
-	}
-	s.lacks(values.Missing)
-	list := values.Instants
-	if len(list) == 0 || last > list[len(list)-1] {
-		list = append(slices.Clone(list), last)
 	}
 	return list
 }

@@ -26,12 +26,11 @@ const lag = 2_000
 func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (frames [][]byte, complete bool, err error) {
 	defer r.observe("frames", time.Now(), &err, &complete)
 	now := r.config.millis()
-	first := max(frame.WindowOf(from-neighbour), frame.WindowOf(now-r.config.Keep.Milliseconds()))
-	last := min(frame.WindowOf(to+neighbour), frame.WindowOf(now+maxAhead))
-	if first > last {
+	windows := span(from, to, now, &r.config)
+	if len(windows) == 0 {
 		return nil, false, ErrMiss
 	}
-	found, err := r.fetch(ctx, account, node, first, last)
+	found, err := r.fetch(ctx, account, node, windows)
 	if err != nil {
 		return nil, false, err
 	}
@@ -76,6 +75,15 @@ func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, fro
 	return frames, complete, nil
 }
 
+// span returns the windows that a range and the frames beside it lie in.
+func span(from, to, now int64, c *Config) (windows []int64) {
+	first := max(frame.WindowOf(from-neighbour), frame.WindowOf(now-c.Keep.Milliseconds()))
+	for w := first; w <= min(frame.WindowOf(to+neighbour), frame.WindowOf(now+maxAhead)); w += frame.WindowMillis {
+		windows = append(windows, w)
+	}
+	return windows
+}
+
 // runs reports whether headers, by ascending time, hold every frame of a range, if nothing is missing before each of the returned runs of an agent that start in it.
 func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbroken bool) {
 	if len(headers) == 0 {
@@ -101,8 +109,13 @@ func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbrok
 		}
 		h = next
 	}
+	return begin, reaches(&h, to, now)
+}
+
+// reaches reports whether nothing can be missing between a frame, after which no other is here, and the end of a range.
+func reaches(h *frame.Header, to, now int64) bool {
 	fresh := now - 2*h.Interval - lag
-	return begin, h.At > to || h.At >= fresh && to >= fresh
+	return h.At > to || h.At >= fresh && to >= fresh
 }
 
 // began reports whether the writer of the node's cluster says that the log has no frame before each of the runs, back to what is here. It is asked after the frames were

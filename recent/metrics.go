@@ -77,7 +77,7 @@ func newReaderMetrics(reg prometheus.Registerer) *readerMetrics {
 		reads:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_recent_reads_total", Help: "Reads from Redis, by what was asked for and how it ended."}, []string{"call", "result"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ringwatch_recent_read_seconds", Help: "Time of reads from Redis.", Buckets: latencyBuckets}, []string{"call"}),
 	}
-	for _, call := range []string{"latest", "frames", "last_seen", "claimed"} {
+	for _, call := range []string{"latest", "frames", "instants", "last_seen", "claimed"} {
 		for _, result := range []string{readHit, readPartial, readMiss, readError} {
 			m.reads.WithLabelValues(call, result)
 		}

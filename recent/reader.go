@@ -155,8 +155,8 @@ func eitherOf(result rueidis.RedisResult) (int64, error) {
 	return 0, nil
 }
 
-// fetch asks for all frames of the windows from first to last of a node in one pipeline.
-func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID, first, last int64) (map[int64][]byte, error) {
+// fetch asks for all frames of some windows of a node in one pipeline.
+func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID, windows []int64) (map[int64][]byte, error) {
 	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
 	defer cancel()
 	client, err := r.link.get(call)
@@ -164,7 +164,7 @@ func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID, firs
 		return nil, err
 	}
 	var commands rueidis.Commands
-	for w := first; w <= last; w += frame.WindowMillis {
+	for _, w := range windows {
 		commands = append(commands, client.B().Hgetall().Key(windowKey(account, node, w)).Build())
 	}
 	frames := map[int64][]byte{}

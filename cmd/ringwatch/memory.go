@@ -13,6 +13,7 @@ const (
 	inFlightPart = 4  // a quarter: bodies of frames on their way
 	answersPart  = 16 // kept answers
 	keptPart     = 64 // what PromQL asked newest states
+	heardPart    = 64 // when nodes were heard of
 	columnsPart  = 8  // columns of what is stored
 	resultsPart  = 32 // steps of range queries
 	seriesPart   = 8  // the index of an account's series
@@ -44,6 +45,7 @@ func (p *process) bound() error {
 	p.Ingest.MaxInFlightBytes = min(p.Ingest.MaxInFlightBytes, p.limit.Bytes/inFlightPart)
 	p.API.AnswersBytes = min(p.API.AnswersBytes, p.limit.Bytes/answersPart)
 	p.API.KeptBytes = min(p.API.KeptBytes, p.limit.Bytes/keptPart)
+	p.API.HeardBytes = min(p.API.HeardBytes, p.limit.Bytes/heardPart)
 	p.Query.ColumnsBytes = min(p.Query.ColumnsBytes, p.limit.Bytes/columnsPart)
 	p.Cassandra.KeptBytes = int(p.Query.ColumnsBytes)
 	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
