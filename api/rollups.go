@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -95,7 +96,8 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 		if q.onlyNames() {
 			return more(n, element{count: func(*budget) error { return nil }})
 		}
-		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to, nil, q.selectors)
+		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to,
+			query.Whole(q.selectors))
 		if q.step > 0 {
 			for i := range list {
 				list[i].Widen(q.step)

@@ -62,7 +62,7 @@ func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err
 func (c *collector) piece(ctx context.Context, p *piece) error {
 	if !p.raw() {
 		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to,
-			c.plan.facets, c.plan.read)
+			c.plan.rollups())
 		if err != nil {
 			return err
 		}

@@ -331,3 +331,45 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 		t.Errorf("later questions read the store %d times and Redis %d times for one node", w, r)
 	}
 }
+
+// BenchmarkUpOverTime asks for up of 30 nodes over six hours, each minute: with nothing kept, with all
+// but the last minute kept, and of single nodes' frames in the store. The store is in memory.
+func BenchmarkUpOverTime(b *testing.B) {
+	f := newHeardFleet(b, 1, time.Minute, 1)
+	f.all = querytest.Frames{}
+	for i := range 30 {
+		n := frametest.New("fleet-0", uint64(i+1), 10)
+		for at := int64(origin); at < origin+6*time.Hour.Milliseconds(); at += n.Interval {
+			n.Step()
+			f.all[n.ID] = append(f.all[n.ID], n.Frame(at))
+		}
+		f.nodes[n.ID] = true
+	}
+	f.pass(origin + 6*time.Hour.Milliseconds() - 1)
+	f.come()
+	who := querytest.Principal(b, f.account)
+	ask := func(e *query.Engine, i int) {
+		to := f.clock().Add(-time.Duration(i%20) * time.Second)
+		a, err := e.Range(b.Context(), who, query.MetricUp, to.Add(-342*time.Minute), to, time.Minute, query.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		a.Close()
+	}
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			ask(f.asks(true), 0)
+		}
+	})
+	for _, name := range []string{"warm", "store"} {
+		b.Run(name, func(b *testing.B) {
+			e := f.asks(name == "warm")
+			ask(e, 0)
+			i := 0
+			for b.Loop() {
+				i++
+				ask(e, i)
+			}
+		})
+	}
+}

@@ -68,6 +68,16 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 	return p
 }
 
+// rollups returns what is asked of rollups: of the metric that is named itself all, and of a histogram
+// whose classic names may be meant what these need.
+func (p *plan) rollups() []RollupSelector {
+	list := Whole(p.read)
+	for i := range list[1:] {
+		list[1+i].Facets = p.facets
+	}
+	return list
+}
+
 // histogramNames returns what the names of those histograms match whose classic names are asked
 // for; nil if none can be.
 func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matcher {

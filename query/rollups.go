@@ -9,22 +9,34 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
+// RollupSelector is what is asked of rollups: what matches all matchers, of histograms these facets;
+// none: all.
+type RollupSelector struct {
+	Matchers []*labels.Matcher
+	Facets   []window.Facet
+}
+
+// Whole asks for all that selectors select, with all facets.
+func Whole(selectors [][]*labels.Matcher) []RollupSelector {
+	list := make([]RollupSelector, len(selectors))
+	for i, m := range selectors {
+		list[i].Matchers = m
+	}
+	return list
+}
+
 // Rollups returns the rollups of a node's series that any of the selectors selects, for periods
 // that hold instants from from to to, in ms, and in words what is missing in them. No selectors
 // select nothing. Each series is there once, in the selectors' order and then by labels; they are
-// the caller's. facets are what is needed of histograms that a selector but the first selects; none:
-// all.
+// the caller's. Where two selectors select a series, the first one's facets count.
 func (r *Reader) Rollups(
 	ctx context.Context, account string, n *Node, level rollup.Level, from, to int64,
-	facets []window.Facet, selectors [][]*labels.Matcher,
+	selectors []RollupSelector,
 ) (all []rollup.Series, missing []string, err error) {
 	found := map[uint64][]int{} // where in all, by the labels' hash
-	for i, m := range selectors {
-		needed := facets
-		if i == 0 {
-			needed = nil
-		}
-		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, needed, m...)
+	for i := range selectors {
+		s := &selectors[i]
+		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, s.Facets, s.Matchers...)
 		if err != nil {
 			r.metrics.failures.Inc()
 			return nil, nil, err

@@ -312,8 +312,8 @@ var errAgain error = &rows.Error{Err: errors.New("it was being written"), Retrya
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
 	s.parts = map[window.PartID][]byte{}
 	var want layout.Wanted
-	choose(s.head, s.find, newMatches(ctx, nil), nil, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
-		want.Add(m.hour.at(), t.Key, metric, small, ids...)
+	choose(headTypes(s.head), s.find, newMatches(ctx, nil), nil, func(key, metric string, small bool, ids []window.PartID) {
+		want.Add(m.hour.at(), key, metric, small, ids...)
 	})
 	return m.spanParts(ctx, m.hour.spanPlace, m.start, m.start, &want, 1, func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
 		func(_ int64, err error) { m.damaged(err) })

@@ -179,33 +179,15 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 	for _, h := range heads {
 		c := newChosen(k.get(h.start, t.run))
 		spans[h.at()] = c
-		types := []int{} // not nil, which is all
-		for i := range h.run.Types {
-			rt := &h.run.Types[i]
-			d, err := f.find(rt.Key, rt.Hash)
-			if f.err != nil {
-				return f.err
+		c.opens(choose(runTypes(h.run), f.find, m, nil, func(key, metric string, small bool, ids []window.PartID) {
+			if c.wants(ids) {
+				want.Add(h.at(), key, metric, small, ids...)
+				from, to = min(from, h.start), max(to, h.start)
 			}
-			if err != nil {
-				types = append(types, i) // OpenRun will say so
-				continue
-			}
-			match := m.of(d)
-			if len(match.metrics) == 0 {
-				continue
-			}
-			types = append(types, i)
-			for j, metric := range match.metrics {
-				if !rt.Stored(metric) {
-					continue
-				}
-				if ids := h.run.PartsOf(i, d, metric, match.rows); c.wants(ids) {
-					want.Add(h.at(), rt.Key, match.keys[j], rt.Small(metric), ids...)
-					from, to = min(from, h.start), max(to, h.start)
-				}
-			}
+		}))
+		if f.err != nil {
+			return f.err
 		}
-		c.opens(types)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // not all were matched

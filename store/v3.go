@@ -268,103 +268,6 @@ func damageOf(err error) []error {
 	return []error{err}
 }
 
-// chosen is what of a span is to be read.
-type chosen struct {
-	types  []int
-	need   map[keptColumn][]window.PartID // also what is kept; a type's own has no parts
-	parts  []window.StoredPart
-	damage []error
-
-	span *keptSpan // nil: nothing of it is kept
-	read bool      // something is not
-}
-
-func newChosen(span *keptSpan) *chosen {
-	return &chosen{span: span, need: map[keptColumn][]window.PartID{}}
-}
-
-// wants notes that parts of a column are needed, and reports whether they are to be read.
-func (c *chosen) wants(ids []window.PartID) bool {
-	column := keptColumn{ids[0].Type, ids[0].Metric}
-	c.need[column] = ids
-	if c.span.holds(column, ids) {
-		return false
-	}
-	c.read = true
-	return true
-}
-
-// opens notes that types are needed.
-func (c *chosen) opens(types []int) {
-	c.types = types
-	for _, t := range types {
-		column := keptColumn{kind: t, metric: -1}
-		c.need[column] = nil
-		c.read = c.read || !c.span.holds(column, nil)
-	}
-}
-
-// columns makes what was read and what is kept of a span one; known says that all was kept. What was
-// read is opened only if something was. The columns are nil if nothing matches and nothing was read.
-func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
-	if c.span != nil && !c.read {
-		return c.span.columns(), nil, true, nil
-	}
-	if of, damage, err = open(); err != nil {
-		return nil, nil, false, err
-	}
-	damage = append(damage, c.damage...)
-	switch {
-	case c.span == nil:
-	case len(damage) == 0:
-		of = k.add(start, length, c.span, of, c.need)
-	default:
-		if had := c.span.columns(); had != nil {
-			of = had.and(of)
-		}
-	}
-	return of, damage, false, nil
-}
-
-// window is columns of a window or an hour.
-func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
-	of, damage, known, _ := c.columns(k, start, length, func() (keptColumns, []error, error) {
-		w, damage := window.FromParts(q.Account, head, c.types, find, c.parts)
-		w.Node.ID = q.Node
-		return windowColumns{w}, damage, nil
-	})
-	if of != nil {
-		return of.(windowColumns).Window, damage, known
-	}
-	w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
-	w.Node.Account, w.Node.ID = q.Account, q.Node
-	return w, damage, known
-}
-
-// choose calls want for the parts of a span that can match, and returns which types those are of.
-func choose(head *window.Head, find window.Dictionaries, m *matches, facets []window.Facet, want func(t *window.HeadType, metric string, small bool, ids []window.PartID)) []int {
-	types := []int{} // not nil, which is all
-	for i := range head.Types {
-		t := &head.Types[i]
-		d, err := find(t.Key, t.Hash)
-		if err != nil {
-			types = append(types, i) // FromParts will say so
-			continue
-		}
-		match := m.of(d)
-		if len(match.metrics) == 0 {
-			continue
-		}
-		types = append(types, i)
-		for j, metric := range match.metrics {
-			if t.Stored(metric) {
-				want(t, match.keys[j], t.Small(metric), head.PartsOf(i, d, metric, match.rows, facets...))
-			}
-		}
-	}
-	return types
-}
-
 // readHours reads hours of one partition.
 func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead, take func(Kept)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
@@ -376,9 +279,9 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 		c := newChosen(k.get(h.start, window.HourMillis))
 		spans[h.at()] = c
 		f := finders.of(dayOf(h.start))
-		c.opens(choose(h.hour, f.find, m, q.Facets, func(t *window.HeadType, metric string, small bool, ids []window.PartID) {
+		c.opens(choose(headTypes(h.hour), f.find, m, q.Facets, func(key, metric string, small bool, ids []window.PartID) {
 			if c.wants(ids) {
-				want.Add(h.at(), t.Key, metric, small, ids...)
+				want.Add(h.at(), key, metric, small, ids...)
 				from, to = min(from, h.start), max(to, h.start)
 			}
 		}))
@@ -423,7 +326,7 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		}
 		c := newChosen(k.get(start, windowMillis))
 		spans[start] = c
-		c.opens(choose(h.window, f.find, m, q.Facets, func(_ *window.HeadType, _ string, _ bool, ids []window.PartID) {
+		c.opens(choose(headTypes(h.window), f.find, m, q.Facets, func(_, _ string, _ bool, ids []window.PartID) {
 			if !c.wants(ids) {
 				return
 			}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// chosen is what of a span is to be read.
+type chosen struct {
+	types  []int
+	need   map[keptColumn][]window.PartID // also what is kept; a type's own has no parts
+	parts  []window.StoredPart
+	damage []error
+
+	span *keptSpan // nil: nothing of it is kept
+	read bool      // something is not
+}
+
+func newChosen(span *keptSpan) *chosen {
+	return &chosen{span: span, need: map[keptColumn][]window.PartID{}}
+}
+
+// wants notes that parts of a column are needed, and reports whether they are to be read.
+func (c *chosen) wants(ids []window.PartID) bool {
+	column := keptColumn{ids[0].Type, ids[0].Metric}
+	c.need[column] = ids
+	if c.span.holds(column, ids) {
+		return false
+	}
+	c.read = true
+	return true
+}
+
+// opens notes that types are needed.
+func (c *chosen) opens(types []int) {
+	c.types = types
+	for _, t := range types {
+		column := keptColumn{kind: t, metric: -1}
+		c.need[column] = nil
+		c.read = c.read || !c.span.holds(column, nil)
+	}
+}
+
+// columns makes what was read and what is kept of a span one; known says that all was kept. What was
+// read is opened only if something was. The columns are nil if nothing matches and nothing was read.
+func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
+	if c.span != nil && !c.read {
+		return c.span.columns(), nil, true, nil
+	}
+	if of, damage, err = open(); err != nil {
+		return nil, nil, false, err
+	}
+	damage = append(damage, c.damage...)
+	switch {
+	case c.span == nil:
+	case len(damage) == 0:
+		of = k.add(start, length, c.span, of, c.need)
+	default:
+		if had := c.span.columns(); had != nil {
+			of = had.and(of)
+		}
+	}
+	return of, damage, false, nil
+}
+
+// window is columns of a window or an hour.
+func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
+	of, damage, known, _ := c.columns(k, start, length, func() (keptColumns, []error, error) {
+		w, damage := window.FromParts(q.Account, head, c.types, find, c.parts)
+		w.Node.ID = q.Node
+		return windowColumns{w}, damage, nil
+	})
+	if of != nil {
+		return of.(windowColumns).Window, damage, known
+	}
+	w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
+	w.Node.Account, w.Node.ID = q.Account, q.Node
+	return w, damage, known
+}
+
+// columnType is a type of entities in a span's head, which says what is stored of its metrics.
+type columnType interface {
+	Stored(metric int) bool
+	Small(metric int) bool
+}
+
+// spanType is such a type.
+type spanType struct {
+	columnType
+	key  string
+	hash window.Hash
+}
+
+// spanTypes are the types of a span. parts returns the parts of a metric's column of type number t
+// that hold these rows (nil: all), of these facets.
+type spanTypes struct {
+	list  []spanType
+	parts func(t int, d *window.Dictionary, metric int, rows []int32, facets ...window.Facet) []window.PartID
+}
+
+// headTypes are those of a window or an hour.
+func headTypes(head *window.Head) spanTypes {
+	list := make([]spanType, len(head.Types))
+	for i := range list {
+		t := &head.Types[i]
+		list[i] = spanType{t, t.Key, t.Hash}
+	}
+	return spanTypes{list, head.PartsOf}
+}
+
+// runTypes are those of a run of rollups.
+func runTypes(head *rollup.RunHead) spanTypes {
+	list := make([]spanType, len(head.Types))
+	for i := range list {
+		t := &head.Types[i]
+		list[i] = spanType{t, t.Key, t.Hash}
+	}
+	return spanTypes{list, head.PartsOf}
+}
+
+// choose calls want for the parts of a span that can match, and returns which types those are of.
+func choose(
+	types spanTypes, find window.Dictionaries, m *matches, facets []window.Facet,
+	want func(key, metric string, small bool, ids []window.PartID),
+) []int {
+	chosen := []int{} // not nil, which is all
+	for i := range types.list {
+		t := &types.list[i]
+		d, err := find(t.key, t.hash)
+		if err != nil {
+			chosen = append(chosen, i) // who opens the span will say so
+			continue
+		}
+		match := m.of(d)
+		if len(match.metrics) == 0 {
+			continue
+		}
+		chosen = append(chosen, i)
+		for j, metric := range match.metrics {
+			if t.Stored(metric) {
+				want(t.key, match.keys[j], t.Small(metric), types.parts(i, d, metric, match.rows, facets...))
+			}
+		}
+	}
+	return chosen
+}
