@@ -216,9 +216,42 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 		return nil
 	}
 	return b.ours.profiled(ctx, f.profileOf(u.title, warm), func() error {
-		for began := time.Now(); time.Since(began) < 2*time.Second; {
+		for began := time.Now(); time.Since(began) < profileFor; {
 			if _, err := b.sides[0].at(ctx, b, u.parts, asking{anew: b.fresh()}); err != nil {
 				return err
+			}
+		}
+		return nil
+	})
+}
+
+// profileFor is how long a question or a dashboard is asked again for a profile.
+const profileFor = 2 * time.Second
+
+// profileBoard keeps a profile of a dashboard that moves by a step again and again, under the name of
+// its first panel.
+func (f *report) profileBoard(ctx context.Context, b *bed, board []*unit, words int) error {
+	if f.cpuprofile == "" {
+		return nil
+	}
+	ask := func(before int) error {
+		var g errgroup.Group
+		for _, u := range board {
+			if u.asks(0) {
+				g.Go(func() error {
+					_, err := b.sides[0].at(ctx, b, u.parts, asking{before: before, anew: words})
+					return err
+				})
+			}
+		}
+		return g.Wait()
+	}
+	return b.ours.profiled(ctx, f.profileOf(board[0].title, refresh), func() error {
+		for began := time.Now(); time.Since(began) < profileFor; {
+			for before := f.rounds; before >= 0; before-- {
+				if err := ask(before); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -252,6 +285,9 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 		}
 		for _, u := range board {
 			u.say(refresh, left)
+		}
+		if err := f.profileBoard(ctx, b, board, words); err != nil {
+			return err
 		}
 	}
 	for range f.rounds {

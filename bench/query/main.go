@@ -65,7 +65,7 @@ func main() {
 	sides := flag.String("sides", "ringwatch,prometheus,victoriametrics", "who is asked; ringwatch is the first")
 	only := flag.String("only", "", "a regular expression: the questions whose titles it matches; empty: all")
 	flag.StringVar(&o.keep, "keep", "", "folder for the data, to ask again without writing it anew; empty: it is not kept")
-	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question, asked warm again and again; empty: none")
+	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question asked warm again and again, and for each dashboard that is refreshed; empty: none")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured; with -cpuprofile one of this tree is built instead")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
 	flag.StringVar(&o.dashboards, "dashboards", "dashboards", "folder of dashboards whose pages are asked; empty: none")
