@@ -3,9 +3,8 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -200,12 +199,21 @@ func (r *Reader) Range(
 
 // readingKey names a reading of a node.
 func readingKey(what, account string, n *Node, q asked) string {
-	var key strings.Builder
-	fmt.Fprintf(&key, "%s/%s/%s/%d/%d/%d", what, account, n.ID, q.from, q.to, q.facets)
-	for _, matchers := range q.selectors {
-		fmt.Fprintf(&key, "/%q", matchers)
+	b := make([]byte, 0, 256)
+	b = append(append(append(b, what...), '/'), account...)
+	b = append(append(b, '/'), n.ID[:]...)
+	b = strconv.AppendInt(append(b, '/'), q.from, 10)
+	b = strconv.AppendInt(append(b, '/'), q.to, 10)
+	for _, f := range q.facets {
+		b = append(b, '/', '0'+byte(f))
 	}
-	return key.String()
+	for _, matchers := range q.selectors {
+		b = append(b, '/')
+		for _, m := range matchers {
+			b = window.AppendMatcher(b, m)
+		}
+	}
+	return string(b)
 }
 
 // Windows returns windows that have at least what any of the selectors selects from from to to, both

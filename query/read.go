@@ -103,12 +103,23 @@ func newest(
 	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
 ) (*window.Window, error) {
 	lease := memory.Of(ctx)
+	if err := takeAll(lease, frames); err != nil {
+		return nil, err
+	}
+	return readable(window.BuildWanted(lease, Node{Account: accountName, ID: n.ID}, frames, want))
+}
+
+func takeAll(lease *memory.Lease, frames [][]byte) error {
 	for _, b := range frames {
 		if err := lease.Take(int64(len(b))); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	w, report, err := window.BuildWanted(lease, Node{Account: accountName, ID: n.ID}, frames, want)
+	return nil
+}
+
+// readable returns a window that was built of frames if every one of them could be read.
+func readable(w *window.Window, report window.Report, err error) (*window.Window, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -193,9 +204,15 @@ func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) i
 	return frame.WindowOf(r.config.Clock().UnixMilli() - closedMillis)
 }
 
-// recentRange returns what the recent source has, if that is surely everything.
+// recentRange returns what the recent source has, if that is surely everything. It asks for whole
+// windows where it can: these are the same for the next question, a moment later.
 func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, bool, error) {
-	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, q.from, q.to)
+	from, to := q.from, frame.WindowOf(q.to)+frame.WindowMillis-1
+	oldest := r.config.Clock().UnixMilli() - r.config.RecentSpan.Milliseconds()
+	if start := frame.WindowOf(from); start >= oldest {
+		from = start
+	}
+	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, from, to)
 	if err != nil {
 		r.fall(err)
 		return Windows{}, false, nil
@@ -213,10 +230,15 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q
 		}
 		byWindow[h.Window()] = append(byWindow[h.Window()], b)
 	}
-	want := r.dictionaries.wanted(accountName, q.selectors)
+	lease := memory.Of(ctx)
+	if err := takeAll(lease, frames); err != nil {
+		return Windows{}, false, err
+	}
+	want, wanted := r.dictionaries.wanted(accountName, q.selectors), namesOf(q.selectors)
 	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
-		w, err := newest(ctx, accountName, n, byWindow[start], want)
+		w, err := readable(r.sources.Build(lease, Node{Account: accountName, ID: n.ID}, start,
+			byWindow[start], want, wanted))
 		if memory.Refused(err) {
 			return Windows{}, false, err
 		}

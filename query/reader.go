@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/roster"
@@ -153,6 +154,12 @@ type Sources struct {
 	// Roster knows which nodes have left; nil: none has.
 	Roster *roster.Roster
 
+	// Build is window.BuildWanted for who may have built the same before: of frames of one window,
+	// which begins at start, in ms; wanted names what want wants. What it returns is shared. nil:
+	// every window is built anew.
+	Build func(allow window.Allowance, node Node, start int64, frames [][]byte, want *frame.Wanted,
+		wanted string) (*window.Window, window.Report, error)
+
 	Recent Recent // nil: every read is the store's
 	// Miss is the error with which Recent says that it does not hold what was asked for; any other
 	// is an outage.
@@ -196,6 +203,12 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 	r := &Reader{config: c, sources: s}
 	if s.Roster == nil {
 		r.sources.Roster = &roster.Roster{}
+	}
+	if s.Build == nil {
+		r.sources.Build = func(allow window.Allowance, node Node, _ int64, frames [][]byte,
+			want *frame.Wanted, _ string) (*window.Window, window.Report, error) {
+			return window.BuildWanted(allow, node, frames, want)
+		}
 	}
 	r.nodes.init(c.Clock, s.Store)
 	if r.states, err = newNewestStates(c.KeptBytes); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // question is what is asked of the newest state of many nodes: of those metrics that any of the
@@ -69,6 +70,20 @@ func (d *dictionaries) wanted(account string, selectors [][]*labels.Matcher) *fr
 		return nil
 	}
 	return frame.NewWanted(of, d.get(account))
+}
+
+// namesOf names the metrics that any of the selectors may select.
+func namesOf(selectors [][]*labels.Matcher) string {
+	var text []byte
+	for _, matchers := range selectors {
+		for _, m := range matchers {
+			if m.Name == labels.MetricName {
+				text = window.AppendMatcher(text, m)
+			}
+		}
+		text = append(text, ';')
+	}
+	return string(text)
 }
 
 // wantedNames returns what tells whether any of the selectors may select a metric of a name; nil if

@@ -45,6 +45,7 @@ func (c *chosen) opens(types []int) {
 // read is opened only if something was. The columns are nil if nothing matches and nothing was read.
 func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
 	if c.span != nil && !c.read {
+		k.answers(start, length, c.span)
 		return c.span.columns(), nil, true, nil
 	}
 	if of, damage, err = open(); err != nil {
@@ -55,6 +56,7 @@ func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptCol
 	case c.span == nil:
 	case len(damage) == 0:
 		of = k.add(start, length, c.span, of, c.need)
+		k.answers(start, length, c.span)
 	default:
 		if had := c.span.columns(); had != nil {
 			of = had.and(of)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -43,6 +44,22 @@ type Query struct {
 	// Late returns windows that may have been written again since their hour was made; nil: there
 	// are none. It is called once.
 	Late func() (map[int64]int64, error)
+}
+
+// name says which columns of the node are wanted: the same for who wants the same.
+func (q *Query) name() string {
+	b := []byte{'/'}
+	for _, f := range q.Facets {
+		b = append(b, '0'+byte(f))
+	}
+	node := q.Node.String()
+	for _, m := range q.Matchers {
+		if m.Name == "node" && !frame.IsRecorder(q.Node) && m.Matches(node) {
+			continue // all of the node's series have it
+		}
+		b = window.AppendMatcher(b, m)
+	}
+	return string(b)
 }
 
 func (q *Query) late() (map[int64]int64, error) {

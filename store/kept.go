@@ -26,7 +26,7 @@ import (
 type spanID struct {
 	windowID
 	length int64
-	in     string // the table of a run of rollups; empty: of a window or an hour
+	in     string // the table of a run of rollups, or see Build; empty: of a window or an hour
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
@@ -35,12 +35,14 @@ type keptSpan struct {
 	stored *storedHead
 	head   *window.Head    // of a window or an hour
 	run    *rollup.RunHead // of a run of rollups
+	built  *built          // of frames; the others are nil then
 	looked atomic.Int64    // when it was last known to be what is stored, ms
 	until  int64           // ms; 0: for as long as there is no mark
 
-	mu  sync.Mutex
-	of  keptColumns // nil: no column was read
-	has map[keptColumn][]window.PartID
+	mu    sync.Mutex
+	of    keptColumns // nil: no column was read
+	has   map[keptColumn][]window.PartID
+	asked map[string]bool // questions of which all columns are kept
 }
 
 // keptColumns are columns of one span.
@@ -67,6 +69,7 @@ const keptCost = 500
 type keptSpans struct {
 	task
 	q     *Query
+	name  string // q's
 	in    string // the table of runs of rollups; empty: windows and hours
 	began int64  // ms
 
@@ -80,7 +83,7 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, began: s.millis(), of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), of: map[spanID]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
@@ -176,8 +179,14 @@ func (s *keptSpan) weight() int {
 	if s.of != nil {
 		n += s.of.Bytes()
 	}
+	if s.built != nil {
+		n += s.built.bytes()
+	}
 	for _, ids := range s.has {
 		n += 64 + 32*int64(len(ids))
+	}
+	for text := range s.asked {
+		n += 48 + int64(len(text))
 	}
 	return int(n)
 }
@@ -191,6 +200,37 @@ func (s *keptSpan) holds(c keptColumn, ids []window.PartID) bool {
 	defer s.mu.Unlock()
 	have, is := s.has[c]
 	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id window.PartID) bool { return !slices.Contains(have, id) })
+}
+
+// maxAsked is how many questions a span knows, and maxAskedBytes how long one of them may be.
+const (
+	maxAsked      = 32
+	maxAskedBytes = 512
+)
+
+// answered reports whether all that the query wants of a span is known to be kept.
+func (k *keptSpans) answered(span *keptSpan) bool {
+	if span == nil {
+		return false
+	}
+	span.mu.Lock()
+	defer span.mu.Unlock()
+	return span.asked[k.name]
+}
+
+// answers notes that all that the query wants of a span is kept.
+func (k *keptSpans) answers(start, length int64, span *keptSpan) {
+	if len(k.name) > maxAskedBytes || k.answered(span) {
+		return
+	}
+	span.mu.Lock()
+	if span.asked == nil || len(span.asked) == maxAsked {
+		span.asked = map[string]bool{}
+	}
+	span.asked[k.name] = true
+	weight := span.weight()
+	span.mu.Unlock()
+	k.kept.put(k.id(start, length), span, weight)
 }
 
 // columns returns the columns that are kept; nil if there are none.
@@ -327,5 +367,18 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 			k.put(at, windowMillis, &h.storedHead, h.window)
 		}
 	}
+	for at := first; at <= last && err == nil; at += windowMillis {
+		if found[at] == nil && heads[at] == nil {
+			k.expired(at)
+		}
+	}
 	return heads, err
+}
+
+// expired keeps for a while that a window is not stored whose frames have expired: it can be closed
+// only with frames that come again, which have a mark.
+func (k *keptSpans) expired(start int64) {
+	if start+2*windowMillis+k.config.FreshTTL.Milliseconds() < k.began {
+		k.putNone(start, windowMillis, k.began+windowMillis)
+	}
 }

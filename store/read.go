@@ -256,6 +256,17 @@ func (r *reader) wanted() *frame.Wanted {
 	}, nil)
 }
 
+// wantedNames says which metrics wanted wants.
+func (r *reader) wantedNames() string {
+	var text []byte
+	for _, m := range r.matchers {
+		if m.Name == labels.MetricName {
+			text = window.AppendMatcher(text, m)
+		}
+	}
+	return string(text)
+}
+
 // stored takes a span that is stored.
 func (r *reader) stored(k Kept) {
 	if k.Head == nil { // it cannot be decoded; it may still be in fresh
@@ -322,7 +333,7 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := window.BuildWanted(r.lease, window.Node{Account: r.account, ID: r.node}, frames, r.wanted())
+	w, rep, err := r.Build(r.lease, window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
 	switch {
 	case errors.Is(err, frame.ErrMemory):
 		return err

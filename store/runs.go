@@ -179,6 +179,9 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 	for _, h := range heads {
 		c := newChosen(k.get(h.start, t.run))
 		spans[h.at()] = c
+		if k.answered(c.span) {
+			continue
+		}
 		c.opens(choose(runTypes(h.run), f.find, m, nil, func(key, metric string, small bool, ids []window.PartID) {
 			if c.wants(ids) {
 				want.Add(h.at(), key, metric, small, ids...)

@@ -278,6 +278,9 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	for _, h := range heads {
 		c := newChosen(k.get(h.start, window.HourMillis))
 		spans[h.at()] = c
+		if k.answered(c.span) {
+			continue
+		}
 		f := finders.of(dayOf(h.start))
 		c.opens(choose(headTypes(h.hour), f.find, m, q.Facets, func(key, metric string, small bool, ids []window.PartID) {
 			if c.wants(ids) {
@@ -326,6 +329,9 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		}
 		c := newChosen(k.get(start, windowMillis))
 		spans[start] = c
+		if k.answered(c.span) {
+			continue
+		}
 		c.opens(choose(headTypes(h.window), f.find, m, q.Facets, func(_, _ string, _ bool, ids []window.PartID) {
 			if !c.wants(ids) {
 				return

@@ -86,6 +86,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Roster:    nodes,
 		Unchanged: db.Unchanged,
 		Settles:   p.Cassandra.Settles(),
+		Build:     db.Build,
 		Recent:    redis,
 		Miss:      recent.ErrMiss,
 		Memory:    p.budget,
