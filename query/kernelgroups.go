@@ -17,7 +17,8 @@ import (
 type kernelGroup struct {
 	labels labels.Labels
 	of     *kernel.Group
-	row    []float64 // of a question that does not aggregate
+	row    []float64     // of a question that does not aggregate
+	ranks  *kernel.Ranks // of topk and bottomk, whose series stand in kernelRun
 	// histograms are those of a group that has them, and bounds theirs.
 	histograms *kernel.HistogramGroup
 	bounds     []float64
@@ -52,7 +53,14 @@ func (r *kernelRun) addRow(one *row) error {
 		r.groups[key] = g
 	}
 	switch {
+	case g.ranks != nil:
+		return r.rank(g.ranks, l, one.values)
 	case g.histograms == nil && one.histograms == nil:
+		if r.k.operation.Keeps() {
+			if err := r.take(rowCost + int64(8*r.steps.N)); err != nil {
+				return err
+			}
+		}
 		if g.of.Add(one.values) {
 			return nil
 		}
@@ -64,10 +72,21 @@ func (r *kernelRun) addRow(one *row) error {
 	return errEngine
 }
 
+// rowCost is what a row that is kept takes beside its numbers, in bytes.
+const rowCost = 24
+
 // begin begins a group with its first series.
 func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
-	g := &kernelGroup{labels: r.groupLabels(l)}
+	g := &kernelGroup{}
 	r.order = append(r.order, g)
+	if r.k.operation.Ranks() {
+		if err := r.take(r.k.operation.RanksBytes(r.steps.N)); err != nil {
+			return nil, err
+		}
+		g.ranks = r.k.operation.NewRanks(r.steps.N)
+		return g, nil
+	}
+	g.labels = r.groupLabels(l)
 	if one.histograms == nil {
 		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
 			return nil, err
@@ -92,6 +111,7 @@ func (r *kernelRun) hold(bytes int64) error {
 	if err != nil {
 		return err
 	}
+	r.counted++
 	return r.tooManySeries(r.series.Add(1))
 }
 
@@ -103,10 +123,16 @@ func (r *kernelRun) take(bytes int64) error {
 	return nil
 }
 
+// give gives back what the answer does not need any more.
+func (r *kernelRun) give(bytes int64) {
+	r.lease.Give(bytes)
+	r.held -= bytes
+}
+
 // drop gives back what the answer took: the engine is to answer.
 func (r *kernelRun) drop() {
 	r.lease.Give(r.held)
-	r.series.Add(-int64(len(r.order)))
+	r.series.Add(-r.counted)
 }
 
 func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
@@ -138,6 +164,9 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 	for i := range all {
 		all[i] = r.steps.At(i)
 	}
+	if r.k.operation.Ranks() {
+		return r.ranked(all)
+	}
 	list := make([]*oneSeries, len(r.order))
 	for i, g := range r.order {
 		var of part
@@ -146,7 +175,10 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 		case g.histograms != nil:
 			of, err = r.histogramPart(g, all)
 		case g.of != nil:
-			of, err = r.numberPart(g.of.Row(), all)
+			var row []float64
+			if row, err = g.of.Row(r.selection.ctx); err == nil {
+				of, err = r.numberPart(row, all)
+			}
 		default:
 			of, err = r.numberPart(g.row, all)
 		}

@@ -58,6 +58,8 @@ type kernelRun struct {
 	warnings annotations.Annotations
 	warned   map[string]bool // names of metrics
 	held     int64           // bytes of the answer
+	counted  int64           // series of the answer
+	first    ranked          // of topk and bottomk
 	scratch  sync.Pool       // *kernelScratch
 	rows     sync.Pool       // *kernel.HistogramRow
 	streams  sync.WaitGroup

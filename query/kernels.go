@@ -134,7 +134,7 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 	inner := e
 	if a, is := e.(*parser.AggregateExpr); is {
 		k.by = a.Op.String()
-		if k.operation, is = kernel.NewOperation(k.by); !is || a.Param != nil {
+		if k.operation, is = operationOf(a); !is {
 			return nil
 		}
 		k.aggregates, k.without = true, a.Without
@@ -168,6 +168,19 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 		return nil
 	}
 	return k
+}
+
+// operationOf returns what an aggregation does; false if no kernel knows it. Its parameter, if it
+// has one, is a number that stands in the expression.
+func operationOf(a *parser.AggregateExpr) (kernel.Operation, bool) {
+	if a.Param == nil {
+		return kernel.NewOperation(a.Op.String(), 0)
+	}
+	n, is := unparenthesized(a.Param).(*parser.NumberLiteral)
+	if !is {
+		return kernel.Operation{}, false
+	}
+	return kernel.NewOperation(a.Op.String(), n.Val)
 }
 
 // dropsName reports whether the function's series have no name.

@@ -116,6 +116,11 @@ func (p *kernelled) ask(expr string, s span) {
 	if d := querytest.Diff(got.Value, want.Value, 0, strings.HasPrefix(expr, "sort")); d != "" {
 		say("%s", d)
 	}
+	if ranked := strings.HasPrefix(expr, "topk") || strings.HasPrefix(expr, "bottomk"); ranked && s.step == 0 {
+		if g, w := got.Value.String(), want.Value.String(); g != w {
+			say("the order is\n%s\nwant\n%s", g, w)
+		}
+	}
 	if g, w := texts(got.Warnings, expr), texts(want.Warnings, expr); !slices.Equal(g, w) {
 		say("warnings %q, want %q", g, w)
 	}
@@ -146,7 +151,8 @@ func TestKernelsHold(t *testing.T) {
 		return err
 	}
 	for _, expr := range []string{"sum by (cluster) (rate(reads_total[1m]))", "max(reads_total)",
-		"histogram_count(sum by (node) (rate(latency_seconds[5m])))"} {
+		"histogram_count(sum by (node) (rate(latency_seconds[5m])))", "topk(3, reads_total)",
+		"bottomk by (node) (2, rate(reads_total[1m]))", "quantile(0.9, rate(reads_total[1m]))"} {
 		if err := ask(expr, false); err != nil {
 			t.Errorf("%s: %v", expr, err)
 		}
@@ -154,11 +160,12 @@ func TestKernelsHold(t *testing.T) {
 			t.Errorf("%s: the engine alone holds it", expr)
 		}
 	}
-	const all = "sum by (node, table) (rate(reads_total[1m]))"
-	got, want := ask(all, false), ask(all, true)
-	var a, b *query.LimitError
-	if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
-		t.Errorf("%s: %v, want %v", all, got, want)
+	for _, expr := range []string{"sum by (node, table) (rate(reads_total[1m]))", "topk(30, reads_total)"} {
+		got, want := ask(expr, false), ask(expr, true)
+		var a, b *query.LimitError
+		if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
+			t.Errorf("%s: %v, want %v", expr, got, want)
+		}
 	}
 }
 

@@ -1,25 +1,39 @@
 package kernel
 
 import (
+	"context"
 	"math"
+	"slices"
+	"sort"
 
 	"github.com/prometheus/prometheus/util/kahansum"
 )
 
 // Operation aggregates rows. NewOperation makes one.
 type Operation struct {
-	name string
-	// Columns is how many numbers it holds for each step of a group.
+	name  string
+	param float64
+	// Columns is how many numbers it holds for each step of a group, beside Ranks.
 	Columns int
 }
 
-// NewOperation returns an aggregation by its name in PromQL; false if it is not known.
-func NewOperation(name string) (Operation, bool) {
+// NewOperation returns an aggregation by its name in PromQL and its parameter, which is 0 where it
+// has none; false if it is not known, or if only the engine knows what to say of the parameter.
+func NewOperation(name string, param float64) (Operation, bool) {
 	columns := map[string]int{"sum": 2, "avg": 3, "min": 1, "max": 1, "count": 1, "group": 1,
-		"stddev": 3, "stdvar": 3}
+		"stddev": 3, "stdvar": 3, "quantile": 1, "topk": 0, "bottomk": 0}
 	n, is := columns[name]
-	return Operation{name, n}, is
+	switch name {
+	case "topk", "bottomk":
+		is = param >= 1 && param < math.MaxInt64
+	case "quantile":
+		is = param >= 0 && param <= 1
+	}
+	return Operation{name, param, n}, is
 }
+
+// Keeps reports whether a group keeps the rows that are added to it.
+func (o Operation) Keeps() bool { return o.name == "quantile" }
 
 // Group is what has come so far of the series of one group.
 type Group struct {
@@ -27,6 +41,7 @@ type Group struct {
 	// value is Missing at steps that no series has had a value at. rest is what rounding has lost of
 	// a sum, or the mean of a deviation; n is how many values there were.
 	value, rest, n []float64
+	rows           [][]float64 // those of an operation that keeps them
 }
 
 // NewGroup returns a group of nothing.
@@ -55,6 +70,8 @@ func (g *Group) Add(row []float64) bool {
 		return g.average(row)
 	case "stddev", "stdvar":
 		g.deviate(row)
+	case "quantile":
+		g.rows = append(g.rows, row)
 	default:
 		g.choose(row)
 	}
@@ -136,8 +153,12 @@ func (g *Group) choose(row []float64) {
 	}
 }
 
-// Row returns the group's own row. Nothing is added to the group afterwards.
-func (g *Group) Row() []float64 {
+// Row returns the group's own row. Nothing is added to the group afterwards. The error is the
+// context's.
+func (g *Group) Row(ctx context.Context) ([]float64, error) {
+	if g.op.Keeps() {
+		return g.value, g.quantiles(ctx)
+	}
 	for i, v := range g.value {
 		if IsMissing(v) {
 			continue
@@ -153,5 +174,43 @@ func (g *Group) Row() []float64 {
 			g.value[i] = math.Sqrt(v / g.n[i])
 		}
 	}
-	return g.value
+	return g.value, nil
+}
+
+// quantiles writes the quantile of each step's values.
+func (g *Group) quantiles(ctx context.Context) error {
+	values := make([]float64, 0, len(g.rows))
+	for i := range g.value {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		values = values[:0]
+		plain := true
+		for _, row := range g.rows {
+			if v := row[i]; !IsMissing(v) {
+				values = append(values, v)
+				plain = plain && (v > 0 || v < 0 || v == 0 && !math.Signbit(v))
+			}
+		}
+		if len(values) > 0 {
+			g.value[i] = quantile(g.op.param, values, plain)
+		}
+	}
+	return nil
+}
+
+// quantile sorts values. Unless they are plain, NaN or -0 may be among them, and their order is what
+// the engine's way of sorting makes of it.
+func quantile(q float64, values []float64, plain bool) float64 {
+	if plain {
+		slices.Sort(values)
+	} else {
+		sort.Sort(numbers(values))
+	}
+	last := float64(len(values) - 1)
+	rank := q * last
+	lower := max(0, math.Floor(rank))
+	upper := min(last, lower+1)
+	weight := rank - math.Floor(rank)
+	return values[int(lower)]*(1-weight) + values[int(upper)]*weight
 }

@@ -53,5 +53,7 @@ func (e *Expressions) aggregated() string {
 	}
 	return fmt.Sprintf(pick(e, "sum%s(%s)", "sum%s(%s)", "avg%s(%s)", "min%s(%s)", "max%s(%s)",
 		"count%s(%s)", "group%s(%s)", "stddev%s(%s)", "stdvar%s(%s)", "topk%s(2, %s)",
-		"bottomk%s(2, %s)", "quantile%s(0.7, %s)"), e.group(), of)
+		"topk%s((1), %s)", "topk%s(9.9, %s)", "bottomk%s(2, %s)", "bottomk%s(100, %s)",
+		"topk%s(0, %s)", "quantile%s(0.7, %s)", "quantile%s(0.99, %s)", "quantile%s(1, %s)",
+		"quantile%s(-1, %s)", "quantile%s(NaN, %s)"), e.group(), of)
 }
