@@ -26,7 +26,7 @@ type benchFleet struct {
 }
 
 // newBenchFleet makes so many nodes with so many frames each, of which the newest counts.
-func newBenchFleet(b *testing.B, nodes, tables, frames int) *benchFleet {
+func newBenchFleet(b testing.TB, nodes, tables, frames int) *benchFleet {
 	b.Helper()
 	const interval = 20_000
 	shape, err := recorded.Read("../bench/recordings/busy.rwf", "busy", tables, interval)
@@ -100,7 +100,7 @@ func (f *benchFleet) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (
 }
 
 // BenchmarkFleetInstant asks for the newest values of a fleet whose frames are in the recent source.
-// With GOMAXPROCS=1 what it says by node is CPU. kept is for who asks again before nodes have sent.
+// kept is for who asks again before nodes have sent.
 func BenchmarkFleetInstant(b *testing.B) {
 	const nodes = 200
 	for _, c := range []struct {
@@ -115,24 +115,30 @@ func BenchmarkFleetInstant(b *testing.B) {
 			"topk(10, sum by (cluster, keyspace, table) (cassandra_table_live_sstables))",
 			"histogram_quantile(0.99, sum(cassandra_client_request_latency_seconds))",
 		} {
-			b.Run(c.name+"/"+expr, func(b *testing.B) {
-				e, who := f.engine(b, c.kept), querytest.Principal(b, querytest.Account)
-				b.ReportAllocs()
-				for b.Loop() {
-					got, err := e.Instant(b.Context(), who,
-						expr, time.UnixMilli(f.at), query.Options{})
-					if err != nil {
-						b.Fatal(err)
+			for _, by := range []string{"engine", "kernel"} {
+				b.Run(c.name+"/"+expr+"/"+by, func(b *testing.B) {
+					e, who := f.engine(b, c.kept), querytest.Principal(b, querytest.Account)
+					if by == "engine" {
+						e.Alone()
 					}
-					got.Close()
-				}
-				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/nodes, "µs/node")
-			})
+					b.ReportAllocs()
+					before := cpu(b)
+					for b.Loop() {
+						got, err := e.Instant(b.Context(), who,
+							expr, time.UnixMilli(f.at), query.Options{})
+						if err != nil {
+							b.Fatal(err)
+						}
+						got.Close()
+					}
+					b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N)/nodes, "cpu-µs/node")
+				})
+			}
 		}
 	}
 }
 
-func (f *benchFleet) engine(b *testing.B, kept int64) *query.Engine {
+func (f *benchFleet) engine(b testing.TB, kept int64) *query.Engine {
 	b.Helper()
 	clock := func() time.Time { return time.UnixMilli(f.at + 1000) }
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Minute,

@@ -22,40 +22,46 @@ type collector struct {
 	bounds   map[*frame.Bounds][]float64
 }
 
-// newest answers from a node's newest state if that is what the instant sees: if no newer one can be
-// meant, and the node is not silent.
+// newest answers from a node's newest state if that is what the instant sees.
 func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err error) {
-	at := c.hints.End
-	if at < c.now-c.lookback {
-		return false, nil
-	}
-	if state == nil {
-		if state, err = c.reader.newestOf(ctx, c.question, c.node); err != nil {
-			return false, err
-		}
-	}
-	c.lacks(state.missing)
-	t := state.at
-	if t == 0 {
-		return true, nil
-	}
-	if t > at {
-		return false, nil // the instant lies before it
-	}
-	if t < c.hints.Start {
-		return true, nil // nothing lives on
-	}
-	if t+missedIntervals*max(state.interval, c.node.Interval) <= at {
-		return false, nil // it may be silent: that depends on the frame before, too
-	}
-	for _, list := range state.lists {
+	lists, done, err := c.seen(ctx, c.node, state)
+	for _, list := range lists {
 		for i := range list {
 			if err := c.add(&list[i], nil, nil); err != nil {
 				return false, err
 			}
 		}
 	}
-	return true, nil
+	return done, err
+}
+
+// seen returns what the instant sees of a node's newest state, which may be known. It is done if no
+// newer state can be meant, and the node is not silent.
+func (s *selection) seen(
+	ctx context.Context, n *Node, state *newestOf,
+) (lists [][]window.Series, done bool, err error) {
+	at := s.hints.End
+	if at < s.now-s.lookback {
+		return nil, false, nil
+	}
+	if state == nil {
+		if state, err = s.reader.newestOf(ctx, s.question, n); err != nil {
+			return nil, false, err
+		}
+	}
+	s.lacks(state.missing)
+	t := state.at
+	switch {
+	case t == 0:
+		return nil, true, nil
+	case t > at:
+		return nil, false, nil // the instant lies before it
+	case t < s.hints.Start:
+		return nil, true, nil // nothing lives on
+	case t+missedIntervals*max(state.interval, n.Interval) <= at:
+		return nil, false, nil // it may be silent: that depends on the frame before, too
+	}
+	return state.lists, true, nil
 }
 
 // piece reads one piece of the time range.

@@ -114,7 +114,8 @@ func (s *rankedSeries) add(v float64, step int, all []int64) {
 	s.last = step
 }
 
-// end ends the series behind its last value if it has none at the steps from there to the given one.
+// end ends the series behind its last value if it has none at the steps from there to the given
+// one.
 func (s *rankedSeries) end(before int, all []int64) {
 	if s.last+1 < before {
 		s.ends = append(s.ends, all[s.last+1])

@@ -1,14 +1,13 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -97,8 +96,11 @@ func (q *queryable) kernel(
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyVirtual() || s.isInstant() || s.mayBeHistograms() && !s.takesHistograms(k) || recordersOf(nodes) > 1 {
+	if s.plan.onlyVirtual() || s.mayBeHistograms() && !s.takesHistograms(k) || recordersOf(nodes) > 1 {
 		return nil, nil, errEngine
+	}
+	if k.onlyCounts() && s.ofSamples() {
+		s.plan.facets = []window.Facet{window.Values}
 	}
 	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
 		warned: map[string]bool{}}
@@ -124,29 +126,51 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node, first []*oneSeries) (
 	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); r.streams.Wait() }()
-	if err := r.add(r.stream(ctx, func(context.Context, *memory.Lease) ([]*oneSeries, error) {
-		return first, nil
+	if err := r.add(r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*oneSeries, error) {
+		return nil, first, nil
 	})); err != nil {
 		return nil, err
 	}
-	begin := func(i int) <-chan block {
-		return r.stream(ctx, func(ctx context.Context, lease *memory.Lease) ([]*oneSeries, error) {
-			return r.node(ctx, &nodes[i], nil, lease)
-		})
+	newest, atOnce := make([]*newestOf, len(nodes)), ahead
+	if r.isInstant() {
+		r.question = r.reader.ask(r.who.Account, r.plan.read)
+		newest, atOnce = r.reader.current(ctx, r.question, nodes), statesAtOnce
 	}
-	var begun []<-chan block
-	for i := range min(ahead, len(nodes)) {
-		begun = append(begun, begin(i))
+	begun := make([]<-chan block, len(nodes))
+	begin := func(i int) {
+		if i < len(nodes) && newest[i] == nil {
+			begun[i] = r.stream(ctx, r.ofNode(&nodes[i], nil))
+		}
+	}
+	for i := range atOnce {
+		begin(i)
 	}
 	for i := range nodes {
-		if err := r.add(begun[0]); err != nil {
+		if err := r.addNode(ctx, &nodes[i], newest[i], begun[i]); err != nil {
 			return nil, err
 		}
-		if begun = begun[1:]; i+ahead < len(nodes) {
-			begun = append(begun, begin(i+ahead))
-		}
+		begin(i + atOnce)
 	}
 	return r.answer()
+}
+
+// addNode adds up what comes of a node. What is known of its newest state is at hand.
+func (r *kernelRun) addNode(ctx context.Context, n *Node, known *newestOf, begun <-chan block) error {
+	if begun != nil {
+		return r.add(begun)
+	}
+	lists, done, err := r.seen(ctx, n, known)
+	if err != nil {
+		return err
+	}
+	rows, is, err := r.rowsOf(lists)
+	if err != nil {
+		return err
+	}
+	if !done || !is {
+		return r.add(r.stream(ctx, r.ofNode(n, known)))
+	}
+	return cmp.Or(r.addRows(rows), ctx.Err())
 }
 
 // mayBeHistograms reports whether native histograms may be among the series.
@@ -158,12 +182,16 @@ func (s *selection) mayBeHistograms() bool {
 	return found
 }
 
-// takesHistograms reports whether a kernel knows what to make of native histograms: of samples, not
-// of rollups.
+// takesHistograms reports whether a kernel knows what to make of native histograms: it counts them,
+// or adds up what samples say, not rollups.
 func (s *selection) takesHistograms(k *kernelQuestion) bool {
-	return k.aggregates && k.operation.TakesHistograms() &&
-		(k.function == "rate" || k.function == "increase") &&
-		!slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
+	return k.onlyCounts() || k.aggregates && k.operation.TakesHistograms() &&
+		(k.function == "rate" || k.function == "increase") && s.ofSamples()
+}
+
+// ofSamples reports whether nothing is read of rollups.
+func (s *selection) ofSamples() bool {
+	return !slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
 }
 
 // recordersOf counts the recorders among nodes: two of them may have series of the same labels.
@@ -176,11 +204,30 @@ func recordersOf(nodes []Node) (n int) {
 	return n
 }
 
+// source gives what is to be added up: rows, or series of which rows are to be computed.
+type source func(context.Context, *memory.Lease) ([]row, []*oneSeries, error)
+
+// ofNode is a node, whose newest state may be known.
+func (r *kernelRun) ofNode(n *Node, known *newestOf) source {
+	return func(ctx context.Context, lease *memory.Lease) ([]row, []*oneSeries, error) {
+		if known == nil && r.isInstant() {
+			lists, done, err := r.seen(ctx, n, nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			rows, is, err := r.rowsOf(lists)
+			if done && is || err != nil {
+				return rows, nil, err
+			}
+		}
+		list, err := r.node(ctx, n, known, lease)
+		return nil, list, err
+	}
+}
+
 // stream reads series and computes them block by block. The memory of the series is given back when
 // the last block is taken.
-func (r *kernelRun) stream(
-	ctx context.Context, read func(context.Context, *memory.Lease) ([]*oneSeries, error),
-) <-chan block {
+func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
 	blocks := make(chan block, blocksAhead)
 	r.streams.Go(func() {
 		defer close(blocks)
@@ -194,44 +241,55 @@ func (r *kernelRun) stream(
 				return false
 			}
 		}
-		lease := memory.Of(within)
-		list, err := read(within, lease)
-		if err != nil {
-			send(block{err: err})
-			return
-		}
-		scratch := r.scratch.Get().(*kernelScratch)
-		defer r.scratch.Put(scratch)
-		b := block{lease: lease}
-		for i, s := range list {
-			one, some, err := r.compute(ctx, scratch, s)
-			bytes := one.bytes()
-			if err == nil {
-				err = lease.Take(bytes)
-			}
-			if err != nil {
-				send(block{err: err})
-				return
-			}
-			list[i] = nil
-			if !some {
-				lease.Give(bytes)
-				continue
-			}
-			b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
-			if len(b.rows) == blockRows || b.bytes >= blockBytes {
-				if !send(b) {
-					return
-				}
-				b = block{lease: lease}
-			}
-		}
-		if len(b.rows) > 0 && !send(b) {
-			return
-		}
-		send(block{})
+		send(block{err: r.blocks(within, read, send)})
 	})
 	return blocks
+}
+
+// blocks reads and computes, and sends what comes of it.
+func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bool) error {
+	lease := memory.Of(ctx)
+	rows, list, err := read(ctx, lease)
+	if err != nil {
+		return err
+	}
+	b := block{lease: lease}
+	if len(rows) > 0 {
+		b.rows, b.bytes = rows, int64(len(rows))*rowCost
+		err = lease.Take(b.bytes)
+	}
+	scratch := r.scratch.Get().(*kernelScratch)
+	defer r.scratch.Put(scratch)
+	for i, s := range list {
+		var one row
+		var some bool
+		if err == nil {
+			one, some, err = r.compute(ctx, scratch, s)
+		}
+		bytes := one.bytes()
+		if err == nil {
+			err = lease.Take(bytes)
+		}
+		if err != nil {
+			return err
+		}
+		list[i] = nil
+		if !some {
+			lease.Give(bytes)
+			continue
+		}
+		b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
+		if len(b.rows) == blockRows || b.bytes >= blockBytes {
+			if !send(b) {
+				return ctx.Err()
+			}
+			b = block{lease: lease}
+		}
+	}
+	if err == nil && len(b.rows) > 0 && !send(b) {
+		return ctx.Err()
+	}
+	return err
 }
 
 func (r *row) bytes() int64 {
@@ -247,20 +305,11 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 	if err := ctx.Err(); err != nil {
 		return one, false, err
 	}
-	if s.parts[0].isHistogram() {
-		h, m, bounds := scratch.histogramsOf(s)
-		if h == nil || m.Kind != frame.Histogram || !r.takesHistograms(r.k) {
-			return one, false, errEngine
-		}
-		one.histograms = r.rows.Get().(*kernel.HistogramRow)
-		one.histograms.Reset()
-		if !r.k.counts {
-			one.bounds = bounds
-		}
-		some, err := scratch.Rise(ctx, h, r.k.function == "rate", len(bounds)+1, !r.k.counts, one.histograms)
+	if s.parts[0].isHistogram() && !r.k.onlyCounts() {
+		some, err := r.rise(ctx, scratch, s, &one)
 		return one, some, err
 	}
-	c, err := scratch.columns(s, r.k.function != "")
+	c, err := scratch.columns(s, r.k)
 	if err != nil {
 		return one, false, err
 	}
@@ -270,6 +319,22 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 	}
 	some, err := scratch.Slide(ctx, c, one.values)
 	return one, some, err
+}
+
+// rise computes rate or increase of a series of histograms.
+func (r *kernelRun) rise(
+	ctx context.Context, scratch *kernelScratch, s *oneSeries, one *row,
+) (bool, error) {
+	h, m, bounds := scratch.histogramsOf(s)
+	if h == nil || m.Kind != frame.Histogram || !r.takesHistograms(r.k) {
+		return false, errEngine
+	}
+	one.histograms = r.rows.Get().(*kernel.HistogramRow)
+	one.histograms.Reset()
+	if !r.k.counts {
+		one.bounds = bounds
+	}
+	return scratch.Rise(ctx, h, r.k.function == "rate", len(bounds)+1, !r.k.counts, one.histograms)
 }
 
 // histogramsOf returns the samples of a series of histograms, its metric and bounds; nil if its
@@ -300,40 +365,46 @@ func (k *kernelScratch) histogramsOf(s *oneSeries) (*kernel.Histograms, *window.
 	return h, m, bounds
 }
 
-// columns returns a series' samples, and where it ended unless only samples are asked for.
-func (k *kernelScratch) columns(s *oneSeries, onlySamples bool) (kernel.Columns, error) {
+// columns returns a series' samples, and where it ended unless only samples are asked for. Of
+// histograms that are only counted each one is a number.
+func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Columns, error) {
+	onlySamples := of.function != ""
 	if of, is := s.parts[0].samples.(*lined); is && len(s.parts) == 1 {
-		if of.isHistogram() {
-			return kernel.Columns{}, errEngine
-		}
 		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
 		return k.Columns, nil
 	}
-	values := k.Values[:0]
 	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
-		if of.Metric.Kind == frame.GaugeDouble {
-			return kernel.Columns{Times: of.At, Values: of.Doubles}, nil
-		}
-		for _, v := range of.Ints {
-			values = append(values, frame.Scale(v, of.Metric.Exponent))
-		}
-		k.Values = values
-		return kernel.Columns{Times: of.At, Values: values}, nil
+		return k.columnsOf(of), nil
 	}
-	times := k.Times[:0]
+	times, values := k.Times[:0], k.Values[:0]
 	s.Iterator(k.iterator)
 	for it := k.iterator; it.Next() != 0; {
-		if it.parts[0].isHistogram() {
+		if it.parts[0].isHistogram() && !of.onlyCounts() {
 			return kernel.Columns{}, errEngine
 		}
-		t, v := it.At()
-		if math.Float64bits(v) == value.StaleNaN && onlySamples {
+		t, v := it.AtT(), 0.0
+		if it.stale || !it.parts[0].isHistogram() {
+			_, v = it.At()
+		}
+		if kernel.IsMissing(v) && onlySamples {
 			continue
 		}
 		times, values = append(times, t), append(values, v)
 	}
 	k.Times, k.Values = times, values
 	return k.Columns, k.iterator.Err()
+}
+
+// columnsOf returns the samples of a counter or a gauge.
+func (k *kernelScratch) columnsOf(of floats) kernel.Columns {
+	if of.Metric.Kind == frame.GaugeDouble {
+		return kernel.Columns{Times: of.At, Values: of.Doubles}
+	}
+	k.Values = k.Values[:0]
+	for _, v := range of.Ints {
+		k.Values = append(k.Values, frame.Scale(v, of.Metric.Exponent))
+	}
+	return kernel.Columns{Times: of.At, Values: k.Values}
 }
 
 // add adds up what comes of a node.
@@ -345,13 +416,8 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		if len(b.rows) == 0 {
 			return nil
 		}
-		for i := range b.rows {
-			if err := r.addRow(&b.rows[i]); err != nil {
-				return err
-			}
-			if of := b.rows[i].histograms; of != nil {
-				r.rows.Put(of)
-			}
+		if err := r.addRows(b.rows); err != nil {
+			return err
 		}
 		b.lease.Give(b.bytes)
 	}
@@ -359,4 +425,16 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		return err
 	}
 	return context.Canceled
+}
+
+func (r *kernelRun) addRows(rows []row) error {
+	for i := range rows {
+		if err := r.addRow(&rows[i]); err != nil {
+			return err
+		}
+		if of := rows[i].histograms; of != nil {
+			r.rows.Put(of)
+		}
+	}
+	return nil
 }

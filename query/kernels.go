@@ -170,6 +170,18 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 	return k
 }
 
+// onlyCounts reports whether the question only looks at where there are samples, not at what they
+// say, so that a histogram is as good as a number.
+func (k *kernelQuestion) onlyCounts() bool {
+	switch k.function {
+	case "count_over_time", "present_over_time":
+		return true
+	case "", "last_over_time", "first_over_time":
+		return k.by == "count" || k.by == "group"
+	}
+	return false
+}
+
 // operationOf returns what an aggregation does; false if no kernel knows it. Its parameter, if it
 // has one, is a number that stands in the expression.
 func operationOf(a *parser.AggregateExpr) (kernel.Operation, bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,10 +23,11 @@ import (
 // takes after reading.
 type columns struct {
 	query.Store
-	nodes []query.Node
-	of    map[uuid.UUID][]*window.Window
-	at    []int64
-	reads func() // is called by each reading; nil: nothing is
+	nodes  []query.Node
+	of     map[uuid.UUID][]*window.Window
+	at     []int64
+	reads  func()                         // is called by each reading; nil: nothing is
+	facets atomic.Pointer[[]window.Facet] // those of the last reading
 }
 
 // newColumns makes so many nodes with so many counters and histograms each, over 6 h at 20 s.
@@ -95,7 +97,8 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 
 func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
 
-func (c *columns) Windows(_ context.Context, _ string, n uuid.UUID, _, _ int64, _ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+func (c *columns) Windows(_ context.Context, _ string, n uuid.UUID, _, _ int64, facets []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+	c.facets.Store(&facets)
 	if c.reads != nil {
 		c.reads()
 	}

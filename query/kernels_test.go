@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // TestKernels asks for aggregations of functions, and for what may stand around them, with kernels
@@ -134,6 +135,40 @@ func texts(list annotations.Annotations, expr string) []string {
 	return all
 }
 
+// TestKernelsNow asks for the newest values of a fleet, as they are read and as they are kept: kernels
+// answer what Prometheus's engine alone does, in its order.
+func TestKernelsNow(t *testing.T) {
+	f := newBenchFleet(t, 66, 1, 3) // more nodes than are read at once
+	p := kernelled{T: t, who: querytest.Principal(t, querytest.Account)}
+	p.alone = f.engine(t, 0)
+	p.alone.Alone()
+	for _, kept := range []int64{0, 64 << 20} {
+		p.with = f.engine(t, kept)
+		list := []string{
+			"sum by (cluster, datacenter) (cassandra_compaction_pending_tasks)",
+			"topk(7, os_load1)", "bottomk by (datacenter) (3, os_load1)", "quantile(0.3, os_load1)",
+			`count({__name__=~"cassandra_table.*"})`, `count by (__name__) ({__name__=~"cassandra_c.*"})`,
+			`avg by (__name__) ({__name__=~"os_.*",__name__!~".*_seconds"})`,
+			"group by (request) (cassandra_client_request_latency_seconds)",
+			"sum by (request) (cassandra_client_request_latency_seconds_count)",
+			"max by (le) (cassandra_client_request_latency_seconds_bucket)",
+			`count by (__name__, value) ({__name__=~"cassandra_node_.*"})`,
+			`stddev by (table) (cassandra_table_live_sstables offset -1s)`,
+		}
+		for i := range int64(2) {
+			for _, expr := range list {
+				p.ask(expr, instant(f.at+1000*i))
+			}
+		}
+		if n := p.with.Kernels(); n != int64(2*len(list)) {
+			t.Errorf("kernels answered %d of %d questions", n, 2*len(list))
+		}
+	}
+	if p.full != p.asked {
+		t.Errorf("%d of %d answers are empty", p.asked-p.full, p.asked)
+	}
+}
+
 // TestKernelsHold asks for more series than a query may hold: what adds them up is answered, and
 // what has them all in its answer is refused.
 func TestKernelsHold(t *testing.T) {
@@ -152,7 +187,9 @@ func TestKernelsHold(t *testing.T) {
 	}
 	for _, expr := range []string{"sum by (cluster) (rate(reads_total[1m]))", "max(reads_total)",
 		"histogram_count(sum by (node) (rate(latency_seconds[5m])))", "topk(3, reads_total)",
-		"bottomk by (node) (2, rate(reads_total[1m]))", "quantile(0.9, rate(reads_total[1m]))"} {
+		"bottomk by (node) (2, rate(reads_total[1m]))", "quantile(0.9, rate(reads_total[1m]))",
+		`count({__name__=~".+"})`, "group by (node) (last_over_time(latency_seconds[1m]))",
+		"sum(count_over_time(latency_seconds[1m]))"} {
 		if err := ask(expr, false); err != nil {
 			t.Errorf("%s: %v", expr, err)
 		}
@@ -166,6 +203,27 @@ func TestKernelsHold(t *testing.T) {
 		if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
 			t.Errorf("%s: %v, want %v", expr, got, want)
 		}
+	}
+}
+
+// TestKernelsCount counts histograms: the store is not asked for their buckets, unless these are
+// looked at.
+func TestKernelsCount(t *testing.T) {
+	c := newColumns(t, 1, 1)
+	e := c.engine(t, func(*query.Config) {})
+	for expr, want := range map[string][]window.Facet{
+		"count(latency_seconds)": {window.Values}, "sum(count_over_time(latency_seconds[1m]))": {window.Values},
+		"sum(rate(latency_seconds[1m]))": nil, "count(rate(latency_seconds[1m]))": nil,
+	} {
+		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr,
+			time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+7_200_000), time.Minute, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows(a.Value) != 1 || !slices.Equal(*c.facets.Load(), want) {
+			t.Errorf("%s: %d rows of the facets %v", expr, rows(a.Value), *c.facets.Load())
+		}
+		a.Close()
 	}
 }
 

@@ -51,6 +51,8 @@ func (l *lined) numbers(v *window.Samples, ends bool, times []int64, values []fl
 	times, values = append(times[:0], v.At...), values[:0]
 	exponent := l.Metric.Exponent
 	switch {
+	case l.isHistogram(): // who asks for numbers counts them
+		values = append(values, make([]float64, len(times))...)
 	case l.suffix == suffixCount:
 		for _, n := range v.Counts {
 			values = append(values, float64(n))

@@ -199,8 +199,8 @@ func (g *Group) quantiles(ctx context.Context) error {
 	return nil
 }
 
-// quantile sorts values. Unless they are plain, NaN or -0 may be among them, and their order is what
-// the engine's way of sorting makes of it.
+// quantile sorts values. Unless they are plain, NaN or -0 may be among them, and their order is
+// what the engine's way of sorting makes of it.
 func quantile(q float64, values []float64, plain bool) float64 {
 	if plain {
 		slices.Sort(values)

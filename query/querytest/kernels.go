@@ -37,7 +37,8 @@ func (e *Expressions) aggregated() string {
 	}
 	of := name + e.matchers(name) + e.at()
 	if e.IntN(12) == 0 {
-		of = pick(e, `{__name__=~"node_.*"}`, `{__name__=~"cassandra_table.*_total|node_load1"}`, `{rack="rack1"}`)
+		of = pick(e, `{__name__=~"node_.*"}`, `{__name__=~"cassandra_table.*_total|node_load1"}`, `{rack="rack1"}`,
+			`{__name__=~"cassandra_table.*"}`)
 	}
 	if e.IntN(4) > 0 {
 		of = pick(e, "rate", "rate", "increase", "irate", "delta", "idelta", "sum_over_time", "avg_over_time",
