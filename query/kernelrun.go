@@ -83,6 +83,9 @@ func (q *queryable) kernel(
 		steps.N = int((eval.End.UnixMilli()-steps.First)/steps.Every) + 1
 	}
 	offset := k.selector.OriginalOffset.Milliseconds()
+	if at := k.selector.Timestamp; at != nil { // there is one step
+		offset += steps.First - *at
+	}
 	h := &storage.SelectHints{Start: steps.First - offset + 1, End: eval.End.UnixMilli() - offset,
 		Step: eval.Interval.Milliseconds(), Range: k.width, Func: k.function}
 	if h.Func == "" {

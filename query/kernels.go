@@ -60,7 +60,7 @@ type kernelPlan struct {
 }
 
 // walk returns an expression in which selectors stand for what kernels have answered. What is in a
-// subquery, or is the same at all steps, stays.
+// subquery stays.
 func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
 	if p.err != nil {
 		return e
@@ -71,6 +71,8 @@ func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
 	switch n := e.(type) {
 	case *parser.ParenExpr:
 		n.Expr = p.walk(n.Expr)
+	case *parser.StepInvariantExpr:
+		n.Expr = p.walkOnce(n.Expr)
 	case *parser.UnaryExpr:
 		n.Expr = p.walk(n.Expr)
 	case *parser.BinaryExpr:
@@ -97,6 +99,17 @@ func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
 		}
 	}
 	return e
+}
+
+// walkOnce is walk for an expression that is the same at all steps: the engine evaluates it at the
+// first one, and repeats what it gets.
+func (p *kernelPlan) walkOnce(e parser.Expr) parser.Expr {
+	all := p.eval
+	defer func() { p.eval = all }()
+	first := *all
+	first.End, first.Interval = all.Start, 0
+	p.eval = &first
+	return p.walk(e)
 }
 
 // answered returns the selector that stands for a question, or the question's expression if the
@@ -163,8 +176,7 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 		return nil
 	}
 	s := k.selector
-	if s.Timestamp != nil || s.StartOrEnd != 0 || s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil ||
-		k.dropsName() && !namesOne(s.LabelMatchers) {
+	if s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil || k.dropsName() && !namesOne(s.LabelMatchers) {
 		return nil
 	}
 	return k

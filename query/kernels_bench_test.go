@@ -97,12 +97,20 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 
 func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
 
-func (c *columns) Windows(_ context.Context, _ string, n uuid.UUID, _, _ int64, facets []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+func (c *columns) Windows(
+	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []window.Facet, _ ...*labels.Matcher,
+) (query.Windows, error) {
 	c.facets.Store(&facets)
 	if c.reads != nil {
 		c.reads()
 	}
-	return query.Windows{List: c.of[n], Instants: c.at}, nil
+	all := query.Windows{Instants: c.at}
+	for _, w := range c.of[n] {
+		if w.Times[0] <= to && w.Times[len(w.Times)-1] >= from {
+			all.List = append(all.List, w)
+		}
+	}
+	return all, nil
 }
 
 // BenchmarkKernels asks for what dashboards ask over 5 h of 30 nodes with 7 series each, at a
@@ -113,6 +121,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"rate", "sum by (cluster) (rate(reads_total[1m]))"},
 		{"count", "sum by (cluster) (rate(latency_seconds_count[1m]))"},
 		{"histogram_count", "histogram_count(sum by (cluster) (rate(latency_seconds[1m])))"},
+		{"once", "sum by (cluster) (rate(reads_total[1h] @ end()))"},
 		{"topk", "topk by (cluster) (3, rate(reads_total[1m]))"},
 		{"quantile", "quantile by (cluster) (0.9, rate(reads_total[1m]))"},
 		{"p99", "histogram_quantile(0.99, sum by (cluster) (rate(latency_seconds[1m])))"},

@@ -49,6 +49,19 @@ func TestKernels(t *testing.T) {
 			}
 			p.ask(expr, s)
 		}
+		for range 6 { // the same at all steps, beside what is not
+			for _, expr := range []string{"sum(rate(%[1]s[5m])) / sum(rate(%[1]s[5m] @ end()))",
+				"%[1]s > on (node, table) group_left avg by (node, table) (%[1]s @ start() offset 3m)",
+				"topk(2, %[1]s @ end())", "histogram_avg(sum(rate(%[2]s[5m] @ %[3]d.5)))",
+				"count by (node) (%[2]s @ end()) - count by (node) (%[2]s)",
+				"timestamp(sum(%[1]s @ end()))", "rate(%[1]s[2m] @ start())"} {
+				expr = fmt.Sprintf(expr, "cassandra_table_reads_total", "cassandra_table_read_latency_seconds",
+					e.Time()/1000)
+				from := time.UnixMilli(e.Time())
+				p.ask(expr, span{from, from.Add(20 * time.Minute), time.Minute})
+				p.ask(expr, instant(e.Time()))
+			}
+		}
 		for _, at := range f.Resets[:min(len(f.Resets), 6)] { // windows that begin at each sample around them
 			from := time.UnixMilli(at - 60_000)
 			for _, expr := range []string{"sum(rate(cassandra_table_read_latency_seconds[1m]))",
