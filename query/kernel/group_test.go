@@ -62,19 +62,10 @@ func (r *rows) Warnings() annotations.Annotations { return nil }
 func TestOperations(t *testing.T) {
 	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 1 << 30, Timeout: time.Minute})
 	random := rand.New(rand.NewPCG(20261122, 1))
-	hostile := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
-		kernel.Missing, kernel.Missing, 1, 1, 2, 3, math.MaxFloat64, 1e-300, 0.1}
 	for range 300 {
 		r := &rows{steps: kernel.Steps{First: 1000, Every: 1000, N: 1 + random.IntN(3)}}
 		for range random.IntN(60) {
-			row := make([]float64, r.steps.N)
-			for i := range row {
-				row[i] = hostile[random.IntN(len(hostile))]
-				if random.IntN(3) == 0 {
-					row[i] = random.NormFloat64()
-				}
-			}
-			r.list = append(r.list, row)
+			r.list = append(r.list, hostile(random, r.steps.N))
 		}
 		for _, name := range []string{"sum", "avg", "min", "max", "count", "group", "stddev", "stdvar"} {
 			agrees(t, e, r, name, 0)
@@ -84,6 +75,20 @@ func TestOperations(t *testing.T) {
 		agrees(t, e, r, "topk", 1+float64(random.IntN(25)))
 		agrees(t, e, r, "bottomk", 1.5+float64(random.IntN(25)))
 	}
+}
+
+// hostile returns numbers that rules are made of, and others between them.
+func hostile(random *rand.Rand, n int) []float64 {
+	list := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), kernel.Missing,
+		kernel.Missing, 1, 1, 2, 3, math.MaxFloat64, 1e-300, 0.1}
+	row := make([]float64, n)
+	for i := range row {
+		row[i] = list[random.IntN(len(list))]
+		if random.IntN(3) == 0 {
+			row[i] = random.NormFloat64()
+		}
+	}
+	return row
 }
 
 // agrees compares what an operation makes of rows with what the engine does.

@@ -20,6 +20,9 @@ type Window struct {
 	From, To int64
 	// falls are the samples that are lower than the one before it in the window.
 	falls []fall
+	// place is that of the first sample in its series, and known what former windows said of that.
+	place int
+	known *known
 }
 
 // fall is a sample that is lower than the one before.
@@ -40,14 +43,14 @@ var functions = map[string]Func{
 	"idelta":            func(w *Window, _ float64) (float64, bool) { return lastTwo(w, false) },
 	"sum_over_time":     sum,
 	"avg_over_time":     mean,
-	"min_over_time":     least,
-	"max_over_time":     most,
+	"min_over_time":     func(w *Window, _ float64) (float64, bool) { return w.known.least.find(w), true },
+	"max_over_time":     func(w *Window, _ float64) (float64, bool) { return w.known.greatest.find(w), true },
 	"count_over_time":   func(w *Window, _ float64) (float64, bool) { return float64(len(w.Values)), true },
 	"present_over_time": func(*Window, float64) (float64, bool) { return 1, true },
 	"last_over_time":    func(w *Window, _ float64) (float64, bool) { return w.Values[len(w.Values)-1], true },
 	"first_over_time":   func(w *Window, _ float64) (float64, bool) { return w.Values[0], true },
 	"resets":            func(w *Window, _ float64) (float64, bool) { return float64(len(w.falls)), true },
-	"changes":           changes,
+	"changes":           func(w *Window, _ float64) (float64, bool) { return w.known.turns.in(w), true },
 }
 
 // Function returns a function of range vectors; nil if it is not known.
@@ -61,6 +64,7 @@ type Slider struct {
 	Width, Offset int64
 
 	falls []fall
+	known known
 }
 
 // Slide writes the function's value at each step into row, or Missing, and reports whether there is
@@ -74,7 +78,8 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 	}
 	any, looked := false, 0
 	from, to, fallsFrom, fallsTo := 0, 0, 0, 0
-	w := Window{}
+	s.known.begin(c.Values)
+	w := Window{known: &s.known}
 	width := float64(s.Width) / 1000
 	for i := range row {
 		w.To = s.Steps.At(i) - s.Offset
@@ -101,7 +106,7 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 			fallsFrom++
 		}
 		w.Times, w.Values = c.Times[from:to], c.Values[from:to]
-		w.falls = s.falls[fallsFrom:fallsTo]
+		w.falls, w.place = s.falls[fallsFrom:fallsTo], from
 		if v, is := s.Func(&w, width); is {
 			row[i], any = v, true
 		}
@@ -219,37 +224,6 @@ func mean(w *Window, _ float64) (float64, bool) {
 		m.add(v)
 	}
 	return m.mean(), true
-}
-
-func least(w *Window, _ float64) (float64, bool) {
-	found := w.Values[0]
-	for _, v := range w.Values {
-		if v < found || math.IsNaN(found) {
-			found = v
-		}
-	}
-	return found, true
-}
-
-func most(w *Window, _ float64) (float64, bool) {
-	found := w.Values[0]
-	for _, v := range w.Values {
-		if v > found || math.IsNaN(found) {
-			found = v
-		}
-	}
-	return found, true
-}
-
-func changes(w *Window, _ float64) (float64, bool) {
-	n := 0
-	for i := 1; i < len(w.Values); i++ {
-		a, b := w.Values[i-1], w.Values[i]
-		if a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
-			n++
-		}
-	}
-	return float64(n), true
 }
 
 // running is a mean of what has come so far.
