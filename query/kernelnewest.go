@@ -18,6 +18,7 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 	if len(lists) > 1 {
 		return nil, false, nil
 	}
+	var bounds boundsOf
 	rows, values := make([]row, 0, len(list)), make([]float64, 0, len(list))
 	for i := range list {
 		s := &list[i]
@@ -32,7 +33,11 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 			if of := samplesOf(s, v, nil); !of.isHistogram() {
 				value = of.float(of.len() - 1)
 			} else if !r.k.onlyCounts() {
-				err = errEngine
+				one, known := r.newestRow(l, s, &bounds)
+				if rows = append(rows, one); !known {
+					err = errEngine
+				}
+				return
 			}
 			if n := len(values); !kernel.IsMissing(value) {
 				values = append(values, value)
@@ -41,4 +46,32 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 		})
 	}
 	return rows, true, err
+}
+
+// boundsOf are the bounds of the histograms that were seen last.
+type boundsOf struct {
+	of   *frame.Bounds
+	list []float64
+}
+
+// newestRow returns the row of a series of histograms that is there once; false if it is not known
+// what to make of it. What it counts since it began may be added up then: the engine does not know
+// of a sample before either.
+func (r *kernelRun) newestRow(l labels.Labels, s *window.Series, bounds *boundsOf) (row, bool) {
+	if len(s.Histograms) != 1 || !r.k.operation.TakesHistograms() {
+		return row{}, false
+	}
+	h := &s.Histograms[0]
+	one := row{labels: l, histograms: r.rows.Get().(*kernel.HistogramRow)}
+	sum := histogramSum(s.Metric, h.Sum)
+	if r.k.counts {
+		one.histograms.One(float64(h.Count()), sum, nil, nil)
+		return one, true
+	}
+	one.histograms.One(float64(h.Count()), sum, h.Filled, h.Counts)
+	if bounds.of != s.Metric.Bounds {
+		bounds.of, bounds.list = s.Metric.Bounds, upperBounds(s.Metric.Bounds)
+	}
+	one.bounds = bounds.list
+	return one, true
 }

@@ -99,7 +99,7 @@ func (q *queryable) kernel(
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyVirtual() || s.mayBeHistograms() && !s.takesHistograms(k) || recordersOf(nodes) > 1 {
+	if s.plan.onlyVirtual() || !s.takesAll(k) || recordersOf(nodes) > 1 {
 		return nil, nil, errEngine
 	}
 	if k.onlyCounts() && s.ofSamples() {
@@ -176,20 +176,28 @@ func (r *kernelRun) addNode(ctx context.Context, n *Node, known *newestOf, begun
 	return cmp.Or(r.addRows(rows), ctx.Err())
 }
 
-// mayBeHistograms reports whether native histograms may be among the series.
-func (s *selection) mayBeHistograms() bool {
-	found := false
-	s.plan.kinds(s.kinds(s.who), func(k frame.Kind, classic bool) {
-		found = found || k.IsHistogram() && !classic
+// takesAll reports whether a kernel knows what to make of all kinds of series that there may be.
+func (s *selection) takesAll(k *kernelQuestion) bool {
+	takes := true
+	s.plan.kinds(s.kinds(s.who), func(of frame.Kind, classic bool) {
+		takes = takes && (classic || !of.IsHistogram() || s.takesHistograms(k, of))
 	})
-	return found
+	return takes
 }
 
 // takesHistograms reports whether a kernel knows what to make of native histograms: it counts them,
-// or adds up what samples say, not rollups.
-func (s *selection) takesHistograms(k *kernelQuestion) bool {
-	return k.onlyCounts() || k.aggregates && k.operation.TakesHistograms() &&
-		(k.function == "rate" || k.function == "increase") && s.ofSamples()
+// or adds up what samples say, not rollups. Of those that count it adds up the rise.
+func (s *selection) takesHistograms(k *kernelQuestion, of frame.Kind) bool {
+	if k.onlyCounts() {
+		return true
+	}
+	if !k.aggregates || !k.operation.TakesHistograms() || !s.ofSamples() {
+		return false
+	}
+	if of == frame.Histogram {
+		return k.function == "rate" || k.function == "increase"
+	}
+	return k.function == ""
 }
 
 // ofSamples reports whether nothing is read of rollups.
@@ -258,7 +266,10 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 	}
 	b := block{lease: lease}
 	if len(rows) > 0 {
-		b.rows, b.bytes = rows, int64(len(rows))*rowCost
+		b.rows = rows
+		for i := range rows {
+			b.bytes += rowCost + rows[i].bytes()
+		}
 		err = lease.Take(b.bytes)
 	}
 	scratch := r.scratch.Get().(*kernelScratch)
@@ -309,7 +320,7 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 		return one, false, err
 	}
 	if s.parts[0].isHistogram() && !r.k.onlyCounts() {
-		some, err := r.rise(ctx, scratch, s, &one)
+		some, err := r.histogramRow(ctx, scratch, s, &one)
 		return one, some, err
 	}
 	c, err := scratch.columns(s, r.k)
@@ -324,12 +335,12 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneS
 	return one, some, err
 }
 
-// rise computes rate or increase of a series of histograms.
-func (r *kernelRun) rise(
+// histogramRow computes the row of a series of histograms.
+func (r *kernelRun) histogramRow(
 	ctx context.Context, scratch *kernelScratch, s *oneSeries, one *row,
 ) (bool, error) {
-	h, m, bounds := scratch.histogramsOf(s)
-	if h == nil || m.Kind != frame.Histogram || !r.takesHistograms(r.k) {
+	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
+	if h == nil || !r.takesHistograms(r.k, m.Kind) {
 		return false, errEngine
 	}
 	one.histograms = r.rows.Get().(*kernel.HistogramRow)
@@ -337,12 +348,18 @@ func (r *kernelRun) rise(
 	if !r.k.counts {
 		one.bounds = bounds
 	}
-	return scratch.Rise(ctx, h, r.k.function == "rate", len(bounds)+1, !r.k.counts, one.histograms)
+	buckets := len(bounds) + 1
+	if r.k.function == "" {
+		return scratch.LookHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
+	}
+	return scratch.Rise(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
 }
 
-// histogramsOf returns the samples of a series of histograms, its metric and bounds; nil if its
-// parts must be joined.
-func (k *kernelScratch) histogramsOf(s *oneSeries) (*kernel.Histograms, *window.Metric, []float64) {
+// histogramsOf returns the samples of a series of histograms, if they are wanted where it ended, its
+// metric and bounds; nil if its parts must be joined.
+func (k *kernelScratch) histogramsOf(
+	s *oneSeries, ends bool,
+) (*kernel.Histograms, *window.Metric, []float64) {
 	if len(s.parts) > 1 {
 		return nil, nil, nil
 	}
@@ -352,10 +369,13 @@ func (k *kernelScratch) histogramsOf(s *oneSeries) (*kernel.Histograms, *window.
 	switch of := s.parts[0].samples.(type) {
 	case *lined:
 		of.Read(v, of.from, of.to, true)
-		m, bounds = of.Metric, of.upper
+		m, bounds, h.Gone = of.Metric, of.upper, nil
+		if ends {
+			h.Gone = endsOf(v.At, of.instants, of.silent)
+		}
 	case histograms:
 		v.Of(of.Series)
-		m, bounds = of.Metric, of.bounds
+		m, bounds, h.Gone = of.Metric, of.bounds, s.parts[0].ends
 	}
 	if m == nil || v.Bare && len(v.At) > 0 {
 		return nil, nil, nil

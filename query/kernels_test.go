@@ -49,14 +49,17 @@ func TestKernels(t *testing.T) {
 			}
 			p.ask(expr, s)
 		}
-		for range 6 { // the same at all steps, beside what is not
+		for range 6 { // the same at all steps, beside what is not, and histograms of the present
 			for _, expr := range []string{"sum(rate(%[1]s[5m])) / sum(rate(%[1]s[5m] @ end()))",
 				"%[1]s > on (node, table) group_left avg by (node, table) (%[1]s @ start() offset 3m)",
 				"topk(2, %[1]s @ end())", "histogram_avg(sum(rate(%[2]s[5m] @ %[3]d.5)))",
 				"count by (node) (%[2]s @ end()) - count by (node) (%[2]s)",
-				"timestamp(sum(%[1]s @ end()))", "rate(%[1]s[2m] @ start())"} {
+				"timestamp(sum(%[1]s @ end()))", "rate(%[1]s[2m] @ start())",
+				"histogram_quantile(0.9, sum by (node) (%[4]s @ %[3]d))", "sum by (table) (%[4]s)",
+				"histogram_count(avg(%[4]s offset 1m))", "avg by (cluster) (%[4]s)", "sum(%[4]s)",
+				"histogram_quantile(0.9, sum(%[2]s))"} {
 				expr = fmt.Sprintf(expr, "cassandra_table_reads_total", "cassandra_table_read_latency_seconds",
-					e.Time()/1000)
+					e.Time()/1000, querytest.GaugeHistograms[0])
 				from := time.UnixMilli(e.Time())
 				p.ask(expr, span{from, from.Add(20 * time.Minute), time.Minute})
 				p.ask(expr, instant(e.Time()))
@@ -166,6 +169,9 @@ func TestKernelsNow(t *testing.T) {
 			"sum by (request) (cassandra_client_request_latency_seconds_count)",
 			"max by (le) (cassandra_client_request_latency_seconds_bucket)",
 			`count by (__name__, value) ({__name__=~"cassandra_node_.*"})`,
+			"histogram_quantile(0.9, sum by (request) (cassandra_client_request_latency_seconds))",
+			"histogram_count(avg(cassandra_table_estimated_partition_size_bytes))",
+			"sum by (table) (cassandra_table_estimated_partition_size_bytes)",
 			`stddev by (table) (cassandra_table_live_sstables offset -1s)`,
 		}
 		for i := range int64(2) {
@@ -240,31 +246,34 @@ func TestKernelsCount(t *testing.T) {
 	}
 }
 
-// TestKernelsEnd ends a question whose windows are long, while a kernel computes.
+// TestKernelsEnd ends questions whose windows are long, while a kernel computes.
 func TestKernelsEnd(t *testing.T) {
 	c := newColumns(t, 8, 20)
-	e := c.engine(t, func(*query.Config) {})
-	reading := make(chan struct{})
-	c.reads = sync.OnceFunc(func() { close(reading) })
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), "sum(avg_over_time(reads_total[5h]))",
-			time.UnixMilli(origin), time.UnixMilli(origin+6*3_600_000), 2*time.Second, query.Options{})
-		ended <- err
-	}()
-	<-reading
-	cancel()
-	at := time.Now()
-	if err := <-ended; err == nil {
-		t.Fatal("it was done before it was ended")
-	}
-	for e.Running() > 0 {
-		if time.Since(at) > 10*time.Second {
-			t.Fatal("it still computes")
+	for _, expr := range []string{"sum(avg_over_time(reads_total[5h]))",
+		"topk(5, avg_over_time(reads_total[5h]))", "quantile(0.9, avg_over_time(reads_total[5h]))"} {
+		e := c.engine(t, func(*query.Config) {})
+		reading := make(chan struct{})
+		c.reads = sync.OnceFunc(func() { close(reading) })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), expr, time.UnixMilli(origin),
+				time.UnixMilli(origin+6*3_600_000), 2*time.Second, query.Options{})
+			ended <- err
+		}()
+		<-reading
+		cancel()
+		at := time.Now()
+		if err := <-ended; err == nil {
+			t.Fatal(expr, "was done before it was ended")
 		}
-		runtime.Gosched()
+		for e.Running() > 0 {
+			if time.Since(at) > 10*time.Second {
+				t.Fatal(expr, "still computes")
+			}
+			runtime.Gosched()
+		}
+		t.Logf("%s ended after %v", expr, time.Since(at))
 	}
-	t.Logf("it ended after %v", time.Since(at))
 }

@@ -7,9 +7,12 @@ import (
 	"github.com/prometheus/prometheus/util/kahansum"
 )
 
-// Histograms are the samples of a series of histograms that count.
+// Histograms are the samples of a series of histograms.
 type Histograms struct {
 	Times []int64
+	// Gone are the instants, ascending and none of them a sample's, at which the series was found to
+	// be there no more.
+	Gone []int64
 	// Counts and Sums are those of the values, in the metric's unit.
 	Counts, Sums []float64
 	// Bucket and Delta are how the counts by bucket differ from those of the sample before, of the
@@ -83,8 +86,8 @@ func (h *Histograms) differs(i int, bucket uint16) (n int64) {
 	return n
 }
 
-// HistogramRow is what rate or increase give of a series at each step. Counts has Missing where
-// there is nothing.
+// HistogramRow is what a series has at each step, or what rate or increase give of it. Counts has
+// Missing where there is nothing.
 type HistogramRow struct {
 	Counts, Sums []float64
 	// The buckets of step i that are not empty are those up to ends[i].
@@ -107,15 +110,70 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
+// LookHistograms writes the newest histogram of each step's lookback into row, of histograms with so
+// many buckets; unless these are wanted, only counts and sums. It reports whether there is any.
+func (s *Slider) LookHistograms(
+	h *Histograms, lookback int64, buckets int, wanted bool, row *HistogramRow,
+) bool {
+	any, to, gone := false, 0, 0
+	dense := h.empty(buckets)
+	for i := range row.Counts {
+		at := s.Steps.At(i) - s.Offset
+		for ; to < len(h.Times) && h.Times[to] <= at; to++ {
+			for j, end := h.deltas(to); wanted && j < end; j++ {
+				dense[h.Bucket[j]] += float64(h.Delta[j])
+			}
+		}
+		for gone < len(h.Gone) && h.Gone[gone] <= at {
+			gone++
+		}
+		row.Counts[i], row.Sums[i] = Missing, Missing
+		if to > 0 && h.Times[to-1] > at-lookback && (gone == 0 || h.Gone[gone-1] < h.Times[to-1]) {
+			any = true
+			row.Counts[i], row.Sums[i] = h.Counts[to-1], h.Sums[to-1]
+			row.fill(dense)
+		}
+		row.ends[i] = len(row.values)
+	}
+	clear(dense)
+	return any
+}
+
+// empty returns the counts of so many buckets, all 0.
+func (h *Histograms) empty(buckets int) []float64 {
+	if len(h.dense) < buckets {
+		h.dense = make([]float64, buckets)
+	}
+	return h.dense[:buckets]
+}
+
+// fill appends the buckets that are not empty.
+func (r *HistogramRow) fill(dense []float64) {
+	for b, n := range dense {
+		if n != 0 {
+			r.index, r.values = append(r.index, uint16(b)), append(r.values, n)
+		}
+	}
+}
+
+// One makes the row that of one step and one histogram: its count, its sum, and the counts of its
+// buckets that are not empty.
+func (r *HistogramRow) One(count, sum float64, index []uint16, counts []int64) {
+	r.Reset()
+	r.Counts[0], r.Sums[0] = count, sum
+	for i, b := range index {
+		r.index, r.values = append(r.index, b), append(r.values, float64(counts[i]))
+	}
+	r.ends[0] = len(r.values)
+}
+
 // Rise writes the rate, or the increase, at each step into row, of histograms with so many buckets;
 // unless these are wanted, only counts and sums. It reports whether there is anything. The error is
 // the context's.
 func (s *Slider) Rise(
 	ctx context.Context, h *Histograms, rate bool, buckets int, wanted bool, row *HistogramRow,
 ) (bool, error) {
-	if len(h.dense) < buckets {
-		h.dense = make([]float64, buckets)
-	}
+	h.empty(buckets)
 	h.findFalls(buckets)
 	any := false
 	from, to, fallsFrom, fallsTo := 0, 0, 0, 0
@@ -203,11 +261,7 @@ func (s *Slider) rise(h *Histograms, falls []histogramFall, first, last int, wan
 			h.dense[b] += falls[i].counts[j]
 		}
 	}
-	for b, n := range h.dense {
-		if n != 0 {
-			row.index, row.values = append(row.index, uint16(b)), append(row.values, n)
-		}
-	}
+	row.fill(h.dense)
 	for i := range falls {
 		for j, b := range falls[i].index {
 			h.dense[b] -= falls[i].counts[j]
