@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -17,33 +16,6 @@ import (
 	"github.com/ringwatch/ringwatch/query/kernel"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// How many series are computed before they are added up, and how many bytes these may take before
-// that: so what is on its way from a node is little, however many series the node has.
-const (
-	blockRows  = 64
-	blockBytes = 512 << 10
-)
-
-// blocksAhead is how many blocks of a node wait to be added up.
-const blocksAhead = 2
-
-// block is what a function gives of some series of a node. Without series it is the last one, and
-// err says whether that is all.
-type block struct {
-	rows  []row
-	bytes int64
-	lease *memory.Lease
-	err   error
-}
-
-// row is what a function gives of a series at each step: numbers, or histograms with bounds.
-type row struct {
-	labels     labels.Labels
-	values     []float64
-	histograms *kernel.HistogramRow
-	bounds     []float64
-}
 
 // kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
 // up in their order: so an answer is the engine's to the last bit.
@@ -62,15 +34,6 @@ type kernelRun struct {
 	scratch  sync.Pool       // *kernelScratch
 	rows     sync.Pool       // *kernel.HistogramRow
 	streams  sync.WaitGroup
-}
-
-// kernelScratch is what one node's computing uses again for each series.
-type kernelScratch struct {
-	kernel.Slider
-	kernel.Columns
-	histograms kernel.Histograms
-	iterator   *iterator
-	line       window.Samples
 }
 
 // kernel answers a question. The error is errEngine if the engine is to answer it.
@@ -213,221 +176,6 @@ func recordersOf(nodes []Node) (n int) {
 		}
 	}
 	return n
-}
-
-// source gives what is to be added up: rows, or series of which rows are to be computed.
-type source func(context.Context, *memory.Lease) ([]row, []*oneSeries, error)
-
-// ofNode is a node, whose newest state may be known.
-func (r *kernelRun) ofNode(n *Node, known *newestOf) source {
-	return func(ctx context.Context, lease *memory.Lease) ([]row, []*oneSeries, error) {
-		if known == nil && r.isInstant() {
-			lists, done, err := r.seen(ctx, n, nil)
-			if err != nil {
-				return nil, nil, err
-			}
-			rows, is, err := r.rowsOf(lists)
-			if done && is || err != nil {
-				return rows, nil, err
-			}
-		}
-		list, err := r.node(ctx, n, known, lease)
-		return nil, list, err
-	}
-}
-
-// stream reads series and computes them block by block. The memory of the series is given back when
-// the last block is taken.
-func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
-	blocks := make(chan block, blocksAhead)
-	r.streams.Go(func() {
-		defer close(blocks)
-		within, end := r.reader.Scope(ctx, r.who.Account)
-		defer end()
-		send := func(b block) bool {
-			select {
-			case blocks <- b:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
-		send(block{err: r.blocks(within, read, send)})
-	})
-	return blocks
-}
-
-// blocks reads and computes, and sends what comes of it.
-func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bool) error {
-	lease := memory.Of(ctx)
-	rows, list, err := read(ctx, lease)
-	if err != nil {
-		return err
-	}
-	b := block{lease: lease}
-	if len(rows) > 0 {
-		b.rows = rows
-		for i := range rows {
-			b.bytes += rowCost + rows[i].bytes()
-		}
-		err = lease.Take(b.bytes)
-	}
-	scratch := r.scratch.Get().(*kernelScratch)
-	defer r.scratch.Put(scratch)
-	for i, s := range list {
-		var one row
-		var some bool
-		if err == nil {
-			one, some, err = r.compute(ctx, scratch, s)
-		}
-		bytes := one.bytes()
-		if err == nil {
-			err = lease.Take(bytes)
-		}
-		if err != nil {
-			return err
-		}
-		list[i] = nil
-		if !some {
-			lease.Give(bytes)
-			continue
-		}
-		b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
-		if len(b.rows) == blockRows || b.bytes >= blockBytes {
-			if !send(b) {
-				return ctx.Err()
-			}
-			b = block{lease: lease}
-		}
-	}
-	if err == nil && len(b.rows) > 0 && !send(b) {
-		return ctx.Err()
-	}
-	return err
-}
-
-func (r *row) bytes() int64 {
-	if r.histograms != nil {
-		return r.histograms.Bytes()
-	}
-	return int64(8 * len(r.values))
-}
-
-// compute returns what the question's function gives of a series, and whether that is anything.
-func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneSeries) (row, bool, error) {
-	one := row{labels: s.labels}
-	if err := ctx.Err(); err != nil {
-		return one, false, err
-	}
-	if s.parts[0].isHistogram() && !r.k.onlyCounts() {
-		some, err := r.histogramRow(ctx, scratch, s, &one)
-		return one, some, err
-	}
-	c, err := scratch.columns(s, r.k)
-	if err != nil {
-		return one, false, err
-	}
-	one.values = make([]float64, r.steps.N)
-	if r.k.function == "" {
-		return one, kernel.Look(c, r.steps, r.lookback, scratch.Offset, one.values), nil
-	}
-	some, err := scratch.Slide(ctx, c, one.values)
-	return one, some, err
-}
-
-// histogramRow computes the row of a series of histograms.
-func (r *kernelRun) histogramRow(
-	ctx context.Context, scratch *kernelScratch, s *oneSeries, one *row,
-) (bool, error) {
-	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
-	if h == nil || !r.takesHistograms(r.k, m.Kind) {
-		return false, errEngine
-	}
-	one.histograms = r.rows.Get().(*kernel.HistogramRow)
-	one.histograms.Reset()
-	if !r.k.counts {
-		one.bounds = bounds
-	}
-	buckets := len(bounds) + 1
-	if r.k.function == "" {
-		return scratch.LookHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
-	}
-	return scratch.Rise(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
-}
-
-// histogramsOf returns the samples of a series of histograms, if they are wanted where it ended, its
-// metric and bounds; nil if its parts must be joined.
-func (k *kernelScratch) histogramsOf(
-	s *oneSeries, ends bool,
-) (*kernel.Histograms, *window.Metric, []float64) {
-	if len(s.parts) > 1 {
-		return nil, nil, nil
-	}
-	v, h := &k.line, &k.histograms
-	var m *window.Metric
-	var bounds []float64
-	switch of := s.parts[0].samples.(type) {
-	case *lined:
-		of.Read(v, of.from, of.to, true)
-		m, bounds, h.Gone = of.Metric, of.upper, nil
-		if ends {
-			h.Gone = endsOf(v.At, of.instants, of.silent)
-		}
-	case histograms:
-		v.Of(of.Series)
-		m, bounds, h.Gone = of.Metric, of.bounds, s.parts[0].ends
-	}
-	if m == nil || v.Bare && len(v.At) > 0 {
-		return nil, nil, nil
-	}
-	h.Times, h.Ends, h.Bucket, h.Delta = v.At, v.BucketEnd, v.Bucket, v.Delta
-	h.Counts, h.Sums = h.Counts[:0], h.Sums[:0]
-	for i, n := range v.Counts {
-		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(m, v.Words[i]))
-	}
-	return h, m, bounds
-}
-
-// columns returns a series' samples, and where it ended unless only samples are asked for. Of
-// histograms that are only counted each one is a number.
-func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Columns, error) {
-	onlySamples := of.function != ""
-	if of, is := s.parts[0].samples.(*lined); is && len(s.parts) == 1 {
-		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
-		return k.Columns, nil
-	}
-	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
-		return k.columnsOf(of), nil
-	}
-	times, values := k.Times[:0], k.Values[:0]
-	s.Iterator(k.iterator)
-	for it := k.iterator; it.Next() != 0; {
-		if it.parts[0].isHistogram() && !of.onlyCounts() {
-			return kernel.Columns{}, errEngine
-		}
-		t, v := it.AtT(), 0.0
-		if it.stale || !it.parts[0].isHistogram() {
-			_, v = it.At()
-		}
-		if kernel.IsMissing(v) && onlySamples {
-			continue
-		}
-		times, values = append(times, t), append(values, v)
-	}
-	k.Times, k.Values = times, values
-	return k.Columns, k.iterator.Err()
-}
-
-// columnsOf returns the samples of a counter or a gauge.
-func (k *kernelScratch) columnsOf(of floats) kernel.Columns {
-	if of.Metric.Kind == frame.GaugeDouble {
-		return kernel.Columns{Times: of.At, Values: of.Doubles}
-	}
-	k.Values = k.Values[:0]
-	for _, v := range of.Ints {
-		k.Values = append(k.Values, frame.Scale(v, of.Metric.Exponent))
-	}
-	return kernel.Columns{Times: of.At, Values: k.Values}
 }
 
 // add adds up what comes of a node.

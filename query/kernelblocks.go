@@ -1,0 +1,177 @@
+package query
+
+import (
+	"context"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/kernel"
+)
+
+// How many series are computed before they are added up, and how many bytes these may take before
+// that: so what is on its way from a node is little, however many series the node has.
+const (
+	blockRows  = 64
+	blockBytes = 512 << 10
+)
+
+// blocksAhead is how many blocks of a node wait to be added up.
+const blocksAhead = 2
+
+// block is what a function gives of some series of a node. Without series it is the last one, and
+// err says whether that is all.
+type block struct {
+	rows  []row
+	bytes int64
+	lease *memory.Lease
+	err   error
+}
+
+// row is what a function gives of a series at each step: numbers, or histograms with bounds.
+type row struct {
+	labels     labels.Labels
+	values     []float64
+	histograms *kernel.HistogramRow
+	bounds     []float64
+}
+
+// source gives what is to be added up: rows, or series of which rows are to be computed.
+type source func(context.Context, *memory.Lease) ([]row, []*oneSeries, error)
+
+// ofNode is a node, whose newest state may be known.
+func (r *kernelRun) ofNode(n *Node, known *newestOf) source {
+	return func(ctx context.Context, lease *memory.Lease) ([]row, []*oneSeries, error) {
+		if known == nil && r.isInstant() {
+			lists, done, err := r.seen(ctx, n, nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			rows, is, err := r.rowsOf(lists)
+			if done && is || err != nil {
+				return rows, nil, err
+			}
+		}
+		list, err := r.node(ctx, n, known, lease)
+		return nil, list, err
+	}
+}
+
+// stream reads series and computes them block by block. The memory of the series is given back when
+// the last block is taken.
+func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
+	blocks := make(chan block, blocksAhead)
+	r.streams.Go(func() {
+		defer close(blocks)
+		within, end := r.reader.Scope(ctx, r.who.Account)
+		defer end()
+		send := func(b block) bool {
+			select {
+			case blocks <- b:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		send(block{err: r.blocks(within, read, send)})
+	})
+	return blocks
+}
+
+// blocks reads and computes, and sends what comes of it.
+func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bool) error {
+	lease := memory.Of(ctx)
+	rows, list, err := read(ctx, lease)
+	if err != nil {
+		return err
+	}
+	b := block{lease: lease}
+	if len(rows) > 0 {
+		b.rows = rows
+		for i := range rows {
+			b.bytes += rowCost + rows[i].bytes()
+		}
+		err = lease.Take(b.bytes)
+	}
+	scratch := r.scratch.Get().(*kernelScratch)
+	defer r.scratch.Put(scratch)
+	for i, s := range list {
+		var one row
+		var some bool
+		if err == nil {
+			one, some, err = r.compute(ctx, scratch, s)
+		}
+		bytes := one.bytes()
+		if err == nil {
+			err = lease.Take(bytes)
+		}
+		if err != nil {
+			return err
+		}
+		list[i] = nil
+		if !some {
+			lease.Give(bytes)
+			continue
+		}
+		b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
+		if len(b.rows) == blockRows || b.bytes >= blockBytes {
+			if !send(b) {
+				return ctx.Err()
+			}
+			b = block{lease: lease}
+		}
+	}
+	if err == nil && len(b.rows) > 0 && !send(b) {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (r *row) bytes() int64 {
+	if r.histograms != nil {
+		return r.histograms.Bytes()
+	}
+	return int64(8 * len(r.values))
+}
+
+// compute returns what the question's function gives of a series, and whether that is anything.
+func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneSeries) (row, bool, error) {
+	one := row{labels: s.labels}
+	if err := ctx.Err(); err != nil {
+		return one, false, err
+	}
+	if s.parts[0].isHistogram() && !r.k.onlyCounts() {
+		some, err := r.histogramRow(ctx, scratch, s, &one)
+		return one, some, err
+	}
+	c, err := scratch.columns(s, r.k)
+	if err != nil {
+		return one, false, err
+	}
+	one.values = make([]float64, r.steps.N)
+	if r.k.function == "" {
+		return one, kernel.Look(c, r.steps, r.lookback, scratch.Offset, one.values), nil
+	}
+	some, err := scratch.Slide(ctx, c, one.values)
+	return one, some, err
+}
+
+// histogramRow computes the row of a series of histograms.
+func (r *kernelRun) histogramRow(
+	ctx context.Context, scratch *kernelScratch, s *oneSeries, one *row,
+) (bool, error) {
+	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
+	if h == nil || !r.takesHistograms(r.k, m.Kind) {
+		return false, errEngine
+	}
+	one.histograms = r.rows.Get().(*kernel.HistogramRow)
+	one.histograms.Reset()
+	if !r.k.counts {
+		one.bounds = bounds
+	}
+	buckets := len(bounds) + 1
+	if r.k.function == "" {
+		return scratch.LookHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
+	}
+	return scratch.Rise(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
+}
