@@ -75,9 +75,14 @@ func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *windo
 	if of != nil {
 		return of.(windowColumns).Window, damage, known
 	}
-	w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
+	return bareWindow(q, start, length, head), damage, known
+}
+
+// bareWindow is a window or an hour without columns.
+func bareWindow(q *Query, start, length int64, head *window.Head) *window.Window {
+	w := &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
 	w.Node.Account, w.Node.ID = q.Account, q.Node
-	return w, damage, known
+	return w
 }
 
 // columnType is a type of entities in a span's head, which says what is stored of its metrics.
