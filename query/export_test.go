@@ -31,3 +31,13 @@ func (e *Engine) Planned(
 	_, asked, _, err := q.selects(ctx, h, q.windows(h, matchers), matchers, true)
 	return len(asked), err
 }
+
+// Waiting returns how many wait for a reading.
+func Waiting(r *Reader, key string) int {
+	r.flights.mu.Lock()
+	defer r.flights.mu.Unlock()
+	if f := r.flights.under[key]; f != nil {
+		return f.waiting
+	}
+	return 0
+}

@@ -112,8 +112,11 @@ func (q *querier) Select(
 			}
 		})
 		if sorted && s.err == nil {
-			s.list = slices.SortedFunc(slices.Values(s.list),
-				func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+			list := slices.Clone(s.list)
+			if err := sortStable(ctx, list, byLabels); err != nil {
+				return nil, nil, sourceError{err}
+			}
+			s.list = list
 		}
 		list, err := s.list, s.err
 		if h.Limit > 0 && len(list) > h.Limit {
@@ -356,10 +359,14 @@ func (s *selection) node(
 		}
 	}
 	if len(s.pieces) > 1 {
-		slices.SortStableFunc(c.list, func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+		if err := sortStable(ctx, c.list, byLabels); err != nil {
+			return nil, err
+		}
 	}
 	return c.list, nil
 }
+
+func byLabels(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) }
 
 // LabelNames implements storage.LabelQuerier.
 func (q *querier) LabelNames(

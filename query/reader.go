@@ -106,7 +106,7 @@ type ReaderConfig struct {
 	RecentSpan time.Duration
 	// NodesTTL is how long what the store says of a node that is down is held, at least.
 	NodesTTL time.Duration
-	// Timeout bounds a reading, which does not end with the request that began it.
+	// Timeout bounds a reading, which goes on for as long as any request waits for it.
 	Timeout time.Duration
 	// KeptBytes bounds what is kept of newest states that were asked for by selectors, until they
 	// are not the newest any more. 0 keeps none.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -343,9 +344,9 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := r.Build(r.lease, window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
+	w, rep, err := r.Build(memory.Until(ctx, r.lease), window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
 	switch {
-	case errors.Is(err, frame.ErrMemory):
+	case errors.Is(err, frame.ErrMemory): // also if the context has ended
 		return err
 	case err != nil && held:
 		k.Damage = append(k.Damage, err)
