@@ -80,7 +80,7 @@ func (e *Engine) virtualSeries(
 const beat = 60_000
 
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
-// minute old; and what frames say for earlier ones, see collector.presence.
+// minute old; and what frames say for earlier ones, see Reader.Heard.
 func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, error) {
 	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
 		info: s.plan.named(MetricInfo)}
