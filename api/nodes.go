@@ -63,9 +63,14 @@ func (s *Server) describe(ctx context.Context, p account.Principal, of url.Value
 		return nil, nil, err
 	}
 	if of.Has("cluster") || of.Has("id") {
-		nodes = slices.DeleteFunc(nodes, func(n Node) bool { // the list is ours
-			return of.Has("cluster") && n.Cluster != of.Get("cluster") || of.Has("id") && n.ID.String() != of.Get("id")
-		})
+		var meant []Node
+		for i := range nodes {
+			n := &nodes[i]
+			if (!of.Has("cluster") || n.Cluster == of.Get("cluster")) && (!of.Has("id") || n.ID.String() == of.Get("id")) {
+				meant = append(meant, *n)
+			}
+		}
+		nodes = meant
 	}
 	seen, missing, err := s.deps.Reader.LastSeen(ctx, p.Account, nodes)
 	if err != nil {

@@ -154,6 +154,9 @@ func warned(list annotations.Annotations) annotations.Annotations {
 func list(s *jsoniter.Stream, n int, write func(i int)) {
 	s.WriteArrayStart()
 	for i := range n {
+		if s.Error != nil { // the client went away
+			return
+		}
 		if i > 0 {
 			s.WriteMore()
 		}

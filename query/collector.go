@@ -113,7 +113,9 @@ func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *pi
 		return err
 	}
 	// The engine adds up in this order.
-	slices.SortStableFunc(list, func(a, b window.Line) int { return labels.Compare(a.Labels, b.Labels) })
+	if err := sortStable(ctx, list, func(a, b window.Line) int { return labels.Compare(a.Labels, b.Labels) }); err != nil {
+		return err
+	}
 	from := max(p.from, w.From)
 	for i := range list {
 		l := &list[i]

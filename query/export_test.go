@@ -1,5 +1,14 @@
 package query
 
+import (
+	"context"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+
+	"github.com/ringwatch/ringwatch/account"
+)
+
 // Running returns how many queries hold a place.
 func (e *Engine) Running() int {
 	e.queue.mu.Lock()
@@ -12,3 +21,23 @@ func (e *Engine) Alone() { e.alone = true }
 
 // Kernels returns how many parts of expressions kernels have answered.
 func (e *Engine) Kernels() int64 { return e.kernels.Load() }
+
+// Planned plans a selector for rates over a time range, in ms, and returns how many nodes it asks.
+func (e *Engine) Planned(
+	ctx context.Context, who account.Principal, from, to int64, matchers []*labels.Matcher,
+) (int, error) {
+	q := &queryable{Engine: e, ctx: ctx, who: who, lookback: e.config.Lookback.Milliseconds()}
+	h := &storage.SelectHints{Start: from, End: to, Step: 60_000, Range: 300_000, Func: "rate"}
+	_, asked, _, err := q.selects(ctx, h, q.windows(h, matchers), matchers, true)
+	return len(asked), err
+}
+
+// Waiting returns how many wait for a reading.
+func Waiting(r *Reader, key string) int {
+	r.flights.mu.Lock()
+	defer r.flights.mu.Unlock()
+	if f := r.flights.under[key]; f != nil {
+		return f.waiting
+	}
+	return 0
+}

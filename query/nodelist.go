@@ -25,17 +25,26 @@ type accountNodes struct {
 	mu    sync.Mutex // held while the list is read: requests that come meanwhile share the answer
 	read  time.Time
 	nodes []Node // by cluster, datacenter, rack, id
+	seen  map[fleetKey]*fleet
 }
+
+// fleetKey names what of an account's list a key sees.
+type fleetKey struct {
+	clusters  string
+	recorders bool
+}
+
+// maxFleets is how many fleets of an account's list are remembered: keys mostly see the same.
+const maxFleets = 8
 
 func (l *nodeList) init(clock func() time.Time, s Store) {
 	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
 }
 
-// get returns the nodes that the principal may see, or the recorders, not older than age. The result
-// is not to be changed.
+// get returns the nodes that the principal may see, or the recorders, not older than age.
 func (l *nodeList) get(
 	ctx context.Context, p account.Principal, age time.Duration, recorders bool,
-) ([]Node, error) {
+) (*fleet, error) {
 	l.mu.Lock()
 	a := l.accounts[p.Account]
 	if a == nil {
@@ -49,21 +58,47 @@ func (l *nodeList) get(
 		nodes, err := l.store.Nodes(ctx, p.Account)
 		switch {
 		case err == nil:
-			slices.SortFunc(nodes, func(x, y Node) int {
-				return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
-					cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
-			})
-			a.nodes, a.read = nodes, now
+			a.take(nodes)
+			a.read = now
 		case a.read.IsZero():
 			return nil, err
 		}
 		// Otherwise the old list is better than none: who the nodes are hardly changes.
 	}
-	visible := make([]Node, 0, len(a.nodes))
-	for _, n := range a.nodes {
-		if p.Owns(n.Cluster) && frame.IsRecorder(n.ID) == recorders {
-			visible = append(visible, n)
+	return a.fleet(p, recorders), nil
+}
+
+// take takes a list that was read. If nothing has changed what was made of the old one stays.
+func (a *accountNodes) take(nodes []Node) {
+	slices.SortFunc(nodes, func(x, y Node) int {
+		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
+			cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
+	})
+	if !slices.EqualFunc(nodes, a.nodes, sameNode) {
+		a.nodes, a.seen = nodes, nil
+	}
+}
+
+// fleet returns what of the list a key sees.
+func (a *accountNodes) fleet(p account.Principal, recorders bool) *fleet {
+	key := fleetKey{quoted(slices.Sorted(slices.Values(p.Clusters()))), recorders}
+	if f := a.seen[key]; f != nil {
+		return f
+	}
+	f := &fleet{recorders: recorders}
+	owns := false
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		if i == 0 || n.Cluster != a.nodes[i-1].Cluster {
+			owns = p.Owns(n.Cluster)
+		}
+		if owns && frame.IsRecorder(n.ID) == recorders {
+			f.nodes = append(f.nodes, *n)
 		}
 	}
-	return visible, nil
+	if a.seen == nil || len(a.seen) == maxFleets {
+		a.seen = map[fleetKey]*fleet{}
+	}
+	a.seen[key] = f
+	return f
 }

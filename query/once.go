@@ -20,18 +20,22 @@ type flights struct {
 }
 
 // flight is one reading, which all requests share that want the same at the same time. Its result
-// takes the memory of its lease until the last of them is done with it.
+// takes the memory of its lease until the last of them is done with it. When nobody waits for it any
+// more it ends.
 type flight struct {
-	done  chan struct{} // closed when value and err are there
-	value any
-	err   error
-	lease *memory.Lease
-	users int // the reading itself among them
+	key     string
+	done    chan struct{} // closed when value and err are there
+	value   any
+	err     error
+	lease   *memory.Lease
+	users   int // the reading itself among them
+	waiting int
+	end     context.CancelFunc
 }
 
 // join returns the flight of that key and counts its caller among the users. begin runs the first
-// one's.
-func (fs *flights) join(key string, begin func(*flight)) *flight {
+// one's, in a context that does not end with ctx, but when nobody waits.
+func (fs *flights) join(ctx context.Context, key string, begin func(context.Context, *flight)) *flight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.under[key]
@@ -39,19 +43,40 @@ func (fs *flights) join(key string, begin func(*flight)) *flight {
 		if fs.under == nil {
 			fs.under = map[string]*flight{}
 		}
-		f = &flight{done: make(chan struct{}), users: 1}
+		within, end := context.WithCancel(context.WithoutCancel(ctx))
+		f = &flight{key: key, done: make(chan struct{}), users: 1, end: end}
 		fs.under[key] = f
 		go func() {
-			begin(f)
+			defer end()
+			begin(within, f)
 			fs.mu.Lock()
-			delete(fs.under, key)
+			fs.land(f)
 			fs.mu.Unlock()
 			close(f.done)
 			fs.leave(f)
 		}()
 	}
 	f.users++
+	f.waiting++
 	return f
+}
+
+// land lets nobody join a flight any more. The caller holds the lock.
+func (fs *flights) land(f *flight) {
+	if fs.under[f.key] == f {
+		delete(fs.under, f.key)
+	}
+}
+
+// forsake says that somebody does not wait for a flight any more. One for which nobody waits ends:
+// who wants the same later begins anew.
+func (fs *flights) forsake(f *flight) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		fs.land(f)
+		f.end()
+	}
 }
 
 // leave says that a user is done with a flight's result.
@@ -64,17 +89,17 @@ func (fs *flights) leave(f *flight) {
 }
 
 // Once lets requests that want the same thing at the same time share one reading of it, which does
-// not end with the request that began it, but after ReaderConfig.Timeout. key says what is read,
-// and of which account; Latest, Range, Windows, LastSeen and Unchanged have keys that begin with
-// latest/, values/, range/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its memory
-// from the context's lease; with that the account waits for its share, and for more of it if read
+// not end with the request that began it, but when nobody waits for it any more, or after
+// ReaderConfig.Timeout. key says what is read, and of which account; Latest, Range, Windows, Heard,
+// LastSeen and Unchanged have keys that begin with latest/, values/, range/, heard/, young/, seen/
+// and newest/. What read returns is shared, so nobody changes it. It takes its memory from the context's lease; with that the account waits for its share, and for more of it if read
 // finds that it needs more. ctx is within a Scope, which uses the result until it ends.
 func Once[T any](
 	ctx context.Context, r *Reader, accountName, key string,
 	read func(context.Context) (T, error),
 ) (T, error) {
-	f := r.flights.join(key, func(f *flight) {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.Timeout)
+	f := r.flights.join(ctx, key, func(within context.Context, f *flight) {
+		bounded, cancel := context.WithTimeout(within, r.config.Timeout)
 		defer cancel()
 		r.metrics.flights.Inc()
 		for estimate := int64(leastRead); ; {
@@ -99,6 +124,7 @@ func Once[T any](
 	var none T
 	select {
 	case <-ctx.Done():
+		r.flights.forsake(f)
 		return none, ctx.Err()
 	case <-f.done:
 		if f.err != nil {

@@ -158,29 +158,6 @@ func (p *plan) means(l labels.Labels) bool {
 	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
 }
 
-// at reports whether a node's place and id are asked for. What rules recorded has a place in its own
-// labels only, and nearly always its recorder's cluster: the index knows the rest.
-func (p *plan) at(n *Node, id string) bool {
-	for _, m := range p.place {
-		if frame.IsRecorder(n.ID) && (m.Name != "cluster" || n.Cluster == frame.EveryCluster) {
-			continue
-		}
-		v := id
-		switch m.Name {
-		case "cluster":
-			v = n.Cluster
-		case "datacenter":
-			v = n.Datacenter
-		case "rack":
-			v = n.Rack
-		}
-		if !m.Matches(v) {
-			return false
-		}
-	}
-	return true
-}
-
 // views calls visit with each series, of those that a stored one stands for, that is asked for: the
 // stored one itself, or the classic ones of a histogram.
 func (p *plan) views(l labels.Labels, m *window.Metric, visit func(labels.Labels, view)) {

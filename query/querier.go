@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -113,8 +112,11 @@ func (q *querier) Select(
 			}
 		})
 		if sorted && s.err == nil {
-			s.list = slices.SortedFunc(slices.Values(s.list),
-				func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+			list := slices.Clone(s.list)
+			if err := sortStable(ctx, list, byLabels); err != nil {
+				return nil, nil, sourceError{err}
+			}
+			s.list = list
 		}
 		list, err := s.list, s.err
 		if h.Limit > 0 && len(list) > h.Limit {
@@ -165,7 +167,7 @@ func (q *queryable) selects(
 	if slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() }) {
 		q.rolled.Store(true)
 	}
-	nodes, err := q.reader.Nodes(ctx, q.who, q.config.NodesTTL)
+	nodes, recorders, err := q.reader.fleets(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -175,14 +177,7 @@ func (q *queryable) selects(
 	if s.plan.onlyVirtual() {
 		return s, nil, list, nil
 	}
-	recorders, err := q.reader.Recorders(ctx, q.who, q.config.NodesTTL)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if len(recorders) > 0 {
-		nodes = slices.Concat(nodes, recorders)
-	}
-	asked, err = s.nodes(ctx, nodes)
+	asked, err = s.nodes(ctx, nodes, recorders)
 	return s, asked, list, err
 }
 
@@ -260,29 +255,27 @@ func (s *selection) isInstant() bool {
 	return s.hints.Range == 0 && s.hints.End-s.hints.Start < s.lookback
 }
 
-// nodes returns those of the account's nodes that are to be asked.
-func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
-	var list []Node
-	known := map[uuid.UUID]bool{}
-	for i := range all {
-		if s.plan.at(&all[i], all[i].ID.String()) {
-			list = append(list, all[i])
-			known[all[i].ID] = true
+// nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
+// changed.
+func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node, error) {
+	all := func(n, r picked) []Node {
+		if r.count(recorders) == 0 {
+			return n.of(nodes)
 		}
+		return slices.Concat(n.of(nodes), r.of(recorders))
 	}
+	asked, recorded := s.plan.pick(nodes), s.plan.pick(recorders)
 	if s.index == nil {
-		return list, nil
+		return all(asked, recorded), nil
 	}
 	found, err := s.index.Select(s.who.Account,
 		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
 			Owns: s.who.Owns})
 	if err != nil {
-		return list, nil // it is being loaded, or the selectors are too many for it: all nodes are asked
+		return all(asked, recorded), nil // it is being loaded, or the selectors are too many for it: all nodes are asked
 	}
-	has := map[uuid.UUID]bool{}
-	for _, id := range found.Nodes() {
-		has[id] = true
-	}
+	ids := found.Nodes()
+	has, hasRecorded := nodes.having(ids), recorders.having(ids)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
@@ -291,56 +284,42 @@ func (s *selection) nodes(ctx context.Context, all []Node) ([]Node, error) {
 		return nil, err
 	}
 	if found.Missing == 0 {
-		list = slices.DeleteFunc(list, s.otherRecorder(ctx))
+		recorded = s.recording(ctx, recorders, recorded)
 	}
-	for i := range all { // who was elsewhere then
-		if has[all[i].ID] && !known[all[i].ID] {
-			list = append(list, all[i])
-		}
+	asked, recorded = asked.or(has), recorded.or(hasRecorded) // who was elsewhere then
+	if found.Missing == 0 && asked.count(nodes)+recorded.count(recorders) > manyNodes {
+		asked, recorded = has, hasRecorded
 	}
-	if found.Missing == 0 && len(list) > manyNodes {
-		list = slices.DeleteFunc(list, func(n Node) bool { return !has[n.ID] })
-	}
-	return list, nil
+	return all(asked, recorded), nil
 }
 
-// otherRecorder returns what says of a node that it is a recorder and records nothing of the name that
-// is asked for: most questions are of nodes alone, and a fleet has many rules. A name that the index
-// does not know at all may be a new rule's.
-func (s *selection) otherRecorder(ctx context.Context) func(Node) bool {
-	var has map[uuid.UUID]bool // nil: any may
-	ask := func() map[uuid.UUID]bool {
-		known := false
-		for name := range s.kinds(s.who) {
-			known = known || s.plan.named(name)
-		}
-		if !known {
-			return nil
-		}
-		found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
-			To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
-		if err != nil {
-			return nil
-		}
-		has := map[uuid.UUID]bool{}
-		for _, id := range found.Recorders() {
-			has[id] = true
-		}
-		if found.Err() != nil {
-			return nil
-		}
-		return has
+// recording returns those of some recorders that may record the name that is asked for: most
+// questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
+// all may be a new rule's.
+func (s *selection) recording(ctx context.Context, recorders *fleet, some picked) picked {
+	if some.count(recorders) == 0 {
+		return some
 	}
-	asked := false
-	return func(n Node) bool {
-		if !frame.IsRecorder(n.ID) {
-			return false
-		}
-		if !asked {
-			has, asked = ask(), true
-		}
-		return has != nil && !has[n.ID]
+	known := false
+	for name := range s.kinds(s.who) {
+		known = known || s.plan.named(name)
 	}
+	if !known {
+		return some
+	}
+	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
+		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
+	if err != nil {
+		return some
+	}
+	has := recorders.having(found.Recorders())
+	if found.Err() != nil {
+		return some
+	}
+	for i := range has {
+		has[i] = has[i] && (some == nil || some[i])
+	}
+	return has
 }
 
 // tooMany refuses a selector that selects more series than a query may.
@@ -380,10 +359,14 @@ func (s *selection) node(
 		}
 	}
 	if len(s.pieces) > 1 {
-		slices.SortStableFunc(c.list, func(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) })
+		if err := sortStable(ctx, c.list, byLabels); err != nil {
+			return nil, err
+		}
 	}
 	return c.list, nil
 }
+
+func byLabels(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) }
 
 // LabelNames implements storage.LabelQuerier.
 func (q *querier) LabelNames(

@@ -54,8 +54,8 @@ func (r *Reader) readLatest(
 		seen = at
 		if err != nil {
 			r.fall(err)
-		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) {
-			return State{}, err
+		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) || ctx.Err() != nil {
+			return State{}, cmp.Or(err, ctx.Err())
 		} else if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
 		} else if fresh(r.config.Clock().UnixMilli(), seen, recent.Node.Interval) {
@@ -106,7 +106,8 @@ func newest(
 	if err := takeAll(lease, frames); err != nil {
 		return nil, err
 	}
-	return readable(window.BuildWanted(lease, Node{Account: accountName, ID: n.ID}, frames, want))
+	return readable(window.BuildWanted(memory.Until(ctx, lease), Node{Account: accountName, ID: n.ID}, frames,
+		want))
 }
 
 func takeAll(lease *memory.Lease, frames [][]byte) error {
@@ -237,9 +238,9 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q
 	want, wanted := r.dictionaries.wanted(accountName, q.selectors), namesOf(q.selectors)
 	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
-		w, err := readable(r.sources.Build(lease, Node{Account: accountName, ID: n.ID}, start,
+		w, err := readable(r.sources.Build(memory.Until(ctx, lease), Node{Account: accountName, ID: n.ID}, start,
 			byWindow[start], want, wanted))
-		if memory.Refused(err) {
+		if memory.Refused(err) || err != nil && ctx.Err() != nil {
 			return Windows{}, false, err
 		}
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -105,7 +106,7 @@ type ReaderConfig struct {
 	RecentSpan time.Duration
 	// NodesTTL is how long what the store says of a node that is down is held, at least.
 	NodesTTL time.Duration
-	// Timeout bounds a reading, which does not end with the request that began it.
+	// Timeout bounds a reading, which goes on for as long as any request waits for it.
 	Timeout time.Duration
 	// KeptBytes bounds what is kept of newest states that were asked for by selectors, until they
 	// are not the newest any more. 0 keeps none.
@@ -224,20 +225,27 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 }
 
 // Nodes returns the nodes that a key may see, by cluster, datacenter, rack and id. The list is not
-// older than age, unless the store is away: then the old one counts. The nodes are not to be
+// older than age, unless the store is away: then the old one counts. It is shared and not to be
 // changed.
 func (r *Reader) Nodes(
 	ctx context.Context, p account.Principal, age time.Duration,
 ) ([]Node, error) {
-	return r.nodes.get(ctx, p, age, false)
+	f, err := r.nodes.get(ctx, p, age, false)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clip(f.nodes), nil
 }
 
-// Recorders returns the virtual nodes that carry what rules record (frame.RecorderID), as Nodes does
-// the nodes.
-func (r *Reader) Recorders(
+// fleets returns the nodes that a key may see as Nodes does, and the virtual nodes that carry what
+// rules record (frame.RecorderID).
+func (r *Reader) fleets(
 	ctx context.Context, p account.Principal, age time.Duration,
-) ([]Node, error) {
-	return r.nodes.get(ctx, p, age, true)
+) (nodes, recorders *fleet, err error) {
+	if nodes, err = r.nodes.get(ctx, p, age, false); err == nil {
+		recorders, err = r.nodes.get(ctx, p, age, true)
+	}
+	return nodes, recorders, err
 }
 
 // Roster returns what is known of nodes that have left.

@@ -2,8 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -218,7 +216,7 @@ func (r *ranged) keep(ctx context.Context, m promql.Matrix, known *result, fleet
 }
 
 // fleetID tells which nodes and series an account has for a key.
-type fleetID struct{ nodes, series uint64 }
+type fleetID struct{ nodes, recorders, series uint64 }
 
 // indexChanges is what an Index may say beside what it selects.
 type indexChanges interface {
@@ -227,26 +225,11 @@ type indexChanges interface {
 }
 
 func (r *ranged) fleet(ctx context.Context) (id fleetID, err error) {
-	h := fnv.New64a()
-	for _, list := range []func(context.Context, account.Principal, time.Duration) ([]Node, error){
-		r.reader.Nodes, r.reader.Recorders,
-	} {
-		nodes, err := list(ctx, r.who, r.config.NodesTTL)
-		if err != nil {
-			return id, err
-		}
-		var b []byte
-		for i := range nodes {
-			n := &nodes[i]
-			b = append(b[:0], n.ID[:]...)
-			b = binary.AppendVarint(b, n.Interval)
-			for _, text := range []string{n.Cluster, n.Datacenter, n.Rack} {
-				b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
-			}
-			_, _ = h.Write(b) // never fails
-		}
+	nodes, recorders, err := r.reader.fleets(ctx, r.who, r.config.NodesTTL)
+	if err != nil {
+		return id, err
 	}
-	id.nodes = h.Sum64()
+	id.nodes, id.recorders = nodes.hash(), recorders.hash()
 	if x, is := r.index.(indexChanges); is {
 		id.series = x.Changes(r.who.Account)
 	}

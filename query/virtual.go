@@ -80,25 +80,25 @@ func (e *Engine) virtualSeries(
 const beat = 60_000
 
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
-// minute old; and what frames say for earlier ones, see collector.presence.
-func (s *selection) virtual(ctx context.Context, nodes []Node) ([]*oneSeries, error) {
+// minute old; and what frames say for earlier ones, see Reader.Heard.
+func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, error) {
 	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
 		info: s.plan.named(MetricInfo)}
 	if !v.up && !v.seen && !v.info {
 		return nil, nil
 	}
-	for i := range nodes {
-		if s.plan.at(&nodes[i], nodes[i].ID.String()) {
-			v.nodes = append(v.nodes, nodes[i])
-		}
-	}
-	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, v.nodes)
+	chosen := s.plan.pick(nodes).of(nodes)
+	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
 	s.lacks(missing)
 	if err != nil {
 		s.lacks([]string{"when nodes were last heard of: the store does not answer now"})
 		return nil, nil
 	}
-	v.nodes = slices.DeleteFunc(v.nodes, func(n Node) bool { return last[n.ID] == 0 })
+	for i := range chosen {
+		if last[chosen[i].ID] > 0 {
+			v.nodes = append(v.nodes, &chosen[i])
+		}
+	}
 	v.last, v.beats, v.lists = last, s.beats(), make([][]*oneSeries, len(v.nodes))
 	if err := v.read(ctx); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (s *selection) virtual(ctx context.Context, nodes []Node) ([]*oneSeries, er
 // virtual makes the nodes' own series that a selector asks for. Instants are in ms.
 type virtual struct {
 	*selection
-	up, seen, info bool // which are asked for
-	nodes          []Node
+	up, seen, info bool                // which are asked for
+	nodes          []*Node             // that have been heard of
 	last           map[uuid.UUID]int64 // when each was heard of
 	beats          []int64
 	lists          [][]*oneSeries // by node
@@ -128,7 +128,7 @@ func (v *virtual) read(ctx context.Context) error {
 			}
 			continue
 		}
-		places, nodes = append(places, i), append(nodes, v.nodes[i])
+		places, nodes = append(places, i), append(nodes, *v.nodes[i])
 	}
 	if len(nodes) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (v *virtual) read(ctx context.Context) error {
 // node makes the series of a node that sent frames at some instants, and was last heard of later or
 // with the last of them.
 func (v *virtual) node(i int, instants []int64) error {
-	n := &v.nodes[i]
+	n := v.nodes[i]
 	beats, ends := v.untilLeft(n)
 	if v.info {
 		if err := v.take(i, InfoLabels(n), beats, ones(beats), ends); err != nil {

@@ -20,8 +20,8 @@ const instantsAtOnce = 256
 // of all nodes' frames, and a second one for two frames of each: the one before the range, and the
 // one after it or the newest. If one run of the agent sent both, and as many frames lie between
 // them as their sequence numbers say, none is missing. A frame counts though its key frame is not
-// here. Of a node of which that does not hold, such
-// as one whose agent started within the range, Frames may still know all.
+// here. Of a node of which that does not hold, such as one whose agent started within the range,
+// Frames may still know all.
 func (r *Reader) Instants(
 	ctx context.Context, account string, nodes []uuid.UUID, from, to int64,
 ) (instants [][]int64, whole []bool, err error) {

@@ -310,7 +310,8 @@ func (s *Selection) Recorders() []uuid.UUID {
 	return s.recorded.nodesOnly()
 }
 
-func (s *Selection) nodesOnly() (list []uuid.UUID) {
+func (s *Selection) nodesOnly() []uuid.UUID {
+	list := make([]uuid.UUID, 0, len(s.nodes))
 	for _, n := range s.nodes {
 		if s.of(n).series > 0 {
 			list = append(list, n.id)

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -66,18 +68,30 @@ func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptCol
 }
 
 // window is columns of a window or an hour.
-func (c *chosen) window(k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries) (w *window.Window, damage []error, known bool) {
-	of, damage, known, _ := c.columns(k, start, length, func() (keptColumns, []error, error) {
-		w, damage := window.FromParts(q.Account, head, c.types, find, c.parts)
+func (c *chosen) window(
+	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries,
+) (w *window.Window, damage []error, known bool, err error) {
+	of, damage, known, err := c.columns(k, start, length, func() (keptColumns, []error, error) {
+		w, damage, err := window.FromPartsContext(ctx, q.Account, head, c.types, find, c.parts)
+		if err != nil {
+			return nil, nil, err
+		}
 		w.Node.ID = q.Node
 		return windowColumns{w}, damage, nil
 	})
 	if of != nil {
-		return of.(windowColumns).Window, damage, known
+		w = of.(windowColumns).Window
+	} else {
+		w = bareWindow(q, start, length, head)
 	}
-	w = &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
+	return w, damage, known, err
+}
+
+// bareWindow is a window or an hour without columns.
+func bareWindow(q *Query, start, length int64, head *window.Head) *window.Window {
+	w := &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
 	w.Node.Account, w.Node.ID = q.Account, q.Node
-	return w, damage, known
+	return w
 }
 
 // columnType is a type of entities in a span's head, which says what is stored of its metrics.

@@ -268,6 +268,9 @@ func contract(t *testing.T, generation string, seeds uint64) {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
 			checkInstants(t, report, sent[i], 0, math.MaxInt64)
+			nameless := labels.MustNewMatcher(labels.MatchEqual, "__name__", "")
+			_, bare := read(t, s.store, n.ID, 0, 1<<50, nameless)
+			checkInstants(t, bare, sent[i], 0, math.MaxInt64)
 			frames, _, err := reading(s.store).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
@@ -307,11 +310,13 @@ func contract(t *testing.T, generation string, seeds uint64) {
 			}
 			got, part := read(t, s.store, n.ID, from, to, m)
 			checkInstants(t, part, sent[i], from, to)
-			none := labels.MustNewMatcher(labels.MatchEqual, "__name__", "there_is_none")
-			if got, report := read(t, s.store, n.ID, from, to, none); len(got) > 0 {
-				t.Fatalf("%d series that there are not", len(got))
-			} else {
-				checkInstants(t, report, sent[i], from, to)
+			for _, name := range []string{"there_is_none", ""} { // each metric has a name
+				none := labels.MustNewMatcher(labels.MatchEqual, "__name__", name)
+				if got, report := read(t, s.store, n.ID, from, to, none); len(got) > 0 {
+					t.Fatalf("%d series that there are not", len(got))
+				} else {
+					checkInstants(t, report, sent[i], from, to)
+				}
 			}
 			all, _, err := reading(s.store).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 			if err != nil {

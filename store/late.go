@@ -118,7 +118,7 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
 	id := nodeID{account, node}
 	n, known := s.known.get(id)
-	if known {
+	if age := s.config.Now().UnixMilli() - n.read; known && (age < 0 || age >= s.clusters.age.Milliseconds()) {
 		var err error
 		all := func(string) bool { return true } // a node's older frames may be of another cluster
 		if known, err = s.clusters.unchanged(ctx, w, account, all, n.read); err != nil {

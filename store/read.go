@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -170,7 +171,7 @@ func (r *reader) columns(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, span := range spans {
 		g.Go(func() error {
-			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Facets: r.facets, Keep: true, Late: r.late}, r.stored)
+			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Facets: r.facets, Bare: r.onlyInstants(), Keep: true, Late: r.late}, r.stored)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -237,13 +238,20 @@ func (r *reader) take(w *window.Window, windows *int, number, lost int, damage [
 	}
 }
 
+// onlyInstants reports whether no metric can match, for each has a name.
+func (r *reader) onlyInstants() bool {
+	return slices.ContainsFunc(r.matchers, func(m *labels.Matcher) bool {
+		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == ""
+	})
+}
+
 // wanted returns which metrics are asked for; nil: all are.
 func (r *reader) wanted() *frame.Wanted {
+	if r.onlyInstants() {
+		return frame.WantNothing()
+	}
 	var names []*labels.Matcher
 	for _, m := range r.matchers {
-		if m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == "" {
-			return frame.WantNothing() // but the instants
-		}
 		if m.Name == labels.MetricName {
 			names = append(names, m)
 		}
@@ -274,6 +282,9 @@ func (r *reader) stored(k Kept) {
 		defer r.mu.Unlock()
 		r.report.damage(k.Damage...)
 		return
+	}
+	if k.Window == nil { // only its instants are asked for
+		k.Window = bareWindow(&Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
 	}
 	<-r.marksKnown
 	held := r.lacks(&k) && k.Length == windowMillis
@@ -333,9 +344,9 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := r.Build(r.lease, window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
+	w, rep, err := r.Build(memory.Until(ctx, r.lease), window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
 	switch {
-	case errors.Is(err, frame.ErrMemory):
+	case errors.Is(err, frame.ErrMemory): // also if the context has ended
 		return err
 	case err != nil && held:
 		k.Damage = append(k.Damage, err)

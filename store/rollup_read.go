@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -252,7 +253,7 @@ func (r *rollupReader) unclosed(ctx context.Context, starts []int64) (map[int64]
 			if err != nil || len(frames) == 0 {
 				return err
 			}
-			w, rep, err := window.BuildWithin(r.lease, window.Node{Account: r.account, ID: r.node}, frames)
+			w, rep, err := window.BuildWithin(memory.Until(gctx, r.lease), window.Node{Account: r.account, ID: r.node}, frames)
 			if errors.Is(err, frame.ErrMemory) {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -204,7 +205,7 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 	for _, h := range heads {
 		c := spans[h.at()]
 		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
-			run, bad, err := rollup.OpenRun(s.lease, h.run, c.types, f.find, c.parts)
+			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types, f.find, c.parts)
 			return runColumns{run}, bad, cmp.Or(err, f.err)
 		})
 		if err != nil {

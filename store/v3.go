@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -303,9 +304,9 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	}
 	for _, h := range heads {
 		c, f := spans[h.at()], finders.of(dayOf(h.start))
-		w, damage, known := c.window(k, &q, h.start, window.HourMillis, h.hour, f.find)
-		if f.err != nil {
-			return f.err
+		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.find)
+		if err := cmp.Or(f.err, err); err != nil {
+			return err
 		}
 		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: damage, Known: known})
 	}
@@ -357,9 +358,9 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		return err
 	}
 	for start, c := range spans {
-		w, damage, known := c.window(k, &q, start, windowMillis, heads[start].window, f.find)
-		if f.err != nil {
-			return f.err
+		w, damage, known, err := c.window(ctx, k, &q, start, windowMillis, heads[start].window, f.find)
+		if err := cmp.Or(f.err, err); err != nil {
+			return err
 		}
 		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp, Head: heads[start].window, Window: w, Damage: damage, Known: known})
 	}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 )
@@ -13,6 +14,14 @@ import (
 //
 // What cannot be decoded is left out, and damage says why, one error for each part or dictionary.
 func FromParts(account string, h *Head, types []int, find Dictionaries, parts []StoredPart) (w *Window, damage []error) {
+	w, damage, _ = FromPartsContext(context.Background(), account, h, types, find, parts) // it does not end
+	return w, damage
+}
+
+// FromPartsContext is FromParts until ctx ends: then it returns ctx's error after one more metric.
+func FromPartsContext(
+	ctx context.Context, account string, h *Head, types []int, find Dictionaries, parts []StoredPart,
+) (w *Window, damage []error, err error) {
 	w, opened, damage := h.window(account, types, find)
 	compare := func(a, b StoredPart) int { return a.Compare(b.PartID) }
 	if !slices.IsSortedFunc(parts, compare) {
@@ -22,6 +31,9 @@ func FromParts(account string, h *Head, types []int, find Dictionaries, parts []
 	c := columnReaders.Get().(*columnReader)
 	defer c.release()
 	for len(parts) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		id, end := parts[0].PartID, 1
 		for end < len(parts) && parts[end].Type == id.Type && parts[end].Metric == id.Metric {
 			end++
@@ -48,7 +60,7 @@ func FromParts(account string, h *Head, types []int, find Dictionaries, parts []
 			t.columns[id.Metric] = col
 		}
 	}
-	return w, damage
+	return w, damage, nil
 }
 
 // window makes a window of the head alone, with these types (nil: all). opened has them by their
