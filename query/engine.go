@@ -23,7 +23,6 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/selector"
-	"github.com/ringwatch/ringwatch/series"
 )
 
 // Config bounds what PromQL queries may take.
@@ -107,11 +106,6 @@ func (c *Config) Validate() error {
 			c.MaxPerAccount, c.MaxConcurrent))
 	}
 	return errors.Join(wrong...)
-}
-
-// Index knows which series there are, as series.Index does.
-type Index interface {
-	Select(account string, q series.Query) (*series.Selection, error)
 }
 
 // Engine answers PromQL over everything that is kept, for one account at a time. Its methods may be

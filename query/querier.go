@@ -18,7 +18,6 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/series"
 )
 
 // How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges from
@@ -27,10 +26,6 @@ const (
 	rangesAtOnce = 8
 	statesAtOnce = 64
 )
-
-// manyNodes is how many nodes a selector may mean before the index of series says which of them to
-// ask. With fewer, a table is found at once, though the index learns of it some minutes later.
-const manyNodes = 64
 
 // queryable answers the selectors of one query for one principal. It implements storage.Queryable.
 type queryable struct {
@@ -253,73 +248,6 @@ func (s *selection) lacks(list []string) {
 // isInstant reports whether only the newest value at one instant is asked for.
 func (s *selection) isInstant() bool {
 	return s.hints.Range == 0 && s.hints.End-s.hints.Start < s.lookback
-}
-
-// nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
-// changed.
-func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node, error) {
-	all := func(n, r picked) []Node {
-		if r.count(recorders) == 0 {
-			return n.of(nodes)
-		}
-		return slices.Concat(n.of(nodes), r.of(recorders))
-	}
-	asked, recorded := s.plan.pick(nodes), s.plan.pick(recorders)
-	if s.index == nil {
-		return all(asked, recorded), nil
-	}
-	found, err := s.index.Select(s.who.Account,
-		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
-			Owns: s.who.Owns})
-	if err != nil {
-		return all(asked, recorded), nil // it is being loaded, or the selectors are too many for it: all nodes are asked
-	}
-	ids := found.Nodes()
-	has, hasRecorded := nodes.having(ids), recorders.having(ids)
-	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	count, _ := found.Count()
-	if err := s.tooMany(int64(count)); err != nil {
-		return nil, err
-	}
-	if found.Missing == 0 {
-		recorded = s.recording(ctx, recorders, recorded)
-	}
-	asked, recorded = asked.or(has), recorded.or(hasRecorded) // who was elsewhere then
-	if found.Missing == 0 && asked.count(nodes)+recorded.count(recorders) > manyNodes {
-		asked, recorded = has, hasRecorded
-	}
-	return all(asked, recorded), nil
-}
-
-// recording returns those of some recorders that may record the name that is asked for: most
-// questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
-// all may be a new rule's.
-func (s *selection) recording(ctx context.Context, recorders *fleet, some picked) picked {
-	if some.count(recorders) == 0 {
-		return some
-	}
-	known := false
-	for name := range s.kinds(s.who) {
-		known = known || s.plan.named(name)
-	}
-	if !known {
-		return some
-	}
-	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
-		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
-	if err != nil {
-		return some
-	}
-	has := recorders.having(found.Recorders())
-	if found.Err() != nil {
-		return some
-	}
-	for i := range has {
-		has[i] = has[i] && (some == nil || some[i])
-	}
-	return has
 }
 
 // tooMany refuses a selector that selects more series than a query may.

@@ -11,6 +11,15 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
+// What earlier questions found out is kept in four caches, each bounded in bytes. None of them changes
+// an answer.
+//
+//   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store has
+//     them, and Sources.Build.
+//   - What nodes' newest states said to a question: below.
+//   - When nodes sent frames, by node and hour: heard.go.
+//   - The steps of range queries that are over, by account and expression: results.go.
+
 // newestOf is what a node's newest state says to a question. It is shared, nobody changes it.
 type newestOf struct {
 	at       int64             // of the newest frame, ms; 0: none is known
