@@ -31,10 +31,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
@@ -50,7 +47,7 @@ var (
 
 // Config says where Redis is and how long to wait for it.
 type Config struct {
-	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's
+	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's; none: Memory
 	Username  string       `yaml:"username"`
 	Password  string       `yaml:"password"`
 	TLS       certs.Client `yaml:"tls"`
@@ -71,14 +68,14 @@ type Config struct {
 	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
 	Refresh time.Duration `yaml:"refresh"`
 
-	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
-	Log   *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
+	Memory *Memory          `yaml:"-"` // keeps everything if there are no addresses; one for all roles of a process
+	Clock  func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+	Log    *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
 }
 
-// DefaultConfig returns a Redis on this machine and deadlines for a network where it usually answers within a millisecond.
+// DefaultConfig returns no Redis, and deadlines for a network where it usually answers within a millisecond.
 func DefaultConfig() Config {
 	return Config{
-		Addresses:    []string{"127.0.0.1:6379"},
 		TLS:          certs.Section("redis.tls"),
 		DialTimeout:  200 * time.Millisecond,
 		ReadTimeout:  2 * time.Second,
@@ -94,9 +91,6 @@ func DefaultConfig() Config {
 // Validate returns everything that is wrong with the configuration, at once.
 func (c *Config) Validate() error {
 	var wrong []error
-	if len(c.Addresses) == 0 {
-		wrong = append(wrong, errors.New("addresses is empty: name at least one host:port of Redis"))
-	}
 	for _, a := range c.Addresses {
 		if _, _, err := net.SplitHostPort(a); err != nil {
 			wrong = append(wrong, fmt.Errorf("addresses: %q is not host:port", a))
@@ -123,17 +117,6 @@ func (c *Config) millis() int64 { return c.Clock().UnixMilli() }
 
 // maxAhead is how far a node's clock may be ahead before its newest window is not looked for, in ms: as far as ingest allows.
 const maxAhead = 600_000
-
-// windowKey names the hash of one window of one node.
-func windowKey(account string, node uuid.UUID, window int64) string {
-	b := make([]byte, 0, len(account)+64)
-	b = append(b, "rw:{"...)
-	b = append(b, account...)
-	b = append(b, '/')
-	b = append(b, node.String()...)
-	b = append(b, "}:"...)
-	return string(strconv.AppendInt(b, window, 10))
-}
 
 // windows returns the beginnings of the windows that may hold something not older than keep, newest first.
 func (c *Config) windows() []int64 {

@@ -35,6 +35,7 @@ const start = int64(1_700_000_100_000/frame.WindowMillis*frame.WindowMillis + 40
 type fixture struct {
 	*testing.T
 	clock  clock
+	memory *Memory // nil: it is a Redis that keeps everything
 	writer *Writer
 	reader *Reader
 	log    log
@@ -77,12 +78,20 @@ func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, u
 	return f(found)
 }
 
+// inMemory is an address where nothing is but the memory of the process.
+const inMemory = ""
+
 func newFixture(t *testing.T, addr string, change ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t}
 	f.clock.millis.Store(start)
 	c := DefaultConfig()
-	c.Addresses = []string{addr}
+	if addr == inMemory {
+		f.memory = NewMemory(1<<30, time.Now, prometheus.NewRegistry())
+		c.Memory = f.memory
+	} else {
+		c.Addresses = []string{addr}
+	}
 	c.Clock = f.clock.now
 	c.DialTimeout, c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute, time.Minute // a crowded machine is no outage
 	c.ActiveFor = 0
@@ -167,7 +176,13 @@ func between(frames map[int64][]byte, from, to int64) [][]byte {
 func equal(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 func TestWriteAndRead(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	for name, addr := range map[string]string{"redis": engines.SharedRedis(t).Addr(), "memory": inMemory} {
+		t.Run(name, func(t *testing.T) { writeAndRead(newFixture(t, addr)) })
+	}
+}
+
+func writeAndRead(f *fixture) {
+	t := f.T
 	ctx := t.Context()
 	a, b := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
 	if _, _, err := f.reader.Latest(ctx, "acme", a.ID); !errors.Is(err, ErrMiss) {
@@ -228,7 +243,7 @@ func TestWriteAndRead(t *testing.T) {
 }
 
 func TestKeyFrameIsMissing(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 11, 2)
 	n.Frame(start - 5000) // never written
 	f.run("acme", n, 20*time.Second)
@@ -241,7 +256,7 @@ func TestKeyFrameIsMissing(t *testing.T) {
 }
 
 func TestOldAndMalformedAreDropped(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 12, 1)
 	old := n.Frame(start - 15*60_000 - 1)
 	good := n.Frame(start)
@@ -389,14 +404,15 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 		t.Error("nothing was refused")
 	}
 	memory := &f.writer.metrics.memory
-	f.writer.readMemory(t.Context())
+	fill := func() { memory.set(f.writer.keeper.fill(t.Context())) }
+	fill()
 	used, most := value(memory.used.WithLabelValues()), value(memory.most.WithLabelValues())
 	if most != 100<<10 || used < 100<<10 {
 		t.Errorf("Redis uses %v bytes of %v", used, most)
 	}
 	server.Kill()
-	f.writer.link.close()
-	f.writer.readMemory(t.Context())
+	f.writer.Close()
+	fill()
 	there := make(chan prometheus.Metric, 2)
 	memory.used.Collect(there)
 	memory.most.Collect(there)
@@ -406,6 +422,9 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
+	if _, err := NewReader(DefaultConfig(), prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "addresses is empty") {
+		t.Error("nothing keeps anything:", err)
+	}
 	_, err := NewReader(Config{Addresses: []string{"nohost"}}, prometheus.NewRegistry())
 	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout", "backoff", "keep", "refresh"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
