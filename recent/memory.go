@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/list"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -48,7 +47,7 @@ type memoryWindow struct {
 
 const (
 	// windowOverhead and frameOverhead are what a window and a frame take beside their bytes: places in
-	// maps, headers, and what the allocator rounds up.
+	// maps and headers.
 	windowOverhead = 600
 	frameOverhead  = 96
 	// wordsPart is the part of a Memory that is for all but frames.
@@ -131,14 +130,15 @@ func (m *Memory) putOne(e *entry, expires int64) error {
 		m.add(a, element, -frameBytes(before))
 		delete(w.frames, e.at)
 	}
-	if err := m.makeRoom(w, frameBytes(e.frame)); err != nil {
+	kept := bytes.Clone(e.frame) // not the whole batch that it came in
+	if err := m.makeRoom(w, frameBytes(kept)); err != nil {
 		if len(w.frames) == 0 {
 			m.remove(a, element)
 		}
 		return err
 	}
-	m.add(a, element, frameBytes(e.frame))
-	w.frames[e.at] = bytes.Clone(e.frame) // not the whole batch that it came in
+	m.add(a, element, frameBytes(kept))
+	w.frames[e.at] = kept
 	w.lead(e)
 	return nil
 }
@@ -150,10 +150,14 @@ func (w *memoryWindow) lead(e *entry) {
 	}
 }
 
-func frameBytes(frame []byte) int64 { return int64(len(frame)) + frameOverhead }
+// frameBytes is what a frame takes of memory; its capacity is what the allocator gave.
+func frameBytes(frame []byte) int64 { return int64(cap(frame)) + frameOverhead }
 
-// makeRoom removes windows, but not w, until there is room for so many bytes.
+// makeRoom removes windows, but not w, until there is room for so many bytes more in it.
 func (m *Memory) makeRoom(w *memoryWindow, bytes int64) error {
+	if w.bytes+bytes > m.most {
+		return errFull
+	}
 	for m.bytes+bytes > m.most {
 		var largest *memoryAccount
 		for _, a := range m.accounts {
@@ -163,7 +167,7 @@ func (m *Memory) makeRoom(w *memoryWindow, bytes int64) error {
 		}
 		oldest := largest.order.Front()
 		if oldest.Value.(*memoryWindow) == w {
-			return fmt.Errorf("recent: a window of more than %d bytes does not fit into memory", m.most)
+			return errFull // all that the account has is smaller
 		}
 		m.evicted.Add(float64(len(oldest.Value.(*memoryWindow).frames)))
 		m.remove(largest, oldest)

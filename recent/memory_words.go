@@ -20,8 +20,8 @@ type said struct {
 	expires, bytes int64
 }
 
-// errFull says that words do not fit. Nothing stands under the name then.
-var errFull = errors.New("recent: memory is full")
+// errFull says that something does not fit, and is not kept.
+var errFull = errors.New("recent: the memory for the last minutes is full")
 
 // sweepMillis is how often expired words are looked for: there is one name for each node at most.
 const sweepMillis = 5_000
@@ -53,7 +53,7 @@ func (w *words) of(name string, now int64) *said {
 	return nil
 }
 
-// set lets s stand under a name until expires, if there is room for it.
+// set lets s stand under a name until expires. Without room for it nothing stands there.
 func (w *words) set(name string, s *said, expires int64) error {
 	w.remove(name)
 	if len(s.texts)+len(s.times) == 0 {
