@@ -51,7 +51,7 @@ acounts: []
 accounts: [{name: "Bad Name", keys: [{name: k, scopes: [fly]}]}]
 kafka: {brokers: [], publish_timeout: soon, tls: true}
 cassandra: {raw_ttl: -1d, consistency: SOMETIMES, tls: {cert_file: a.crt, server_name: "https://b"}}
-redis: {addresses: [], tls: {key_file: a.key, insecure_skip_verify: true}}
+redis: {addresses: [nowhere], tls: {key_file: a.key, insecure_skip_verify: true}}
 ingest: {max_frame_bytes: 0}
 api: {listen: nowhere}
 lookup: {max_keys: 0, tls: {ca_file: a.crt}, tables: [{table: items, accounts: ["*"]}, {table: shop.items, acounts: [x], accounts: [nobody], cache_ttl: soon}, {table: a.b, accounts: ["*"], cache_ttl: 30s, class: mine}]}
