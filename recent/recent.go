@@ -1,20 +1,22 @@
-// Package recent keeps the last fifteen minutes of every node in Redis, because the newest values are what nearly all readers ask for.
+// Package recent keeps the last fifteen minutes of every node in Redis, or in the memory of the process where there is none, because the newest values are
+// what nearly all readers ask for.
 //
 // One hash per account, node and window holds the frames as they were received, so a value costs what the wire format made of it and no
-// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of.
+// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of. Neither knows
+// where frames lie: they ask a keeper, which is a connection to Redis or a Memory.
 //
-// What it promises: every write carries its time to live in the same command, so Redis never keeps what nobody renews. A reader says
+// What it promises: every write carries its time to live, so nothing is kept that nobody renews. A reader says
 // whether a range is complete, judged by the agents' own sequence numbers and, where an agent started, by what the writer saw in the log, and never guesses. Neither side waits longer than its
 // deadline for a Redis that is slow or away, and both go on by themselves when it is back.
 //
 // What bites:
 //   - The newest frame is the one that arrived last, of those that are dated ahead of their arrival: such a one, of a wrong clock or a
 //     hostile sender, hides nothing that comes after it.
-//   - Redis is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
+//   - What is kept is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
 //     readers go to the store for them.
 //   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be read, so it is a miss until the next window.
 //
-// Keys and fields, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
+// Keys and fields in Redis, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
 // window's beginning and AT the time of a frame, both in milliseconds since the Unix epoch:
 //
 //	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
@@ -39,8 +41,8 @@ import (
 
 // Errors of a Reader.
 var (
-	// ErrMiss says that Redis answered and does not hold what was asked for.
-	ErrMiss = errors.New("recent: not in Redis")
+	// ErrMiss says that what was asked for is not kept.
+	ErrMiss = errors.New("recent: not kept")
 	// ErrAway says that Redis did not answer just now and is not asked again for a moment.
 	ErrAway = errors.New("recent: Redis is away")
 )
@@ -63,7 +65,7 @@ type Config struct {
 	// Keep is the time to live of a window after its last write, and the age at which a frame is no longer written.
 	Keep time.Duration `yaml:"keep"`
 
-	// ActiveFor is how long after its last read through the API a cluster is kept in Redis. 0: all clusters always are.
+	// ActiveFor is how long after its last read through the API a cluster is kept. 0: all clusters always are.
 	ActiveFor time.Duration `yaml:"active_for"`
 	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
 	Refresh time.Duration `yaml:"refresh"`
