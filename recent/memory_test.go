@@ -83,6 +83,24 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestMemoryHoldsAFrameOnce: readers get the bytes that are held, and these are not those of the batch that a frame came in.
+func TestMemoryHoldsAFrameOnce(t *testing.T) {
+	m, _ := newMemory(1 << 20)
+	e := random(rand.New(rand.NewPCG(1, 4)), "acme", uuid.New(), start, 1000)
+	e.keyAt = e.at
+	mustPut(t, m, time.Hour, e, e)
+	frames, err := m.frames(t.Context(), []place{e.place})
+	last, key, _, err2 := m.newest(t.Context(), []place{e.place})
+	picked, err3 := m.pick(t.Context(), []moment{{e.place, e.at}})
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	held := &frames[e.at][0]
+	if held == &e.frame[0] || held != &last[0] || held != &key[0] || held != &picked[0][0] {
+		t.Error("there are several copies, or none of its own")
+	}
+}
+
 // TestMemoryKeepsAccountsApart: who fills the memory makes no room of another's.
 func TestMemoryKeepsAccountsApart(t *testing.T) {
 	m, c := newMemory(4 << 20)
