@@ -73,7 +73,7 @@ func (p *process) decisions(t *testing.T, by, refused string) float64 {
 // TestShared: however many processes and goroutines take, together they get the burst and no more. Without Redis that is one process.
 func TestShared(t *testing.T) {
 	server := engines.SharedRedis(t)
-	account := "shared"
+	account := fmt.Sprint("shared-", time.Now().UnixNano())
 	c := slow(50, 10)
 	c.Accounts = map[string]limit.Rates{account + "-vip": {Burst: 70, NodeBurst: 1000}}
 	t.Run("redis", func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestSidesAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Log("seed", seed)
 	c := slow(40, 12)
-	c.Of = "sides"
+	c.Of = fmt.Sprint("sides-", seed)
 	redis, memory := mustProcess(t, engines.SharedRedis(t).Addr(), c), mustLocal(t, c)
 	refused := 0
 	for i := range 600 {

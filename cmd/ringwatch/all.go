@@ -85,7 +85,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	if len(c.Redis.Addresses) == 0 {
-		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own")
+		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from Cassandra")
 	}
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit.String())
 	return p, nil
