@@ -21,6 +21,7 @@ import (
 type side struct {
 	keeper
 	tick func()
+	own  string // no other test has it
 }
 
 // sides returns a Redis and a memory, with names of the test's own in front of what it keeps.
@@ -33,9 +34,10 @@ func sides(t *testing.T) map[string]side {
 	t.Cleanup(redis.close)
 	c := &clock{}
 	c.millis.Store(start)
+	own := fmt.Sprint(t.Name(), "-", uuid.New())
 	return map[string]side{
-		"redis":  {redis, func() {}},
-		"memory": {NewMemory(1<<30, c.now, prometheus.NewRegistry()), func() { c.millis.Add(100) }},
+		"redis":  {redis, func() {}, own},
+		"memory": {NewMemory(1<<30, c.now, prometheus.NewRegistry()), func() { c.millis.Add(100) }, own},
 	}
 }
 
@@ -66,7 +68,7 @@ func mustPut(t *testing.T, k keeper, ttl time.Duration, list ...entry) {
 
 func TestKeeperFrames(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
-		node, other := place{t.Name(), uuid.New(), 300_000}, place{t.Name(), uuid.New(), 300_000}
+		node, other := place{s.own, uuid.New(), 300_000}, place{s.own, uuid.New(), 300_000}
 		later := node
 		later.window = 600_000
 		windows := []place{later, node}
@@ -110,7 +112,7 @@ func TestKeeperFrames(t *testing.T) {
 
 func TestKeeperForgetsWindows(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
-		short, long := place{t.Name(), uuid.New(), 300_000}, place{t.Name(), uuid.New(), 300_000}
+		short, long := place{s.own, uuid.New(), 300_000}, place{s.own, uuid.New(), 300_000}
 		mustPut(t, s, time.Hour, entry{long, 300_100, 300_100, 300_100, []byte("long")})
 		mustPut(t, s, time.Second, entry{short, 300_100, 300_100, 300_100, []byte("short")})
 		s.gone(t, "a window", func() bool {
@@ -133,7 +135,7 @@ func TestKeeperForgetsWindows(t *testing.T) {
 
 func TestKeeperNotes(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
-		set := t.Name()
+		set := s.own
 		check := func(since int64, want ...string) {
 			t.Helper()
 			got, err := s.noted(t.Context(), set, since)
@@ -168,7 +170,7 @@ func TestKeeperNotes(t *testing.T) {
 
 func TestKeeperTells(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
-		a, b, c := t.Name()+"/a", t.Name()+"/b", t.Name()+"/c"
+		a, b, c := s.own+"/a", s.own+"/b", s.own+"/c"
 		tell := func(ttl time.Duration, list ...saying) {
 			t.Helper()
 			if err := s.tell(t.Context(), list, ttl); err != nil {
@@ -210,7 +212,7 @@ func TestKeeperTurns(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
 		turn := func(sender string, now int64) bool {
 			t.Helper()
-			several, err := s.turn(t.Context(), t.Name(), sender, now)
+			several, err := s.turn(t.Context(), s.own, sender, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +244,7 @@ func TestSidesAgree(t *testing.T) {
 	t.Log("seed", seed)
 	nodes := []uuid.UUID{uuid.New(), uuid.New()}
 	windows := func(node uuid.UUID) []place {
-		return places(t.Name(), node, []int64{900_000, 600_000, 300_000})
+		return places(redis.own, node, []int64{900_000, 600_000, 300_000})
 	}
 	agree := func(what string, a, b any, errs ...error) {
 		t.Helper()
@@ -254,7 +256,7 @@ func TestSidesAgree(t *testing.T) {
 		node := nodes[r.IntN(len(nodes))]
 		now := r.Int64N(1000)
 		words := []string{fmt.Sprint(r.IntN(5)), fmt.Sprint(r.IntN(5))}
-		name := fmt.Sprint(t.Name(), "/", r.IntN(3))
+		name := fmt.Sprint(redis.own, "/", r.IntN(3))
 		switch r.IntN(5) {
 		case 0, 1:
 			e := entry{place: windows(node)[r.IntN(3)], frame: []byte(fmt.Sprint(r.IntN(3)))}

@@ -182,23 +182,23 @@ func TestWriteAndRead(t *testing.T) {
 }
 
 func writeAndRead(f *fixture) {
-	t := f.T
+	t, account := f.T, uuid.NewString()
 	ctx := t.Context()
 	a, b := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
-	if _, _, err := f.reader.Latest(ctx, "acme", a.ID); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Latest(ctx, account, a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("want a miss, got", err)
 	}
 	began := f.clock.millis.Load()
-	frames := f.run("acme", a, 14*time.Minute)
+	frames := f.run(account, a, 14*time.Minute)
 	now := f.clock.millis.Load()
-	latest, _, err := f.reader.Latest(ctx, "acme", a.ID)
+	latest, _, err := f.reader.Latest(ctx, account, a.ID)
 	if err != nil || !equal(latest, between(frames, now, now)) {
 		t.Fatalf("latest: %d frames, %v", len(latest), err)
 	}
 	if _, _, err := f.reader.Latest(ctx, "other", a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("another account sees the node:", err)
 	}
-	seen, err := f.reader.LastSeen(ctx, "acme", []uuid.UUID{a.ID, b.ID})
+	seen, err := f.reader.LastSeen(ctx, account, []uuid.UUID{a.ID, b.ID})
 	if err != nil || len(seen) != 1 || seen[a.ID] != now {
 		t.Fatal(seen, err)
 	}
@@ -216,28 +216,28 @@ func writeAndRead(f *fixture) {
 		{"between two instants", began + 5001, began + 9999, true},
 		{"across windows", began + 200_000, began + 700_000, true},
 	} {
-		got, complete, err := f.reader.Frames(ctx, "acme", a.ID, r.from, r.to)
+		got, complete, err := f.reader.Frames(ctx, account, a.ID, r.from, r.to)
 		if err != nil || complete != r.complete || !equal(got, between(frames, r.from, r.to)) {
 			t.Errorf("%s: %d frames, complete %v, %v", r.name, len(got), complete, err)
 		}
 	}
 	// A silent node is no longer complete up to now.
 	f.clock.millis.Add(20_000)
-	if _, complete, err := f.reader.Frames(ctx, "acme", a.ID, now-60_000, now+20_000); complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now+20_000); complete || err != nil {
 		t.Error("complete without the newest frames", err)
 	}
-	if _, complete, err := f.reader.Frames(ctx, "acme", a.ID, now-60_000, now-30_000); !complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now-30_000); !complete || err != nil {
 		t.Error("incomplete in the past", err)
 	}
 	f.clock.millis.Add(-20_000)
 	// A lost frame makes a range incomplete, what lies after it not.
 	a.Skip()
 	f.clock.millis.Add(2 * a.Interval)
-	later := f.run("acme", a, time.Minute)
-	if _, complete, _ := f.reader.Frames(ctx, "acme", a.ID, now-60_000, f.clock.millis.Load()); complete {
+	later := f.run(account, a, time.Minute)
+	if _, complete, _ := f.reader.Frames(ctx, account, a.ID, now-60_000, f.clock.millis.Load()); complete {
 		t.Error("complete over a lost frame")
 	}
-	if got, complete, err := f.reader.Frames(ctx, "acme", a.ID, now+15_000, f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
+	if got, complete, err := f.reader.Frames(ctx, account, a.ID, now+15_000, f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
 		t.Error("incomplete after a lost frame", len(got), err)
 	}
 }
