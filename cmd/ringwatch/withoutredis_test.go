@@ -122,7 +122,7 @@ func TestWithoutRedis(t *testing.T) {
 	if b, err := os.ReadFile(without.LogFile()); err != nil || !strings.Contains(string(b), "redis.addresses is empty") {
 		t.Error("the log does not say that the process keeps everything itself", err)
 	}
-	node := frametest.New("shop", 1, 3)
+	node := frametest.New("shop", uint64(time.Now().UnixNano()), 3) // another one in each run
 	var sent time.Time
 	send := func(at time.Time) {
 		t.Helper()
