@@ -48,7 +48,7 @@ func TestFramesFromTheFuture(t *testing.T) {
 	for _, source := range []string{"recent", "store"} {
 		t.Run(source, func(t *testing.T) {
 			store := &apitest.Store{}
-			f := newFixtureOn(t, store, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+			f := newFixtureOn(t, store, inMemory, 1, 1, time.Minute)
 			store.Clock = f.clock
 			live, forger := f.nodes[0], frametest.New(f.nodes[0].Cluster, 77, 1)
 			forger.ID = live.ID

@@ -37,7 +37,10 @@ const (
 	writeKey = "rw_write000000000000000"
 )
 
-// fixture is an API on a real Redis, with two accounts of which acme has a fleet.
+// inMemory stands for the address of a Redis where the memory of the process is in its place.
+const inMemory = ""
+
+// fixture is an API on a real Redis, or without one, with two accounts of which acme has a fleet.
 type fixture struct {
 	*testing.T
 	server  *api.Server
@@ -70,13 +73,17 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 
 func (f *fixture) clock() time.Time { return time.UnixMilli(f.now.Load()) }
 
-// start runs a server on a Redis and a store.
+// start runs a server on a Redis, or without one, and a store.
 func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change ...func(*api.Config)) {
 	f.Helper()
 	t := f.T
 
 	rc := recent.DefaultConfig()
-	rc.Addresses, rc.Clock, rc.Backoff = []string{redis}, f.clock, time.Nanosecond
+	if rc.Clock, rc.Backoff = f.clock, time.Nanosecond; redis == inMemory {
+		rc.Memory = recent.NewMemory(1<<30, time.Now, f.metrics)
+	} else {
+		rc.Addresses = []string{redis}
+	}
 	rc.ActiveFor = 0 // the writer has no log to read again
 	rc.DialTimeout = 10 * time.Second
 	rc.ReadTimeout = 10 * time.Second // a crowded machine is no outage
@@ -246,7 +253,7 @@ func (f *fixture) metricsPath(node int) string {
 }
 
 func TestBadInput(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute, func(c *api.Config) { c.MaxPoints = 100 })
+	f := newFixture(t, inMemory, 1, 1, time.Minute, func(c *api.Config) { c.MaxPoints = 100 })
 	path := f.metricsPath(0)
 	const metric = "cassandra_compaction_pending_tasks"
 	for _, c := range []struct {
@@ -333,7 +340,7 @@ func TestBadInput(t *testing.T) {
 
 // TestOtherAccount walks every route under /v1 with the key of another account: it must see nothing of the first's.
 func TestOtherAccount(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 2, 2, time.Minute)
+	f := newFixture(t, inMemory, 2, 2, time.Minute)
 	walked := 0
 	for _, pattern := range f.server.Patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -372,7 +379,7 @@ func TestOtherAccount(t *testing.T) {
 }
 
 func TestNodesAndClusters(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 3, 1, time.Minute)
+	f := newFixture(t, inMemory, 3, 1, time.Minute)
 	newest := map[string]int64{}
 	for i, n := range f.nodes {
 		for at := range f.history[i] {
@@ -450,7 +457,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestGzip(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 3, time.Minute)
+	f := newFixture(t, inMemory, 1, 3, time.Minute)
 	plain := f.ask(acmeKey, f.metricsPath(0), nil, "Accept-Encoding", "gzip;q=0")
 	packed := f.ask(acmeKey, f.metricsPath(0), nil, "Accept-Encoding", "br, gzip;q=0.5")
 	if plain.header.Get("Content-Encoding") != "" || packed.header.Get("Content-Encoding") != "gzip" {

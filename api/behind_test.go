@@ -13,7 +13,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 // TestBehind: while acknowledged frames are on their way to the store, what comes from the store says so,
@@ -27,7 +26,7 @@ func TestBehind(t *testing.T) {
 	sources.Behind = func(_ context.Context, account, cluster string) (int64, bool) {
 		return since, account == f.account("acme") && cluster == behind
 	}
-	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{StoreReady: f.store.Ready})
+	f.start(inMemory, sources, api.Deps{StoreReady: f.store.Ready})
 	f.fill(2, 1, 40*time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	now := f.now.Load()
 	minutes := func(from, to int64, more ...string) url.Values {
@@ -80,7 +79,7 @@ func TestBehind(t *testing.T) {
 
 // TestOldAndNobodyToAsk: Redis has old values and the store is away. The answer says that it may lack newer ones.
 func TestOldAndNobodyToAsk(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	f.get(f.metricsPath(0), nil, new([]element))
 	f.now.Add(20_000)
 	f.store.SetDown(true)

@@ -33,7 +33,7 @@ type discovered struct {
 }
 
 func TestDiscovery(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 3, 1, time.Minute)
+	f := newFixture(t, inMemory, 3, 1, time.Minute)
 	var list []discovered
 	f.get("/v1/discovery", nil, &list)
 	if len(list) != 3 {
@@ -253,7 +253,7 @@ func (l *live) end() { l.stop(); <-l.ended }
 
 // TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that docs/PROMETHEUS.md prints.
 func TestPrometheus(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 0, 0, 0)
+	f := newFixture(t, inMemory, 0, 0, 0)
 	for i := range 4 {
 		f.nodes = append(f.nodes, frametest.New(fmt.Sprint("fleet-", i%2), uint64(i+1), 3))
 		f.history = append(f.history, nil)

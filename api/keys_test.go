@@ -15,7 +15,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 // keyTable is where stored keys are.
@@ -80,7 +79,7 @@ func (f *fixture) post(key, address, body, kind string) reply {
 }
 
 func TestMe(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	var me struct {
 		Account, Key, ID           string
 		Scopes, Clusters, Networks []string
@@ -101,7 +100,7 @@ func TestMe(t *testing.T) {
 }
 
 func TestMakeKey(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	const makerKey, readKey = "rw_maker000000000000000", "rw_onlyread0000000000"
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	registry, err := account.NewRegistry([]account.Account{

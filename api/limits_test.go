@@ -94,7 +94,7 @@ func (f *fixture) fetch(address string) (reply, refusal) {
 // TestLimits: two servers that share a Redis let through together what one may, and each by itself when Redis is gone.
 func TestLimits(t *testing.T) {
 	redis := engines.MustRedis(t)
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 2, 1, time.Minute)
+	f := newFixture(t, inMemory, 2, 1, time.Minute)
 	var servers []string
 	for range 2 {
 		base, _ := f.serve(func(c *api.Config, d *api.Deps) {
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 			lc := limit.DefaultConfig()
 			lc.RequestsPerSecond, lc.Burst, lc.NodeRequestsPerSecond, lc.NodeBurst = 1e-3, 9, 1e-3, 6 // nothing comes back during the test
 			lc.Timeout, lc.Backoff = time.Minute, time.Nanosecond
-			limiter, err := limit.New(lc, reader.Do, prometheus.NewRegistry())
+			limiter, err := limit.New(lc, reader.Redis(), prometheus.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestLimits(t *testing.T) {
 
 // TestSizes: what is too large is refused before its first byte, and the limits mean what they say.
 func TestSizes(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 3, 10*time.Minute)
+	f := newFixture(t, inMemory, 1, 3, 10*time.Minute)
 	all, text := f.metricsPath(0), "/v1/nodes/"+f.nodes[0].ID.String()+"/prometheus"
 	ranged := f.metricsPath(0) + "?period=8m&metrics=" + url.QueryEscape(`{__name__=~".+"}`)
 	rolled := ranged + "&rollup=5m"
@@ -218,7 +218,7 @@ func TestSizes(t *testing.T) {
 
 // TestDrain: requests under way get their answer when the server ends, in bounded time, and new ones are refused.
 func TestDrain(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	for _, timeout := range []time.Duration{time.Minute, 50 * time.Millisecond} {
 		entered, release := make(chan struct{}), make(chan struct{})
 		var log bytes.Buffer

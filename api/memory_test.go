@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 )
@@ -30,7 +29,7 @@ func mustBudget(t *testing.T, bytes int64, near func() bool) (*fixture, *memory.
 	f.now.Store(time.Now().UnixMilli())
 	sources := f.store.Sources()
 	sources.Memory = budget
-	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{Near: near, StoreReady: f.store.Ready})
+	f.start(inMemory, sources, api.Deps{Near: near, StoreReady: f.store.Ready})
 	f.fill(2, 5, time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f, budget
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
@@ -32,7 +31,7 @@ func TestMethods(t *testing.T) {
 		keep := func(context.Context, string, string, []byte) error { return nil }
 		return append(promapi.New(promapi.Deps{}).Routes(), board.Routes(keep)...)
 	}
-	f.start(engines.SharedRedis(t).Addr(), f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")),
+	f.start(inMemory, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")),
 		Report: emptyReport, Series: series.NewIndex(0), SeriesState: func() string { return "ok" }})
 
 	methods := map[string][]string{}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/selector"
@@ -40,7 +39,7 @@ func newNamedFixture(t *testing.T, nodes, tables int, span time.Duration) *fixtu
 		t.Cleanup(func() { _ = f.engine.Close() })
 		return nil
 	}
-	f.start(engines.SharedRedis(t).Addr(), f.store.Sources(), api.Deps{StoreReady: f.store.Ready})
+	f.start(inMemory, f.store.Sources(), api.Deps{StoreReady: f.store.Ready})
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 // work is what a throttle might say: acme's key reads tables of its clusters, another account's and the store read one each.
@@ -36,7 +35,7 @@ func (f *fixture) work(_ context.Context, keep func(string) bool, by []string) (
 }
 
 func TestQPS(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	var list []api.WorkRate
 	f.get("/v1/qps", nil, &list)
 	if len(list) != 2 || list[0].Client != f.account("acme")+"/r" || list[0].Keyspace != "fleet-0" || list[0].OperationsPerSecond != 20 || list[0].P99Seconds != 0.01 || list[1].Client != f.account("acme") || list[1].HealthFactor != 1 {

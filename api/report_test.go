@@ -12,7 +12,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/report"
 )
@@ -29,7 +28,7 @@ func emptyReport(_ context.Context, p account.Principal, cluster string, from, t
 // TestReport: the forms and their headers, the times a report is of, what is refused, and one report at
 // a time for an account.
 func TestReport(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 2, 1, time.Minute)
+	f := newFixture(t, inMemory, 2, 1, time.Minute)
 	nodes := f.nodes
 	var current atomic.Pointer[api.MakeReport]
 	set := func(m api.MakeReport) { current.Store(&m) }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 // rolled is an element of an answer with rollups.
@@ -27,7 +25,7 @@ type rolled struct {
 
 // TestRollups: what rollup=5m says of each kind is what the raw values of the same answer give.
 func TestRollups(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 2, 20*time.Minute)
+	f := newFixture(t, inMemory, 1, 2, 20*time.Minute)
 	number := func(text string) float64 {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {

@@ -77,7 +77,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, facets, matchers...)
 		return list, report.Missing(), err
 	}
-	f.start(engines.SharedRedis(t).Addr(), sources, api.Deps{
+	f.start(inMemory, sources, api.Deps{
 		StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
 		Report:     emptyReport,
 		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },

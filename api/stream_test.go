@@ -27,7 +27,7 @@ type elementJSON struct {
 }
 
 func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 25, 2, time.Minute)
+	f := newFixture(t, inMemory, 25, 2, time.Minute)
 	for _, query := range []url.Values{
 		nil,
 		{"metrics": {"cassandra_compaction_pending_tasks", "cassandra_table_read_latency_seconds"}},
@@ -74,7 +74,7 @@ func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
 
 // TestAFullAnswerSaysWhatItLacks: the limit is reached after the first byte.
 func TestAFullAnswerSaysWhatItLacks(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 10, 1, 10*time.Second, func(c *api.Config) { c.MaxPoints = 3 })
+	f := newFixture(t, inMemory, 10, 1, 10*time.Second, func(c *api.Config) { c.MaxPoints = 3 })
 	query := url.Values{"metrics": {"cassandra_compaction_pending_tasks"}}
 	r, err := http.NewRequest(http.MethodGet, "http://"+f.server.Addr()+"/v1/datacenters/dc1/metrics?"+query.Encode(), nil)
 	if err != nil {
@@ -152,7 +152,7 @@ func newHeld(t *testing.T, redis string) *fixture {
 }
 
 func TestNaN(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	now := f.now.Load()
 	query := url.Values{"metrics": {"cassandra_compaction_pending_tasks"}, "from": {fmt.Sprint(now - 120_000)}, "to": {fmt.Sprint(now)}, "step": {"10s"}}
 	values := func(query url.Values) (list []struct{ Value, Time string }) {

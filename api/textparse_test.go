@@ -9,13 +9,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
 func TestTextparse(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 4, 2*time.Minute)
+	f := newFixture(t, inMemory, 1, 4, 2*time.Minute)
 	n, at := f.nodes[0], f.newest(0)
 	for _, accept := range []string{"", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
 		r := f.ask(acmeKey, "/v1/nodes/"+n.ID.String()+"/prometheus", nil, "Accept", accept)
@@ -57,7 +56,7 @@ func TestTextparse(t *testing.T) {
 
 // TestTextBesideLabelsOfItsName has Prometheus's parser read a text of an entity whose own labels have the names that the text's label would have.
 func TestTextBesideLabelsOfItsName(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 0, 0, 0)
+	f := newFixture(t, inMemory, 0, 0, 0)
 	n := frametest.New("fleet-0", 50, 1)
 	n.Templates = append(n.Templates, frame.Template{Type: "named", Labels: []string{"value", "text", "exported_value"}, Metrics: []frame.Metric{{Name: "cassandra_named_info", Kind: frame.String}}})
 	n.Entities = append(n.Entities, []frametest.Entity{{Labels: []string{"a", "b", "c"}, Cells: []frametest.Cell{{Text: "d"}}}})

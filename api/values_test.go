@@ -203,7 +203,7 @@ func TestLatest(t *testing.T) {
 
 // TestStale: the writer of Redis stands still while the store goes on.
 func TestStale(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, time.Minute)
+	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	n := f.nodes[0]
 	f.now.Add(20_000)
 	n.Step()
@@ -252,7 +252,7 @@ func TestRange(t *testing.T) {
 }
 
 func TestStepAndIntervals(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 1, 10*time.Minute)
+	f := newFixture(t, inMemory, 1, 1, 10*time.Minute)
 	const metric = "cassandra_client_request_latency_seconds"
 	raw := f.metricsOf(0, url.Values{"metrics": {metric + `{request="Read"}`}, "period": {"8m"}})
 	thin := f.metricsOf(0, url.Values{"metrics": {metric + `{request="Read"}`}, "period": {"8m"}, "step": {"1m"}})
@@ -276,7 +276,7 @@ func TestStepAndIntervals(t *testing.T) {
 }
 
 func TestPrometheusText(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 1, 4, 2*time.Minute)
+	f := newFixture(t, inMemory, 1, 4, 2*time.Minute)
 	n, at := f.nodes[0], f.newest(0)
 	for _, accept := range []string{"", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
 		r := f.ask(acmeKey, "/v1/nodes/"+n.ID.String()+"/prometheus", nil, "Accept", accept)
@@ -438,7 +438,7 @@ func exposed(n *frametest.Node, state [][]frametest.Entity, open bool) map[strin
 }
 
 func TestManyAtOnce(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr(), 4, 3, 3*time.Minute)
+	f := newFixture(t, inMemory, 4, 3, 3*time.Minute)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/limit"
@@ -24,9 +25,9 @@ import (
 func perHour(t *testing.T, of string, n int, reader *recent.Reader) func(context.Context, string, int64) time.Duration {
 	t.Helper()
 	c := limit.Config{Of: of, RequestsPerSecond: float64(n) / 3600, Burst: n, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}
-	do := reader.Do
-	if reader == nil {
-		do = nil
+	var do func(context.Context, func(rueidis.Client) error) error
+	if reader != nil {
+		do = reader.Redis()
 	}
 	l, err := limit.New(c, do, prometheus.NewRegistry())
 	if err != nil {

@@ -133,7 +133,7 @@ func TestRate(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(reader.Close)
-			limiter, err := limit.New(limit.Config{Of: "frames-" + t.Name(), RequestsPerSecond: c.FramesPerSecond, Burst: c.FramesBurst, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}, reader.Do, d.Registry)
+			limiter, err := limit.New(limit.Config{Of: "frames-" + t.Name(), RequestsPerSecond: c.FramesPerSecond, Burst: c.FramesBurst, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}, reader.Redis(), d.Registry)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
-// Package limit counts the requests, or the frames, of each account and of each node, over all processes that share a Redis.
+// Package limit counts the requests, or the frames, of each account and of each node, over all processes that share a Redis, or in one process without.
 //
-// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock. While Redis is away or
-// slow each process enforces the same rates for itself, so that n processes let n times as much through; a request never waits longer for Redis than Config.Timeout.
+// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock. Without Redis, and while it
+// is away or slow, each process enforces the same rates for itself, so that n processes let n times as much through; a request never waits longer for Redis than Config.Timeout.
 //
 // What bites: a refusal is counted for nothing, so who asks again at once is refused again, for as long as it is told.
 package limit
@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -111,16 +110,21 @@ const (
 	Node    = "node"
 )
 
+// counter is the waist of the package: who counts n requests of an account, and of a node of it if that has a name, or none of both if either has no room for them. It returns 0, or
+// how long to wait, and whose limit was met. An error says that it does not answer now.
+type counter interface {
+	take(ctx context.Context, account, node string, rates [2]pace, n int64) (after time.Duration, whose string, err error)
+	name() string
+}
+
 // Limiter counts requests. Its methods may be called from many goroutines.
 type Limiter struct {
 	config    Config
-	do        func(context.Context, func(rueidis.Client) error) error
-	local     local
+	counters  []counter // the first that answers counts; the last one always does
 	decisions *prometheus.CounterVec
-	awayUntil atomic.Int64 // ns since the Unix epoch
 }
 
-// New checks the configuration and registers metrics. do calls a function with a client of Redis, as recent.Reader.Do does; nil: each process counts for itself.
+// New checks the configuration and registers metrics. do calls a function with a client of Redis, as what recent.Reader.Redis returns does; nil: each process counts for itself.
 func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Limiter, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
@@ -129,9 +133,13 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 		c.Of = Requests
 	}
 	l := &Limiter{
-		config: c, do: do,
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", ConstLabels: prometheus.Labels{"of": c.Of}, Help: "Requests or frames counted, by where (redis, or local while Redis is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
+		config:    c,
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", ConstLabels: prometheus.Labels{"of": c.Of}, Help: "Requests or frames counted, by where (redis, or local without Redis and while it is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
 	}
+	if do != nil {
+		l.counters = append(l.counters, newShared(&l.config, do))
+	}
+	l.counters = append(l.counters, &local{began: time.Now()})
 	for _, by := range []string{"redis", "local"} {
 		for _, refused := range []string{"none", Account, Node} {
 			l.decisions.WithLabelValues(by, refused)
@@ -155,16 +163,17 @@ func (l *Limiter) Take(ctx context.Context, account, node string) (after time.Du
 func (l *Limiter) take(ctx context.Context, account, node string, n int64) (after time.Duration, whose string) {
 	rates := l.config.rates(account)
 	n = min(n, rates[0].burst)
-	by := "redis"
-	after, whose, err := l.shared(ctx, account, node, rates, n)
-	if err != nil {
-		by = "local"
-		after, whose = l.local.take(account, node, rates, n)
+	for _, c := range l.counters {
+		var err error
+		if after, whose, err = c.take(ctx, account, node, rates, n); err != nil {
+			continue
+		}
+		refused := whose
+		if after == 0 {
+			refused = "none"
+		}
+		l.decisions.WithLabelValues(c.name(), refused).Inc()
+		break
 	}
-	refused := whose
-	if after == 0 {
-		refused = "none"
-	}
-	l.decisions.WithLabelValues(by, refused).Inc()
 	return after, whose
 }

@@ -3,6 +3,7 @@ package limit_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,7 @@ func mustProcess(t *testing.T, redis string, c limit.Config) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.reader.Close)
-	if p.Limiter, err = limit.New(c, p.reader.Do, p.reg); err != nil {
+	if p.Limiter, err = limit.New(c, p.reader.Redis(), p.reg); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -69,13 +70,37 @@ func (p *process) decisions(t *testing.T, by, refused string) float64 {
 	return 0
 }
 
-// TestShared: however many processes and goroutines take, together they get the burst and no more.
+// TestShared: however many processes and goroutines take, together they get the burst and no more. Without Redis that is one process.
 func TestShared(t *testing.T) {
 	server := engines.SharedRedis(t)
-	account := strings.ToLower(t.Name())
+	account := fmt.Sprint("shared-", time.Now().UnixNano())
 	c := slow(50, 10)
 	c.Accounts = map[string]limit.Rates{account + "-vip": {Burst: 70, NodeBurst: 1000}}
-	a, b := mustProcess(t, server.Addr(), c), mustProcess(t, server.Addr(), c)
+	t.Run("redis", func(t *testing.T) {
+		a, b := mustProcess(t, server.Addr(), c), mustProcess(t, server.Addr(), c)
+		takesTogether(t, account, a, b)
+		if n := a.decisions(t, "local", "none") + b.decisions(t, "local", "none"); n != 0 {
+			t.Errorf("%v decisions without Redis", n)
+		}
+		if n := a.decisions(t, "redis", limit.Node) + b.decisions(t, "redis", limit.Node); n < 190 {
+			t.Errorf("%v refusals are counted", n)
+		}
+	})
+	t.Run("memory", func(t *testing.T) {
+		one := &process{reg: prometheus.NewRegistry()}
+		var err error
+		if one.Limiter, err = limit.New(c, nil, one.reg); err != nil {
+			t.Fatal(err)
+		}
+		takesTogether(t, account, one, one)
+		if n := one.decisions(t, "local", limit.Node); n < 190 {
+			t.Errorf("%v refusals are counted", n)
+		}
+	})
+	everyKeyExpires(t, server.Addr())
+}
+
+func takesTogether(t *testing.T, account string, a, b *process) {
 	taken := func(account string, node func(int) string) (allowed, byAccount, byNode int64) {
 		var n [3]atomic.Int64
 		var wg sync.WaitGroup
@@ -111,14 +136,11 @@ func TestShared(t *testing.T) {
 	if allowed, _, _ := taken(account+"-other", func(int) string { return "" }); allowed != 50 {
 		t.Errorf("another account: %d allowed", allowed)
 	}
-	if n := a.decisions(t, "local", "none") + b.decisions(t, "local", "none"); n != 0 {
-		t.Errorf("%v decisions without Redis", n)
-	}
-	if n := a.decisions(t, "redis", limit.Node) + b.decisions(t, "redis", limit.Node); n < 190 {
-		t.Errorf("%v refusals are counted", n)
-	}
-	// Every key goes by itself.
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+}
+
+// everyKeyExpires by itself.
+func everyKeyExpires(t *testing.T, addr string) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,6 +269,41 @@ func TestValidate(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
+	}
+}
+
+// TestSidesAgree: whatever is taken, Redis and the memory of a process let the same through, and refuse the same for the same reason.
+func TestSidesAgree(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 1))
+	t.Log("seed", seed)
+	c := slow(40, 12)
+	c.Of = fmt.Sprint("sides-", seed)
+	redis, memory := mustProcess(t, engines.SharedRedis(t).Addr(), c), mustLocal(t, c)
+	refused := 0
+	for i := range 600 {
+		account, node := fmt.Sprint("account-", r.IntN(8)), ""
+		if r.IntN(3) > 0 {
+			node = fmt.Sprint("node-", r.IntN(5))
+		}
+		if r.IntN(4) == 0 {
+			n := 1 + r.Int64N(9)
+			if a, b := redis.TakeN(t.Context(), account, n), memory.TakeN(t.Context(), account, n); (a == 0) != (b == 0) {
+				t.Fatalf("%d: %d at once: Redis says %v, memory %v", i, n, a, b)
+			}
+			continue
+		}
+		a, whose := redis.Take(t.Context(), account, node)
+		b, whose2 := memory.Take(t.Context(), account, node)
+		if (a == 0) != (b == 0) || whose != whose2 {
+			t.Fatalf("%d: Redis says %v for the %s, memory %v for the %s", i, a, whose, b, whose2)
+		}
+		if a > 0 {
+			refused++
+		}
+	}
+	if refused < 20 || refused > 580 {
+		t.Error("too few to mean anything:", refused)
 	}
 }
 

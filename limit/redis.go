@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -37,20 +38,30 @@ return {0, 0}`)
 // errAway says that Redis is not asked just now.
 var errAway = errors.New("limit: Redis is not asked")
 
-func (l *Limiter) prefix() string {
-	if l.config.Of == Requests {
-		return "rw:limit:"
-	}
-	return "rw:limit:" + l.config.Of + ":"
+// shared counts in Redis, for all processes that share it.
+type shared struct {
+	config    *Config
+	do        func(context.Context, func(rueidis.Client) error) error
+	prefix    string
+	awayUntil atomic.Int64 // ns since the Unix epoch
 }
 
-// shared counts in Redis.
-func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
-	if l.do == nil || time.Now().UnixNano() < l.awayUntil.Load() {
+func newShared(c *Config, do func(context.Context, func(rueidis.Client) error) error) *shared {
+	s := &shared{config: c, do: do, prefix: "rw:limit:"}
+	if c.Of != Requests {
+		s.prefix += c.Of + ":"
+	}
+	return s
+}
+
+func (s *shared) name() string { return "redis" }
+
+func (s *shared) take(ctx context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
+	if time.Now().UnixNano() < s.awayUntil.Load() {
 		return 0, "", errAway
 	}
 	// The braces put an account's keys onto one node of a Redis Cluster.
-	keys := []string{l.prefix() + "{" + account + "}"}
+	keys := []string{s.prefix + "{" + account + "}"}
 	if node != "" {
 		keys = append(keys, keys[0]+":"+node)
 	}
@@ -59,10 +70,10 @@ func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pac
 		args = append(args, strconv.FormatInt(r.interval, 10), strconv.FormatInt(r.burst, 10))
 	}
 	args = append(args, strconv.FormatInt(n, 10))
-	call, cancel := context.WithTimeout(ctx, l.config.Timeout)
+	call, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	var answer []int64
-	err := l.do(call, func(client rueidis.Client) (err error) {
+	err := s.do(call, func(client rueidis.Client) (err error) {
 		answer, err = gcra.Exec(call, client, keys, args).AsIntSlice()
 		return err
 	})
@@ -71,7 +82,7 @@ func (l *Limiter) shared(ctx context.Context, account, node string, rates [2]pac
 	}
 	if err != nil {
 		if ctx.Err() == nil { // else it is the caller who left
-			l.awayUntil.Store(time.Now().Add(l.config.Backoff).UnixNano())
+			s.awayUntil.Store(time.Now().Add(s.config.Backoff).UnixNano())
 		}
 		return 0, "", err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -15,7 +14,7 @@ import (
 // that lives, dated as far ahead as ingest takes them. The node's next frame is its newest again,
 // then and when the forged time has come.
 func TestFramesFromTheFuture(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n, forger := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
 	forger.ID = n.ID
 	handle := func(b []byte) {
@@ -62,7 +61,7 @@ func TestFramesFromTheFuture(t *testing.T) {
 // TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when
 // they stop.
 func TestAheadAlone(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 3, 3)
 	var last []byte
 	came := int64(0)
@@ -85,7 +84,7 @@ func TestAheadAlone(t *testing.T) {
 
 // TestBacklogIsOld: a frame that waited counts from its own time, whenever it arrives.
 func TestBacklogIsOld(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 4, 3)
 	now := f.clock.millis.Load()
 	waited, fresh := n.Frame(now-20_000), n.Frame(now)

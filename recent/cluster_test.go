@@ -69,7 +69,7 @@ func mustCluster(t *testing.T) []*engines.Redis {
 // TestClusterFailsOver kills one master, and, when its replica has taken over, another: what is read is whole again, wherever it lies.
 func TestClusterFailsOver(t *testing.T) {
 	servers := mustCluster(t)
-	f := newActive(t, servers[0], hasty, servers[1].Addr(), servers[2].Addr(), servers[4].Addr())
+	f := newActive(t, servers[0].Addr(), hasty, servers[1].Addr(), servers[2].Addr(), servers[4].Addr())
 	var nodes []*frametest.Node
 	for i := range uint64(12) { // some on every shard
 		nodes = append(nodes, frametest.New("read", i, 1))

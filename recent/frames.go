@@ -22,7 +22,7 @@ const lag = 2_000
 // among them even when it is older than from. complete says that no frame of the range is missing: their sequence numbers run without a
 // gap from the frame before the range to the one after it, or to one that is not older than two intervals. Where an agent started within
 // the range, the cluster's writer must have said that the log has nothing between the run's first frame and what lies before it here. A
-// frame that was lost makes a range incomplete; it is the store's then. The error is ErrMiss when Redis knows nothing of the range.
+// frame that was lost makes a range incomplete; it is the store's then. The error is ErrMiss when nothing of the range is kept.
 func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (frames [][]byte, complete bool, err error) {
 	defer r.observe("frames", time.Now(), &err, &complete)
 	now := r.config.millis()

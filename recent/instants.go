@@ -3,20 +3,18 @@ package recent
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// instantsAtOnce is of how many nodes instants are asked for in one pipeline: some 10 KB each.
+// instantsAtOnce is of how many nodes instants are asked for at once: some 10 KB each.
 const instantsAtOnce = 256
 
 // Instants returns when nodes sent frames from from to to, both inclusive and in milliseconds, by
-// ascending time, and of which of the nodes these are surely all. One pipeline asks for the names
+// ascending time, and of which of the nodes these are surely all. One question is for the times
 // of all nodes' frames, and a second one for two frames of each: the one before the range, and the
 // one after it or the newest. If one run of the agent sent both, and as many frames lie between
 // them as their sequence numbers say, none is missing. A frame counts though its key frame is not
@@ -41,18 +39,14 @@ func (r *Reader) Instants(
 func (r *Reader) instantsOf(
 	ctx context.Context, account string, nodes []uuid.UUID, from, to int64, instants [][]int64, whole []bool,
 ) error {
-	call, cancel := context.WithTimeout(ctx, r.config.ReadTimeout)
+	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	client, err := r.link.get(call)
-	if err != nil {
-		return err
-	}
 	now := r.config.millis()
-	times, err := r.times(call, client, account, nodes, span(from, to, now, &r.config))
+	times, err := r.times(call, account, nodes, span(from, to, now, &r.config))
 	if err != nil {
-		return r.judge(ctx, err)
+		return r.failed(ctx, err)
 	}
-	var commands rueidis.Commands
+	var picked []moment
 	var asked []edges
 	for i, list := range times {
 		e, some := edgesOf(list, from, to)
@@ -61,25 +55,19 @@ func (r *Reader) instantsOf(
 		}
 		e.node = i
 		for _, at := range []int64{list[e.first], list[e.last]} {
-			commands = append(commands, client.B().Hget().Key(windowKey(account, nodes[i], frame.WindowOf(at))).
-				Field(strconv.FormatInt(at, 10)).Build())
+			picked = append(picked, moment{place{account, nodes[i], frame.WindowOf(at)}, at})
 		}
 		asked = append(asked, e)
 	}
-	if len(commands) == 0 {
+	if len(picked) == 0 {
 		return nil
 	}
-	answers := client.DoMulti(call, commands...)
+	frames, err := r.keeper.pick(call, picked)
+	if err != nil {
+		return r.failed(ctx, err)
+	}
 	for k, e := range asked {
-		first, failed := header(answers[2*k])
-		if failed != nil {
-			return r.judge(ctx, failed)
-		}
-		last, failed := header(answers[2*k+1])
-		if failed != nil {
-			return r.judge(ctx, failed)
-		}
-		if e.proved(first, last, to, now) {
+		if e.proved(header(frames[2*k]), header(frames[2*k+1]), to, now) {
 			list := times[e.node]
 			i, _ := slices.BinarySearch(list, from)
 			j, _ := slices.BinarySearch(list, to+1)
@@ -90,35 +78,21 @@ func (r *Reader) instantsOf(
 }
 
 // times returns by node the times of all frames in some windows, ascending.
-func (r *Reader) times(
-	ctx context.Context, client rueidis.Client, account string, nodes []uuid.UUID, windows []int64,
-) ([][]int64, error) {
+func (r *Reader) times(ctx context.Context, account string, nodes []uuid.UUID, windows []int64) ([][]int64, error) {
 	times := make([][]int64, len(nodes))
-	commands := make(rueidis.Commands, 0, len(nodes)*len(windows))
-	for _, n := range nodes {
-		for _, w := range windows {
-			commands = append(commands, client.B().Hkeys().Key(windowKey(account, n, w)).Build())
-		}
-	}
-	if len(commands) == 0 {
+	if len(windows) == 0 {
 		return times, nil
 	}
-	for i, result := range client.DoMulti(ctx, commands...) {
-		names, err := result.ToArray()
-		if err != nil {
-			return nil, err
-		}
-		for k := range names {
-			name, err := names[k].ToString()
-			if err != nil {
-				return nil, err
-			}
-			if at, err := strconv.ParseInt(name, 10, 64); err == nil { // else last, key, seen
-				times[i/len(windows)] = append(times[i/len(windows)], at)
-			}
-		}
+	var asked []place
+	for _, n := range nodes {
+		asked = append(asked, places(account, n, windows)...)
+	}
+	found, err := r.keeper.times(ctx, asked)
+	if err != nil {
+		return nil, err
 	}
 	for i := range times {
+		times[i] = slices.Concat(found[i*len(windows) : (i+1)*len(windows)]...)
 		slices.Sort(times[i])
 	}
 	return times, nil
@@ -147,16 +121,9 @@ func (e edges) proved(first, last *frame.Header, to, now int64) bool {
 }
 
 // header reads the header of a frame; nil if it is not there or cannot be read.
-func header(result rueidis.RedisResult) (*frame.Header, error) {
-	b, err := result.AsBytes()
-	if rueidis.IsRedisNil(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+func header(b []byte) *frame.Header {
 	if h, _, err := frame.Parse(b); err == nil {
-		return &h, nil
+		return &h
 	}
-	return nil, nil
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -16,7 +15,7 @@ import (
 // TestInstants asks of nodes that lose frames and start anew when they sent: what is said to be all
 // is all, and what Frames knows to be all of an agent's one run is known here, too.
 func TestInstants(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	ctx, r := t.Context(), rand.New(rand.NewPCG(28, 4))
 	const interval = 5000
 	account := "instants-" + uuid.NewString()[:8]

@@ -102,16 +102,16 @@ func (l *link) dial(done chan struct{}) {
 }
 
 // judge decides what an error of a command means: Redis's own refusals come back as they are, everything else opens the backoff and
-// wraps ErrAway. caller is the context without the link's deadline: when the caller left, nothing is known about Redis.
-func (l *link) judge(caller context.Context, err error) error {
+// wraps ErrAway. When the caller left, nothing is known about Redis; when our own time for Redis was over, it is.
+func (l *link) judge(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrAway) {
 		return err
 	}
 	if _, ok := rueidis.IsRedisErr(err); ok {
 		return err
 	}
-	if caller.Err() != nil {
-		return caller.Err()
+	if ctx.Err() != nil && context.Cause(ctx) != errSlow {
+		return ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,15 +119,17 @@ func (l *link) judge(caller context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrAway, err)
 }
 
-// ping asks Redis whether it is there, whatever the backoff says of other callers.
-func (l *link) ping(ctx context.Context) error {
-	call, cancel := context.WithTimeout(ctx, l.config.ReadTimeout)
-	defer cancel()
-	client, err := l.get(call)
+// do calls f with the client, for what is kept in Redis beside frames.
+func (l *link) do(ctx context.Context, f func(rueidis.Client) error) error {
+	client, err := l.get(ctx)
 	if err != nil {
 		return err
 	}
-	return l.judge(ctx, client.Do(call, client.B().Ping().Build()).Error())
+	return l.judge(ctx, f(client))
+}
+
+func (l *link) ping(ctx context.Context) error {
+	return l.do(ctx, func(c rueidis.Client) error { return c.Do(ctx, c.B().Ping().Build()).Error() })
 }
 
 // close ends the connections and waits for an attempt under way.

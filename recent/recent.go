@@ -1,20 +1,22 @@
-// Package recent keeps the last fifteen minutes of every node in Redis, because the newest values are what nearly all readers ask for.
+// Package recent keeps the last fifteen minutes of every node in Redis, or in the memory of the process where there is none, because the newest values are
+// what nearly all readers ask for.
 //
 // One hash per account, node and window holds the frames as they were received, so a value costs what the wire format made of it and no
-// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of.
+// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of. Neither knows
+// where frames lie: they ask a keeper, which is a connection to Redis or a Memory.
 //
-// What it promises: every write carries its time to live in the same command, so Redis never keeps what nobody renews. A reader says
+// What it promises: every write carries its time to live, so nothing is kept that nobody renews. A reader says
 // whether a range is complete, judged by the agents' own sequence numbers and, where an agent started, by what the writer saw in the log, and never guesses. Neither side waits longer than its
 // deadline for a Redis that is slow or away, and both go on by themselves when it is back.
 //
 // What bites:
 //   - The newest frame is the one that arrived last, of those that are dated ahead of their arrival: such a one, of a wrong clock or a
 //     hostile sender, hides nothing that comes after it.
-//   - Redis is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
+//   - What is kept is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
 //     readers go to the store for them.
 //   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be read, so it is a miss until the next window.
 //
-// Keys and fields, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
+// Keys and fields in Redis, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
 // window's beginning and AT the time of a frame, both in milliseconds since the Unix epoch:
 //
 //	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
@@ -31,10 +33,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/frame"
@@ -42,15 +41,15 @@ import (
 
 // Errors of a Reader.
 var (
-	// ErrMiss says that Redis answered and does not hold what was asked for.
-	ErrMiss = errors.New("recent: not in Redis")
+	// ErrMiss says that what was asked for is not kept.
+	ErrMiss = errors.New("recent: not kept")
 	// ErrAway says that Redis did not answer just now and is not asked again for a moment.
 	ErrAway = errors.New("recent: Redis is away")
 )
 
 // Config says where Redis is and how long to wait for it.
 type Config struct {
-	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's
+	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's; none: Memory
 	Username  string       `yaml:"username"`
 	Password  string       `yaml:"password"`
 	TLS       certs.Client `yaml:"tls"`
@@ -66,19 +65,19 @@ type Config struct {
 	// Keep is the time to live of a window after its last write, and the age at which a frame is no longer written.
 	Keep time.Duration `yaml:"keep"`
 
-	// ActiveFor is how long after its last read through the API a cluster is kept in Redis. 0: all clusters always are.
+	// ActiveFor is how long after its last read through the API a cluster is kept. 0: all clusters always are.
 	ActiveFor time.Duration `yaml:"active_for"`
 	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
 	Refresh time.Duration `yaml:"refresh"`
 
-	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
-	Log   *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
+	Memory *Memory          `yaml:"-"` // keeps everything if there are no addresses; one for all roles of a process
+	Clock  func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
+	Log    *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
 }
 
-// DefaultConfig returns a Redis on this machine and deadlines for a network where it usually answers within a millisecond.
+// DefaultConfig returns no Redis, and deadlines for a network where it usually answers within a millisecond.
 func DefaultConfig() Config {
 	return Config{
-		Addresses:    []string{"127.0.0.1:6379"},
 		TLS:          certs.Section("redis.tls"),
 		DialTimeout:  200 * time.Millisecond,
 		ReadTimeout:  2 * time.Second,
@@ -94,9 +93,6 @@ func DefaultConfig() Config {
 // Validate returns everything that is wrong with the configuration, at once.
 func (c *Config) Validate() error {
 	var wrong []error
-	if len(c.Addresses) == 0 {
-		wrong = append(wrong, errors.New("addresses is empty: name at least one host:port of Redis"))
-	}
 	for _, a := range c.Addresses {
 		if _, _, err := net.SplitHostPort(a); err != nil {
 			wrong = append(wrong, fmt.Errorf("addresses: %q is not host:port", a))
@@ -123,17 +119,6 @@ func (c *Config) millis() int64 { return c.Clock().UnixMilli() }
 
 // maxAhead is how far a node's clock may be ahead before its newest window is not looked for, in ms: as far as ingest allows.
 const maxAhead = 600_000
-
-// windowKey names the hash of one window of one node.
-func windowKey(account string, node uuid.UUID, window int64) string {
-	b := make([]byte, 0, len(account)+64)
-	b = append(b, "rw:{"...)
-	b = append(b, account...)
-	b = append(b, '/')
-	b = append(b, node.String()...)
-	b = append(b, "}:"...)
-	return string(strconv.AppendInt(b, window, 10))
-}
 
 // windows returns the beginnings of the windows that may hold something not older than keep, newest first.
 func (c *Config) windows() []int64 {

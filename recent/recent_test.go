@@ -35,6 +35,7 @@ const start = int64(1_700_000_100_000/frame.WindowMillis*frame.WindowMillis + 40
 type fixture struct {
 	*testing.T
 	clock  clock
+	memory *Memory // nil: it is a Redis that keeps everything
 	writer *Writer
 	reader *Reader
 	log    log
@@ -77,12 +78,20 @@ func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, u
 	return f(found)
 }
 
+// inMemory is an address where nothing is but the memory of the process.
+const inMemory = ""
+
 func newFixture(t *testing.T, addr string, change ...func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t}
 	f.clock.millis.Store(start)
 	c := DefaultConfig()
-	c.Addresses = []string{addr}
+	if addr == inMemory {
+		f.memory = NewMemory(1<<30, time.Now, prometheus.NewRegistry())
+		c.Memory = f.memory
+	} else {
+		c.Addresses = []string{addr}
+	}
 	c.Clock = f.clock.now
 	c.DialTimeout, c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute, time.Minute // a crowded machine is no outage
 	c.ActiveFor = 0
@@ -167,23 +176,29 @@ func between(frames map[int64][]byte, from, to int64) [][]byte {
 func equal(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 func TestWriteAndRead(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	for name, addr := range map[string]string{"redis": engines.SharedRedis(t).Addr(), "memory": inMemory} {
+		t.Run(name, func(t *testing.T) { writeAndRead(newFixture(t, addr)) })
+	}
+}
+
+func writeAndRead(f *fixture) {
+	t, account := f.T, uuid.NewString()
 	ctx := t.Context()
 	a, b := frametest.New("one", 1, 3), frametest.New("one", 2, 3)
-	if _, _, err := f.reader.Latest(ctx, "acme", a.ID); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Latest(ctx, account, a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("want a miss, got", err)
 	}
 	began := f.clock.millis.Load()
-	frames := f.run("acme", a, 14*time.Minute)
+	frames := f.run(account, a, 14*time.Minute)
 	now := f.clock.millis.Load()
-	latest, _, err := f.reader.Latest(ctx, "acme", a.ID)
+	latest, _, err := f.reader.Latest(ctx, account, a.ID)
 	if err != nil || !equal(latest, between(frames, now, now)) {
 		t.Fatalf("latest: %d frames, %v", len(latest), err)
 	}
 	if _, _, err := f.reader.Latest(ctx, "other", a.ID); !errors.Is(err, ErrMiss) {
 		t.Fatal("another account sees the node:", err)
 	}
-	seen, err := f.reader.LastSeen(ctx, "acme", []uuid.UUID{a.ID, b.ID})
+	seen, err := f.reader.LastSeen(ctx, account, []uuid.UUID{a.ID, b.ID})
 	if err != nil || len(seen) != 1 || seen[a.ID] != now {
 		t.Fatal(seen, err)
 	}
@@ -201,34 +216,34 @@ func TestWriteAndRead(t *testing.T) {
 		{"between two instants", began + 5001, began + 9999, true},
 		{"across windows", began + 200_000, began + 700_000, true},
 	} {
-		got, complete, err := f.reader.Frames(ctx, "acme", a.ID, r.from, r.to)
+		got, complete, err := f.reader.Frames(ctx, account, a.ID, r.from, r.to)
 		if err != nil || complete != r.complete || !equal(got, between(frames, r.from, r.to)) {
 			t.Errorf("%s: %d frames, complete %v, %v", r.name, len(got), complete, err)
 		}
 	}
 	// A silent node is no longer complete up to now.
 	f.clock.millis.Add(20_000)
-	if _, complete, err := f.reader.Frames(ctx, "acme", a.ID, now-60_000, now+20_000); complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now+20_000); complete || err != nil {
 		t.Error("complete without the newest frames", err)
 	}
-	if _, complete, err := f.reader.Frames(ctx, "acme", a.ID, now-60_000, now-30_000); !complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now-30_000); !complete || err != nil {
 		t.Error("incomplete in the past", err)
 	}
 	f.clock.millis.Add(-20_000)
 	// A lost frame makes a range incomplete, what lies after it not.
 	a.Skip()
 	f.clock.millis.Add(2 * a.Interval)
-	later := f.run("acme", a, time.Minute)
-	if _, complete, _ := f.reader.Frames(ctx, "acme", a.ID, now-60_000, f.clock.millis.Load()); complete {
+	later := f.run(account, a, time.Minute)
+	if _, complete, _ := f.reader.Frames(ctx, account, a.ID, now-60_000, f.clock.millis.Load()); complete {
 		t.Error("complete over a lost frame")
 	}
-	if got, complete, err := f.reader.Frames(ctx, "acme", a.ID, now+15_000, f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
+	if got, complete, err := f.reader.Frames(ctx, account, a.ID, now+15_000, f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
 		t.Error("incomplete after a lost frame", len(got), err)
 	}
 }
 
 func TestKeyFrameIsMissing(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 11, 2)
 	n.Frame(start - 5000) // never written
 	f.run("acme", n, 20*time.Second)
@@ -241,7 +256,7 @@ func TestKeyFrameIsMissing(t *testing.T) {
 }
 
 func TestOldAndMalformedAreDropped(t *testing.T) {
-	f := newFixture(t, engines.SharedRedis(t).Addr())
+	f := newFixture(t, inMemory)
 	n := frametest.New("one", 12, 1)
 	old := n.Frame(start - 15*60_000 - 1)
 	good := n.Frame(start)
@@ -268,14 +283,24 @@ func TestEveryKeyExpires(t *testing.T) {
 		f.clock.millis.Store(start)
 		f.run("acme", frametest.New("one", i, 1), 12*time.Minute)
 	}
+	if _, err := f.reader.Claim(t.Context(), "acme", uuid.New(), "sender"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.reader.keeper.note(t.Context(), activeKey, []string{"acme/read"}, start, time.Hour),
+		f.writer.setMarks(t.Context(), []string{"acme/read"}, true)); err != nil {
+		t.Fatal(err)
+	}
 	client := plain(t, server.Addr())
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
-	if err != nil || len(keys) != 20*3 {
+	if err != nil || len(keys) != 20*3+3 {
 		t.Fatal(len(keys), err)
 	}
 	for _, k := range keys {
-		ttl, err := client.Do(t.Context(), client.B().Ttl().Key(k).Build()).AsInt64()
-		if err != nil || ttl < 14*60 || ttl > 15*60 || !strings.HasPrefix(k, "rw:{acme/") {
+		least, most := int64(1), int64(3600)
+		if strings.HasPrefix(k, "rw:{acme/") {
+			least, most = 14*60, 15*60
+		}
+		if ttl, err := client.Do(t.Context(), client.B().Ttl().Key(k).Build()).AsInt64(); err != nil || ttl < least || ttl > most {
 			t.Error(k, ttl, err)
 		}
 	}
@@ -389,14 +414,15 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 		t.Error("nothing was refused")
 	}
 	memory := &f.writer.metrics.memory
-	f.writer.readMemory(t.Context())
+	fill := func() { memory.set(f.writer.keeper.fill(t.Context())) }
+	fill()
 	used, most := value(memory.used.WithLabelValues()), value(memory.most.WithLabelValues())
 	if most != 100<<10 || used < 100<<10 {
 		t.Errorf("Redis uses %v bytes of %v", used, most)
 	}
 	server.Kill()
-	f.writer.link.close()
-	f.writer.readMemory(t.Context())
+	f.writer.Close()
+	fill()
 	there := make(chan prometheus.Metric, 2)
 	memory.used.Collect(there)
 	memory.most.Collect(there)
@@ -406,6 +432,9 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
+	if _, err := NewReader(DefaultConfig(), prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "addresses is empty") {
+		t.Error("nothing keeps anything:", err)
+	}
 	_, err := NewReader(Config{Addresses: []string{"nohost"}}, prometheus.NewRegistry())
 	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout", "backoff", "keep", "refresh"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,35 +1,37 @@
 package recent
 
 import (
-	"context"
+	"maps"
 	"math/rand/v2"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// lose takes the node's frames from from to to out of Redis, as if it had never had them.
-func (f *fixture) lose(account string, n *frametest.Node, addr string, from, to int64) {
+// lose takes the node's frames from from to to out of the memory, as if it had never had them.
+func (f *fixture) lose(account string, n *frametest.Node, from, to int64) {
 	f.Helper()
-	client := plain(f.T, addr)
+	f.memory.mu.Lock()
+	defer f.memory.mu.Unlock()
 	for w := frame.WindowOf(from); w <= to; w += frame.WindowMillis {
-		fields, err := client.Do(f.Context(), client.B().Hkeys().Key(windowKey(account, n.ID, w)).Build()).AsStrSlice()
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, name := range fields {
-			if at, err := strconv.ParseInt(name, 10, 64); err == nil && at >= from && at <= to {
-				if err := client.Do(f.Context(), client.B().Hdel().Key(windowKey(account, n.ID, w)).Field(name).Build()).Error(); err != nil {
-					f.Fatal(err)
-				}
-			}
+		if e := f.memory.windows[place{account, n.ID, w}]; e != nil {
+			maps.DeleteFunc(e.Value.(*memoryWindow).frames, func(at int64, _ []byte) bool { return at >= from && at <= to })
 		}
 	}
+}
+
+// wipe takes out everything.
+func (f *fixture) wipe() {
+	f.memory.mu.Lock()
+	defer f.memory.mu.Unlock()
+	clear(f.memory.windows)
+	clear(f.memory.accounts)
+	f.memory.bytes = 0
+	clear(f.memory.words.said)
+	f.memory.words.bytes = 0
 }
 
 // settle lets the writer do at once what it does every Refresh.
@@ -45,13 +47,10 @@ func (f *fixture) settle() {
 }
 
 // newSettled is a fixture whose writer does what is due by time only in settle. The cluster read is read.
-func newSettled(t *testing.T) (*fixture, string) {
-	server := engines.MustRedis(t)
-	f := newFixture(t, server.Addr(), func(c *Config) {
-		c.ActiveFor, c.ReadTimeout, c.WriteTimeout = time.Hour, time.Minute, time.Minute // a crowded machine is no outage
-	})
+func newSettled(t *testing.T) *fixture {
+	f := newFixture(t, inMemory, func(c *Config) { c.ActiveFor = time.Hour })
 	f.readAgain()
-	return f, server.Addr()
+	return f
 }
 
 // readAgain says that the cluster read is read.
@@ -70,7 +69,7 @@ func (f *fixture) is(n *frametest.Node, whole bool, what string) {
 }
 
 func TestYoungNodeIsWhole(t *testing.T) {
-	f, addr := newSettled(t)
+	f := newSettled(t)
 	early, headless := frametest.New("read", 1, 2), frametest.New("read", 2, 2)
 	headless.Skip() // its first frame is lost, or still on its way
 	f.pass(3*time.Minute, "acme", early, headless)
@@ -88,14 +87,14 @@ func TestYoungNodeIsWhole(t *testing.T) {
 	if frames, complete, err := f.reader.Frames(t.Context(), "acme", late.ID, began-60_000, began-1); err != nil || !complete || len(frames) != 0 {
 		t.Error("before the node was there:", len(frames), complete, err)
 	}
-	f.lose("acme", late, addr, began, began)
+	f.lose("acme", late, began, began)
 	f.is(late, false, "Redis has lost its first frame")
 	f.pass(14*time.Minute, "acme", early, headless)
 	f.is(headless, true, "what is missing is older than the range")
 }
 
 func TestRestartedAgentIsWhole(t *testing.T) {
-	f, addr := newSettled(t)
+	f := newSettled(t)
 	n := frametest.New("read", 1, 2)
 	f.pass(16*time.Minute, "acme", n)
 	f.settle()
@@ -108,21 +107,18 @@ func TestRestartedAgentIsWhole(t *testing.T) {
 	f.is(n, false, "the writer has not said yet what was before the restart")
 	f.settle()
 	f.is(n, true, "both runs are here")
-	f.lose("acme", n, addr, last, last)
+	f.lose("acme", n, last, last)
 	f.is(n, false, "Redis has lost the last frame before the restart")
-	f.lose("acme", n, addr, last-20*60_000, last)
+	f.lose("acme", n, last-20*60_000, last)
 	f.is(n, false, "Redis has lost all before the restart, and what is left begins with the first frame of a run")
 }
 
 func TestWipedRedisProvesNothing(t *testing.T) {
-	f, addr := newSettled(t)
+	f := newSettled(t)
 	n := frametest.New("read", 1, 2)
 	f.pass(3*time.Minute, "acme", n)
 	n.Restart(f.clock.millis.Load())
-	client := plain(t, addr)
-	if err := client.Do(t.Context(), client.B().Flushall().Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	f.wipe()
 	f.readAgain()
 	f.pass(time.Minute, "acme", n)
 	f.is(n, false, "wiped, and filled with a run from its first frame on")
@@ -133,7 +129,7 @@ func TestWipedRedisProvesNothing(t *testing.T) {
 }
 
 func TestLateFrameOfAnEarlierRun(t *testing.T) {
-	f, addr := newSettled(t)
+	f := newSettled(t)
 	n := frametest.New("read", 1, 2)
 	f.clock.millis.Add(5000)
 	n.Step()
@@ -147,13 +143,13 @@ func TestLateFrameOfAnEarlierRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.is(n, false, "a frame has come that lies before")
-	f.lose("acme", n, addr, at, at)
+	f.lose("acme", n, at, at)
 	f.settle()
 	f.is(n, false, "it has come, and Redis has lost it")
 }
 
 func TestWhoTakesOverKnowsNoStarts(t *testing.T) {
-	f, _ := newSettled(t)
+	f := newSettled(t)
 	n := frametest.New("read", 1, 2)
 	f.pass(3*time.Minute, "acme", n)
 	f.settle()
@@ -173,11 +169,10 @@ func TestWhoTakesOverKnowsNoStarts(t *testing.T) {
 // TestCompleteIsComplete lets nodes start, lose frames and send some late, lets Redis lose some and writers take over and read again, and holds every range that is called complete
 // to what the log had.
 func TestCompleteIsComplete(t *testing.T) {
-	f, addr := newSettled(t)
+	f := newSettled(t)
 	seed := time.Now().UnixNano()
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	t.Log("seed", seed)
-	client := plain(t, addr)
 	nodes := []*frametest.Node{frametest.New("read", 1, 1), frametest.New("read", 2, 1), frametest.New("read", 3, 1)}
 	had := make([]map[int64]bool, len(nodes)) // by node: the times of frames in the log
 	late := make([][][]byte, len(nodes))
@@ -221,18 +216,16 @@ func TestCompleteIsComplete(t *testing.T) {
 		case 0:
 			f.writer.Revoke(0)
 		case 1:
-			if err := client.Do(context.Background(), client.B().Flushall().Build()).Error(); err != nil {
-				t.Fatal(err)
-			}
+			f.wipe()
 			f.readAgain()
 		case 2:
 			f.writer.Revoke(0)
-			if err := client.Do(context.Background(), client.B().Del().Key(markKey("acme/read")).Build()).Error(); err != nil {
+			if err := f.memory.tell(t.Context(), []saying{{name: markKey("acme/read")}}, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		case 3:
 			from := now - r.Int64N(15*60_000)
-			f.lose("acme", nodes[r.IntN(len(nodes))], addr, from, from+r.Int64N(300_000))
+			f.lose("acme", nodes[r.IntN(len(nodes))], from, from+r.Int64N(300_000))
 		}
 		if r.IntN(3) > 0 {
 			f.settle()

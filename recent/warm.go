@@ -153,13 +153,12 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // refresh takes the active clusters from Redis, and finds out which of ours are not whole there. What fails is tried again the next time.
 func (w *Writer) refresh(ctx context.Context) {
-	call, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+	call, cancel := within(ctx, w.config.WriteTimeout)
 	defer cancel()
 	if err := w.refreshOnce(call); err != nil {
-		_ = w.link.judge(ctx, err) // the count says it
 		w.metrics.refreshFailures.Inc()
 	}
-	w.readMemory(call)
+	w.metrics.memory.set(w.keeper.fill(call))
 }
 
 func (w *Writer) refreshOnce(ctx context.Context) error {
@@ -314,17 +313,10 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	}
 	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted, func(records []stream.Record) error {
 		w.clusters.look(g, records)
-		batch, _ := w.commands(records, oldest, nil)
-		deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+		batch, _ := w.entries(records, oldest, nil)
+		deadline, cancel := within(ctx, w.config.WriteTimeout)
 		defer cancel()
-		client, err := w.link.get(deadline)
-		if err != nil {
-			return err
-		}
-		var failed error
-		for _, result := range put.ExecMulti(deadline, client, batch...) {
-			failed = errors.Join(failed, result.Error())
-		}
+		failed := errors.Join(w.keeper.put(deadline, batch, w.config.Keep)...)
 		if failed == nil {
 			w.metrics.walked.Add(float64(len(batch)))
 		}
@@ -337,7 +329,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	for cluster := range g.of {
 		names = append(names, cluster)
 	}
-	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+	deadline, cancel := within(ctx, w.config.WriteTimeout)
 	defer cancel()
 	return w.setMarks(deadline, names, true)
 }

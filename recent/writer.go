@@ -2,38 +2,25 @@ package recent
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// batchFrames is how many frames go to Redis in one pipeline: a few hundred KB, so that one slow batch is a small part of the deadline.
+// batchFrames is how many frames are put at once: a few hundred KB, so that one slow batch is a small part of the deadline.
 const batchFrames = 256
 
-// put writes one frame, keeps last, key and seen at the newest, and renews the time to live, all in one command: Redis cannot stop between them.
-// ARGV: at, frame, at of its key frame, seconds to live, when the node was heard of by it: see seenAt.
-var put = rueidis.NewLuaScript(`
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-local newest = redis.call('HMGET', KEYS[1], 'seen', 'last')
-newest = newest[1] or newest[2]
-if not newest or tonumber(newest) <= tonumber(ARGV[5]) then
-  redis.call('HSET', KEYS[1], 'last', ARGV[1], 'key', ARGV[3], 'seen', ARGV[5])
-end
-redis.call('EXPIRE', KEYS[1], ARGV[4])
-return 1`)
-
-// Writer puts the frames of clusters that are read into Redis. One Writer serves all partitions of a consumer, one Handle at a time; Run is beside it.
+// Writer keeps the frames of clusters that are read. One Writer serves all partitions of a consumer, one Handle at a time; Run is beside it.
 //
 // Overload rule: a Handle never takes longer than WriteTimeout. What Redis did not take by then is dropped and counted, and read again from the log when Redis is back.
 type Writer struct {
 	config   Config
-	link     *link
+	keeper   keeper
 	metrics  *writerMetrics
 	again    Again
 	clusters *clusters
@@ -48,25 +35,29 @@ func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("recent: %w", err)
 	}
-	w := &Writer{config: c, metrics: newWriterMetrics(reg), again: again, clusters: newClusters(), behind: make(chan struct{}, 1)}
-	w.link = newLink(&w.config)
+	w := &Writer{config: c, again: again, clusters: newClusters(), behind: make(chan struct{}, 1)}
+	var err error
+	if w.keeper, err = w.config.open(); err != nil {
+		return nil, err
+	}
+	w.metrics = newWriterMetrics(reg)
 	return w, nil
 }
 
-// Handle writes the records' frames, those of clusters that are read: one command per frame, pipelined. It returns an error only when ctx ended, and then the
-// records are to be handled again, which is harmless. What Redis cannot take is dropped and counted.
+// Handle writes the records' frames, those of clusters that are read. It returns an error only when ctx ended, and then the
+// records are to be handled again, which is harmless. What cannot be kept is dropped and counted.
 func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	w.metrics.accepted.Add(float64(len(records)))
 	w.metrics.pending.Add(float64(len(records)))
-	deadline, cancel := context.WithTimeout(ctx, w.config.WriteTimeout)
+	deadline, cancel := within(ctx, w.config.WriteTimeout)
 	defer cancel()
 	if w.config.ActiveFor > 0 && !w.clusters.known() {
 		w.refresh(deadline)
 	}
-	batch, of := w.commands(records, w.config.millis()-w.config.Keep.Milliseconds(), w.admit)
+	batch, of := w.entries(records, w.config.millis()-w.config.Keep.Milliseconds(), w.admit)
 	for len(batch) > 0 {
 		n := min(batchFrames, len(batch))
-		w.write(ctx, deadline, batch[:n], of[:n])
+		w.write(deadline, batch[:n], of[:n])
 		batch, of = batch[n:], of[n:]
 	}
 	return ctx.Err()
@@ -88,9 +79,8 @@ func (w *Writer) admit(r *stream.Record, h *frame.Header) bool {
 	return wanted && known
 }
 
-// commands returns the commands that write records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
-func (w *Writer) commands(records []stream.Record, oldest int64, admit func(*stream.Record, *frame.Header) bool) (batch []rueidis.LuaExec, of []*stream.Record) {
-	ttl := strconv.FormatInt(int64(w.config.Keep/time.Second), 10)
+// entries returns what to put of records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
+func (w *Writer) entries(records []stream.Record, oldest int64, admit func(*stream.Record, *frame.Header) bool) (batch []entry, of []*stream.Record) {
 	for i := range records {
 		r := &records[i]
 		h, _, err := frame.Parse(r.Value)
@@ -116,42 +106,37 @@ func (w *Writer) commands(records []stream.Record, oldest int64, admit func(*str
 		if received.IsZero() {
 			received = w.config.Clock()
 		}
-		batch = append(batch, rueidis.LuaExec{
-			Keys: []string{windowKey(r.Account, h.Node, h.Window())},
-			Args: []string{strconv.FormatInt(h.At, 10), rueidis.BinaryString(r.Value), strconv.FormatInt(h.KeyAt(), 10), ttl, strconv.FormatInt(seenAt(h.At, received), 10)},
+		batch = append(batch, entry{
+			place: place{r.Account, h.Node, h.Window()},
+			at:    h.At, keyAt: h.KeyAt(), seen: seenAt(h.At, received),
+			frame: r.Value,
 		})
 		of = append(of, r)
 	}
 	return batch, of
 }
 
-func (w *Writer) write(ctx, deadline context.Context, batch []rueidis.LuaExec, of []*stream.Record) {
+func (w *Writer) write(ctx context.Context, batch []entry, of []*stream.Record) {
 	began := time.Now()
-	client, err := w.link.get(deadline)
-	if err != nil {
-		for _, r := range of {
-			w.clusters.lost(r)
-		}
-		w.drop(dropAway, len(batch))
-		return
-	}
-	for i, result := range put.ExecMulti(deadline, client, batch...) {
-		err := result.Error()
+	written := false
+	for i, err := range w.keeper.put(ctx, batch, w.config.Keep) {
 		if err == nil {
+			written = true
 			w.metrics.written.Inc()
 			w.metrics.pending.Dec()
-			w.metrics.bytes.Add(float64(len(batch[i].Args[1])))
+			w.metrics.bytes.Add(float64(len(batch[i].frame)))
 			continue
 		}
 		w.clusters.lost(of[i])
-		if _, refused := rueidis.IsRedisErr(err); refused {
+		if errors.Is(err, ErrAway) || ctx.Err() != nil {
+			w.drop(dropAway, 1)
+		} else {
 			w.drop(dropRefused, 1)
-			continue
 		}
-		_ = w.link.judge(ctx, err) // the count says it
-		w.drop(dropAway, 1)
 	}
-	w.metrics.seconds.Observe(time.Since(began).Seconds())
+	if written {
+		w.metrics.seconds.Observe(time.Since(began).Seconds())
+	}
 }
 
 func (w *Writer) drop(reason string, n int) {
@@ -170,8 +155,12 @@ func (w *Writer) LowWater(partition int32) (offset int64, held bool) { return 0,
 // Revoke forgets the partition's clusters: another consumer writes the same hashes, and writing a frame twice is writing it once.
 func (w *Writer) Revoke(partition int32) { w.clusters.revoke(partition) }
 
-// Ping returns nil when Redis answers.
-func (w *Writer) Ping(ctx context.Context) error { return w.link.ping(ctx) }
+// Ping returns nil when what keeps the frames answers.
+func (w *Writer) Ping(ctx context.Context) error {
+	call, cancel := within(ctx, w.config.ReadTimeout)
+	defer cancel()
+	return w.keeper.ping(call)
+}
 
 // Close ends the connections to Redis.
-func (w *Writer) Close() { w.link.close() }
+func (w *Writer) Close() { w.keeper.close() }

@@ -25,7 +25,7 @@ import (
 // The wiring. Every arrow is one call; docs/DATAPATH.md has a section for each.
 //
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
-//	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis
+//	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis, or recent.Memory
 //	                                                   └─ stream.Consumer "rules"  ──► rules.Rules ──► Alertmanager
 //	                                                        └─ what rules record goes back into Kafka as frames
 //	reader ──GET──► api.Server ──► query.Reader ──► recent.Reader
@@ -83,6 +83,9 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
 	if err := p.bound(); err != nil {
 		return nil, err
+	}
+	if len(c.Redis.Addresses) == 0 {
+		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from Cassandra")
 	}
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit.String())
 	return p, nil

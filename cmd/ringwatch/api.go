@@ -70,7 +70,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := limit.New(p.Limits, redis.Do, p.metrics)
+	limiter, err := limit.New(p.Limits, redis.Redis(), p.metrics)
 	if err != nil {
 		redis.Close()
 		return nil, err

@@ -51,7 +51,7 @@ acounts: []
 accounts: [{name: "Bad Name", keys: [{name: k, scopes: [fly]}]}]
 kafka: {brokers: [], publish_timeout: soon, tls: true}
 cassandra: {raw_ttl: -1d, consistency: SOMETIMES, tls: {cert_file: a.crt, server_name: "https://b"}}
-redis: {addresses: [], tls: {key_file: a.key, insecure_skip_verify: true}}
+redis: {addresses: [nowhere], tls: {key_file: a.key, insecure_skip_verify: true}}
 ingest: {max_frame_bytes: 0}
 api: {listen: nowhere}
 lookup: {max_keys: 0, tls: {ca_file: a.crt}, tables: [{table: items, accounts: ["*"]}, {table: shop.items, acounts: [x], accounts: [nobody], cache_ttl: soon}, {table: a.b, accounts: ["*"], cache_ttl: 30s, class: mine}]}
@@ -61,7 +61,7 @@ log: {level: loud}
 	if code != exitUsage {
 		t.Errorf("exit code %d, want %d", code, exitUsage)
 	}
-	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", "redis:", "max_frame_bytes", "nowhere", "throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
+	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", `redis: addresses: "nowhere" is not host:port`, "max_frame_bytes", "nowhere", "throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
 		"kafka.tls: expected keys and values: write {} to switch it on, with some of ca_file, cert_file, enabled, key_file, server_name as you need them",
 		"cassandra.tls.cert_file: it needs cassandra.tls.key_file: set both or neither", `cassandra.tls.server_name: "https://b" is no host name`,
 		"redis.tls.key_file: it needs redis.tls.cert_file", "redis.tls.insecure_skip_verify: unknown key", "lookup: hosts: datacenter, username, password and tls need hosts",
@@ -85,6 +85,14 @@ func TestTLSIsSwitchedOn(t *testing.T) {
 		if err != nil || c.Kafka.TLS.Enabled != want || c.Cassandra.TLS.Enabled || c.Redis.TLS.Enabled || c.Lookup.TLS.Enabled {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
+	}
+}
+
+// TestRoleWithoutItsEngine names the key to set, at once.
+func TestRoleWithoutItsEngine(t *testing.T) {
+	code, stderr := start(t, "recent", "--config", configFile(t, "redis: {addresses: []}"))
+	if want := "redis.addresses is empty: this role is nothing without it: name a host:port, or run ringwatch all"; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis.
+// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis, if there is one.
 func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err := p.topic(ctx); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/recent"
 )
 
 // What of the process's memory a kind of thing may take at most. The rest is for what does not
@@ -17,6 +18,7 @@ const (
 	columnsPart  = 8  // columns of what is stored
 	resultsPart  = 32 // steps of range queries
 	seriesPart   = 8  // the index of an account's series
+	recentPart   = 8  // the last 15 minutes, where there is no Redis
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
 	rulesPart    = 4  // series that rules look back at; three quarters where that is all a process does
 )
@@ -50,6 +52,9 @@ func (p *process) bound() error {
 	p.Cassandra.KeptBytes = int(p.Query.ColumnsBytes)
 	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
+	if len(p.Redis.Addresses) == 0 {
+		p.Redis.Memory = recent.NewMemory(p.limit.Bytes/recentPart, p.Redis.Clock, p.metrics)
+	}
 	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
 	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
 }

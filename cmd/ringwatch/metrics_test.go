@@ -122,7 +122,7 @@ func (p *process) listeners(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Close)
-	limiter, err := limit.New(p.Limits, redis.Do, p.metrics)
+	limiter, err := limit.New(p.Limits, redis.Redis(), p.metrics)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,10 +63,31 @@ func readable(engines ...engine) error {
 	return nil
 }
 
+// named returns the engines that have an address. One that has none and is not optional is a
+// usageError.
+func named(engines []engine) (list []engine, err error) {
+	for _, e := range engines {
+		switch {
+		case len(e.addresses) > 0:
+			list = append(list, e)
+		case !e.optional:
+			err = errors.Join(err, fmt.Errorf("%s is empty: this role is nothing without it: name a host:port, or run ringwatch all", e.name))
+		}
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return list, nil
+}
+
 // reach waits until one address of every engine takes connections, with TLS where it is set, and
 // after patience names all that did not, as a usageError: at a start that is nearly always an
 // address that is wrong. Once started, a role never ends because an engine is away.
 func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engines ...engine) error {
+	engines, err := named(engines)
+	if err != nil {
+		return err
+	}
 	if err := readable(engines...); err != nil {
 		return err
 	}

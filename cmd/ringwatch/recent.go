@@ -32,7 +32,7 @@ func (c *recentCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, ops)...)
 }
 
-// recentParts wires Kafka → Redis.
+// recentParts wires Kafka → Redis, or the memory of the process.
 func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	if err := p.topic(ctx); err != nil {
 		return nil, err

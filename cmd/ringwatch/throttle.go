@@ -36,7 +36,7 @@ func (p *process) throttled() (*throttle.Throttle, []part, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := throttle.New(p.Throttle, link.Do, p.metrics)
+	t, err := throttle.New(p.Throttle, link.Redis(), p.metrics)
 	if err != nil {
 		link.Close()
 		return nil, nil, err

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	engines.Main(m)
 }
 
-// connect returns what calls with a client of a Redis, as recent.Reader.Do does.
+// connect returns what calls with a client of a Redis, as what recent.Reader.Redis returns does.
 func connect(t testing.TB, address string) func(context.Context, func(rueidis.Client) error) error {
 	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true, DisableRetry: true})
@@ -49,7 +49,9 @@ func patient(name string, classes map[string]Class) Config {
 var fleets atomic.Int64
 
 // unique returns a fleet's name of the test's own: tests share a Redis.
-func unique(name string) string { return fmt.Sprintf("%s-%d", strings.ToLower(name), fleets.Add(1)) }
+func unique(name string) string {
+	return fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(name), "/", "-"), fleets.Add(1))
+}
 
 func mustNew(t testing.TB, c Config, do func(context.Context, func(rueidis.Client) error) error) *Throttle {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package throttle lets workload classes share a Cassandra: each class has a rate of operations and a number of operations at once, over all processes that share a Redis.
+// Package throttle lets workload classes share a Cassandra: each class has a rate of operations and a number of operations at once, over all processes that share a Redis, or in one process without.
 //
 // What it promises:
 //   - Over any time t at most burst + rate × t operations of a class begin, and one request's more, and at most concurrency are under way, in all processes together, by Redis's
@@ -70,7 +70,7 @@ type Throttle struct {
 	gauge gauge // of this process, when it is alone; else Redis's
 }
 
-// New checks the configuration and registers metrics. do calls a function with a client of Redis, as recent.Reader.Do does; nil: this process is alone and has the whole of each
+// New checks the configuration and registers metrics. do calls a function with a client of Redis, as what recent.Reader.Redis returns does; nil: this process is alone and has the whole of each
 // class. Nothing is asked before Run.
 func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Throttle, error) {
 	if c.Clock == nil {

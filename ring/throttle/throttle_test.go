@@ -124,21 +124,41 @@ func (c *crew) end() (begun float64, within time.Duration) {
 	return float64(c.begun.Load()), time.Since(c.first)
 }
 
-// TestOverAllProcesses: four processes get together what the class has, and no more: neither operations nor at once. A fifth that comes later gets its part.
-func TestOverAllProcesses(t *testing.T) {
+// onBothSides runs a test with processes that share a Redis, and with one that has the whole and stands for them all.
+func onBothSides(t *testing.T, test func(t *testing.T, process func(Config) *Throttle)) {
 	server := engines.SharedRedis(t)
+	t.Run("redis", func(t *testing.T) {
+		test(t, func(c Config) *Throttle {
+			th := mustNew(t, c, connect(t, server.Addr()))
+			run(t, th)
+			return th
+		})
+	})
+	t.Run("memory", func(t *testing.T) {
+		var one *Throttle
+		test(t, func(c Config) *Throttle {
+			if one == nil {
+				one = mustNew(t, c, nil)
+				run(t, one)
+			}
+			return one
+		})
+	})
+}
+
+// TestOverAllProcesses: four processes get together what the class has, and no more: neither operations nor at once. A fifth that comes later gets its part.
+func TestOverAllProcesses(t *testing.T) { onBothSides(t, overAllProcesses) }
+
+func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 	const rate, burst, slots = 2000, 1000, 24
 	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: rate, Burst: burst, Concurrency: slots, MaxWait: time.Hour}})
 	var all []*Throttle
 	for range 4 {
-		th := mustNew(t, c, connect(t, server.Addr()))
-		run(t, th)
-		all = append(all, th)
+		all = append(all, process(c))
 	}
 	crew := work(t, 10, 3, Work{Class: "x", Client: "a/b"}, all...)
 	eventually(t, "they do not get on", func() bool { return crew.begun.Load() > 3000 })
-	late := mustNew(t, c, connect(t, server.Addr()))
-	run(t, late)
+	late := process(c)
 	for range 30 {
 		done, err := late.Admit(t.Context(), Work{Class: "x", Client: "a/late"}, 3)
 		if err != nil {
@@ -165,14 +185,14 @@ func TestOverAllProcesses(t *testing.T) {
 }
 
 // TestLargeRequests: requests larger than a process's part of the slots and of the burst have their turn in each of the processes.
-func TestLargeRequests(t *testing.T) {
-	server := engines.SharedRedis(t)
+func TestLargeRequests(t *testing.T) { onBothSides(t, largeRequests) }
+
+func largeRequests(t *testing.T, process func(Config) *Throttle) {
 	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 10_000, Burst: 4000, Concurrency: 100, MaxWait: time.Hour}})
 	var wg sync.WaitGroup
 	var running atomic.Int64
 	for range 3 {
-		th := mustNew(t, c, connect(t, server.Addr()))
-		run(t, th)
+		th := process(c)
 		for _, n := range []int{60, 100} {
 			wg.Go(func() {
 				for range 5 {

@@ -103,6 +103,27 @@ func TestUsageWithoutRedis(t *testing.T) {
 	})
 }
 
+// TestUsageOfOneProcess is the whole, and says so, where there is no Redis to share.
+func TestUsageOfOneProcess(t *testing.T) {
+	c := DefaultConfig()
+	c.UsageInterval = 100 * time.Millisecond
+	th := mustNew(t, c, nil)
+	run(t, th)
+	w := Work{Class: Bulk, Client: "a/b"}
+	eventually(t, "its work is not shown", func() bool {
+		done, err := th.Admit(t.Context(), w, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done(time.Millisecond, nil)
+		r, err := th.Usage(t.Context())
+		if err != nil || r.Alone || r.Processes != 1 {
+			t.Fatal(r, err)
+		}
+		return len(r.Usage) == 1 && r.Usage[0].Work == w && r.Usage[0].OperationsPerSecond > 0
+	})
+}
+
 // TestUsageIsBounded: many clients count as other, nothing is lost in the sum, and who asks no more makes room.
 func TestUsageIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
