@@ -133,6 +133,39 @@ func TestKeeperForgetsWindows(t *testing.T) {
 	})
 }
 
+// A window that was lost and is written again, as often as before, is another one.
+func TestKeeperFramesOfAWindowThatBeganAgain(t *testing.T) {
+	onBothSides(t, func(t *testing.T, s side) {
+		ctx := t.Context()
+		w := place{s.own, uuid.New(), start - start%300_000}
+		read := func() map[int64][]byte {
+			t.Helper()
+			found, err := s.frames(ctx, []place{w})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		put := func(at int64, text string, ttl time.Duration) {
+			t.Helper()
+			mustPut(t, s.keeper, ttl, entry{place: w, at: at, keyAt: at, seen: at, frame: []byte(text)})
+		}
+		put(start, "first", time.Second)
+		put(start+1, "second", time.Second)
+		if found := read(); len(found) != 2 {
+			t.Fatalf("frames: %v", found)
+		}
+		s.gone(t, "the window", func() bool { return len(read()) > 0 })
+		put(start, "another", time.Minute)
+		put(start, "its successor", time.Minute) // two writes, as before, and one frame
+		for range 2 {
+			if found := read(); len(found) != 1 || string(found[start]) != "its successor" {
+				t.Fatalf("frames: %v", found)
+			}
+		}
+	})
+}
+
 func TestKeeperNotes(t *testing.T) {
 	onBothSides(t, func(t *testing.T, s side) {
 		set := s.own

@@ -17,6 +17,7 @@ import (
 type link struct {
 	config *Config
 	option rueidis.ClientOption
+	known  *knownWindows
 
 	mu        sync.Mutex
 	client    rueidis.Client
@@ -46,7 +47,7 @@ func newLink(c *Config) *link {
 			return files.Over(ctx, dialer, "tcp", address)
 		}
 	}
-	return &link{config: c, option: option}
+	return &link{config: c, option: option, known: newKnownWindows(c.KnownBytes)}
 }
 
 // get returns a client, waiting for a first connection no longer than ctx.

@@ -23,6 +23,7 @@
 //	                           last  AT of the newest frame
 //	                           key   AT of the key frame that the newest frame needs
 //	                           seen  when the node was heard of by the newest frame: its AT, but when it arrived if it is dated ahead
+//	                           drawn, writes  a number drawn for the window, and how often it was written to
 //	rw:active                        the clusters that are read: ACCOUNT/CLUSTER with the time of the last read
 //	rw:warm:{ACCOUNT/CLUSTER}        is there while a writer keeps all of the cluster's last minutes here
 //	rw:starts:{ACCOUNT/CLUSTER} NODE where runs of the node's agent begin: AFTER-AT, …, between which the log has no frame of it
@@ -70,6 +71,9 @@ type Config struct {
 	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
 	Refresh time.Duration `yaml:"refresh"`
 
+	// KnownBytes bounds the windows that a Reader remembers as they were fetched from Redis; 0: none.
+	KnownBytes int64 `yaml:"-"`
+
 	Memory *Memory          `yaml:"-"` // keeps everything if there are no addresses; one for all roles of a process
 	Clock  func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
 	Log    *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
@@ -86,6 +90,7 @@ func DefaultConfig() Config {
 		Keep:         15 * time.Minute,
 		ActiveFor:    time.Hour,
 		Refresh:      5 * time.Second,
+		KnownBytes:   64 << 20,
 		Clock:        time.Now,
 	}
 }

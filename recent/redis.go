@@ -3,16 +3,20 @@ package recent
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 )
 
-// put writes one frame, keeps last, key and seen at the newest, and renews the time to live, all in one command: Redis cannot stop between them.
-// ARGV: at, frame, at of its key frame, seconds to live, when the node was heard of by it: see seenAt.
+// put writes one frame, keeps last, key and seen at the newest, counts it, and renews the time to live, all in one command: Redis cannot stop between them.
+// ARGV: at, frame, at of its key frame, seconds to live, when the node was heard of by it: see seenAt; and a number for a window that begins: see knownWindows.
 var put = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('HINCRBY', KEYS[1], 'writes', 1) == 1 then
+  redis.call('HSET', KEYS[1], 'drawn', ARGV[6])
+end
 local newest = redis.call('HMGET', KEYS[1], 'seen', 'last')
 newest = newest[1] or newest[2]
 if not newest or tonumber(newest) <= tonumber(ARGV[5]) then
@@ -35,7 +39,7 @@ func (l *link) put(ctx context.Context, list []entry, ttl time.Duration) []error
 		e := &list[i]
 		batch[i] = rueidis.LuaExec{
 			Keys: []string{windowKey(e.place)},
-			Args: []string{decimal(e.at), rueidis.BinaryString(e.frame), decimal(e.keyAt), seconds(ttl), decimal(e.seen)},
+			Args: []string{decimal(e.at), rueidis.BinaryString(e.frame), decimal(e.keyAt), seconds(ttl), decimal(e.seen), decimal(rand.Int64())},
 		}
 	}
 	for i, result := range put.ExecMulti(ctx, client, batch...) {
@@ -131,33 +135,71 @@ func eitherOf(result rueidis.RedisResult) (int64, error) {
 	return 0, nil
 }
 
-// frames asks for all windows in one pipeline.
+// frames asks for windows in one pipeline, and then for those that are known and have changed.
 func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	commands := make(rueidis.Commands, len(windows))
-	for i, w := range windows {
-		commands[i] = client.B().Hgetall().Key(windowKey(w)).Build()
-	}
 	frames := map[int64][]byte{}
-	for _, result := range client.DoMulti(ctx, commands...) {
+	var known []*knownWindow
+	var old, unknown []place
+	for _, w := range windows {
+		if k := l.known.get(w); k != nil {
+			known, old = append(known, k), append(old, w)
+		} else {
+			unknown = append(unknown, w)
+		}
+	}
+	commands := make(rueidis.Commands, 0, len(windows))
+	for _, w := range old {
+		commands = append(commands, client.B().Hmget().Key(windowKey(w)).Field(drawnField, writesField).Build())
+	}
+	for _, w := range unknown {
+		commands = append(commands, client.B().Hgetall().Key(windowKey(w)).Build())
+	}
+	answers := client.DoMulti(ctx, commands...)
+	changed, err := l.known.unchanged(old, answers, known, frames)
+	if err != nil {
+		return nil, l.judge(ctx, err)
+	}
+	if err := l.whole(ctx, unknown, answers[len(old):], frames); err != nil || len(changed) == 0 {
+		return frames, err
+	}
+	commands = commands[:0]
+	for _, w := range changed {
+		commands = append(commands, client.B().Hgetall().Key(windowKey(w)).Build())
+	}
+	return frames, l.whole(ctx, changed, client.DoMulti(ctx, commands...), frames)
+}
+
+// whole takes the frames of windows that were asked for whole.
+func (l *link) whole(ctx context.Context, windows []place, answers []rueidis.RedisResult, frames map[int64][]byte) error {
+	for i, result := range answers {
 		fields, err := result.AsMap()
 		if err != nil {
-			return nil, l.judge(ctx, err)
+			return l.judge(ctx, err)
 		}
+		of := make(map[int64][]byte, len(fields))
 		for name, m := range fields {
 			at, err := strconv.ParseInt(name, 10, 64)
 			if err != nil {
-				continue // last, key, seen
+				continue // last, key, seen, drawn, writes
 			}
-			if frames[at], err = m.AsBytes(); err != nil {
-				return nil, shaped(err)
+			if of[at], err = m.AsBytes(); err != nil {
+				return shaped(err)
 			}
+			frames[at] = of[at]
+		}
+		drawn, hasDrawn := fields[drawnField]
+		writes, hasWrites := fields[writesField]
+		if hasDrawn && hasWrites {
+			a, _ := drawn.ToString()
+			b, _ := writes.ToString()
+			l.known.put(windows[i], a+"/"+b, of)
 		}
 	}
-	return frames, nil
+	return nil
 }
 
 // times asks for the names of all frames in one pipeline.
@@ -177,7 +219,7 @@ func (l *link) times(ctx context.Context, windows []place) ([][]int64, error) {
 			return nil, l.judge(ctx, err)
 		}
 		for _, name := range names {
-			if at, err := strconv.ParseInt(name, 10, 64); err == nil { // else last, key, seen
+			if at, err := strconv.ParseInt(name, 10, 64); err == nil { // else last, key, seen, drawn, writes
 				times[i] = append(times[i], at)
 			}
 		}

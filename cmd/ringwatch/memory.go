@@ -15,6 +15,7 @@ const (
 	answersPart  = 16 // kept answers
 	keptPart     = 64 // what PromQL asked newest states
 	heardPart    = 64 // when nodes were heard of
+	knownPart    = 64 // windows of frames as Redis gave them
 	columnsPart  = 8  // columns of what is stored
 	resultsPart  = 32 // steps of range queries
 	seriesPart   = 8  // the index of an account's series
@@ -52,6 +53,7 @@ func (p *process) bound() error {
 	p.Cassandra.KeptBytes = int(p.Query.ColumnsBytes)
 	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
+	p.Redis.KnownBytes = min(p.Redis.KnownBytes, p.limit.Bytes/knownPart)
 	if len(p.Redis.Addresses) == 0 {
 		p.Redis.Memory = recent.NewMemory(p.limit.Bytes/recentPart, p.Redis.Clock, p.metrics)
 	}
