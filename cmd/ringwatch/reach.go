@@ -18,7 +18,8 @@ import (
 type engine struct {
 	name      string // as in the configuration
 	addresses []string
-	optional  bool // the role is right without it, only slower
+	optional  bool   // the role is right without it, only slower
+	unset     string // what to do where there is no address and a role needs one
 	tls       certs.Client
 	names     []string // by which a server may be known that is called by its address
 	hello     []byte   // what its protocol answers, to whoever it lets in
@@ -27,7 +28,7 @@ type engine struct {
 func (c *config) kafka() engine {
 	// ApiVersions, version 0, from a client without a name: size, key, version, correlation, name.
 	hello := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
-	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello}
+	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello, unset: noBrokers}
 }
 
 func (c *config) cassandra() engine {
@@ -56,6 +57,23 @@ func readable(engines ...engine) error {
 	var errs []error
 	for _, e := range engines {
 		errs = append(errs, e.tls.Check())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// noBrokers is what to do when there is no Kafka.
+const noBrokers = "name Kafka's brokers; ringwatch all alone keeps the stream in files of its own"
+
+// named returns the engines that have no address and need one, as a usageError.
+func named(engines ...engine) error {
+	var errs []error
+	for _, e := range engines {
+		if len(e.addresses) == 0 && e.unset != "" {
+			errs = append(errs, fmt.Errorf("%s is empty: %s", e.name, e.unset))
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return usageError{err}
@@ -123,6 +141,9 @@ func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*
 }
 
 func (e *engine) reach(ctx context.Context, log *slog.Logger) error {
+	if len(e.addresses) == 0 && e.unset != "" {
+		return nil // the process does without
+	}
 	var last error
 	for told := false; ; told = true {
 		for _, a := range e.addresses {
