@@ -183,7 +183,7 @@ func (t *topic) take() []*pending {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, bytes := 0, 0
-	for n < len(t.queue) && (n == 0 || bytes+t.queue[n].bytes <= groupBytes) {
+	for n < len(t.queue) && (n == 0 || int64(bytes+t.queue[n].bytes) <= min(groupBytes, t.size)) {
 		bytes += t.queue[n].bytes
 		n++
 	}

@@ -30,7 +30,7 @@ func testConsume(t *testing.T, e stream.Engine) {
 	for i := range 5 {
 		MustPublish(t, p, fmt.Sprint("cluster/", i), 41)
 	}
-	foreign(t, e, c, stream.Message{Key: []byte("no slash"), Value: []byte("x")})
+	Foreign(t, e, c, stream.Message{Key: []byte("no slash"), Value: []byte("x")})
 	Eventually(t, "everything is handled", func() bool { return b.Count() == 5*41 && Metric(t, reg, "ringwatch_stream_dropped_total") == 1 })
 	Eventually(t, "ticks", func() bool { return w.Ticks() > 3 })
 	low := map[int32]int64{}
@@ -176,7 +176,7 @@ func testMaxAge(t *testing.T, e stream.Engine) {
 		}
 		list = append(list, stream.Message{Key: []byte("acme/prod"), Value: []byte{byte(i)}, Time: at})
 	}
-	foreign(t, e, c, list...)
+	Foreign(t, e, c, list...)
 	w := NewWorker(NewBoard())
 	cc := ConsumerConfig(c)
 	cc.MaxAge = 15 * time.Minute
@@ -200,7 +200,7 @@ func testFrom(t *testing.T, e stream.Engine) {
 		list = append(list, stream.Message{Key: fmt.Appendf(nil, "acme/prod%d", i%2), Value: []byte{byte(i)},
 			Partition: int32(i % 2), Time: start.Add(time.Duration(i/2) * time.Minute)})
 	}
-	foreign(t, e, c, list...)
+	Foreign(t, e, c, list...)
 	first := NewWorker(NewBoard())
 	consumer, _ := MustConsumer(t, e, ConsumerConfig(c), first)
 	stop := Run(t, consumer)
@@ -227,7 +227,7 @@ func testFrom(t *testing.T, e stream.Engine) {
 	}
 	// The handler then asks for a new session, in which nothing is due.
 	Eventually(t, "the handler has begun anew", func() bool { return Metric(t, reg, "ringwatch_stream_tick_errors_total") == 1 })
-	foreign(t, e, c, stream.Message{Key: []byte("acme/prod0"), Value: []byte{99}},
+	Foreign(t, e, c, stream.Message{Key: []byte("acme/prod0"), Value: []byte{99}},
 		stream.Message{Key: []byte("acme/prod1"), Value: []byte{99}, Partition: 1})
 	Eventually(t, "it goes on", func() bool { return w.Reached(21, 21) })
 	stop()

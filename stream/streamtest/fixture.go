@@ -208,8 +208,8 @@ func Committed(t *testing.T, e stream.Engine, c stream.Config, group string) map
 	return at
 }
 
-// foreign publishes messages as somebody else would: with any key, partition and time.
-func foreign(t *testing.T, e stream.Engine, c stream.Config, messages ...stream.Message) {
+// Foreign publishes messages as somebody else would: with any key, partition and time.
+func Foreign(t *testing.T, e stream.Engine, c stream.Config, messages ...stream.Message) {
 	t.Helper()
 	to, err := e.Open(stream.Topic{Name: c.Topic, Partitions: c.Partitions, Retention: c.Retention,
 		MaxMessageBytes: c.MaxMessageBytes, MaxBufferedBytes: c.MaxBufferedBytes,

@@ -139,7 +139,7 @@ func testLogForeign(t *testing.T, e stream.Engine) {
 	for _, key := range []string{"", "no tab", "\t", "/\tx"} {
 		list = append(list, stream.Message{Key: []byte(key), Value: []byte("x")})
 	}
-	foreign(t, e, c, list...)
+	Foreign(t, e, c, list...)
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	if entries, _, err := l.Last(ctx, nil); err != nil || len(entries) != 0 {

@@ -80,7 +80,7 @@ func testProgress(t *testing.T, e stream.Engine) {
 	failing.Store(false)
 	caughtUp(after)
 	// A record that ingest did not write is stepped over.
-	foreign(t, e, c, stream.Message{Partition: mine, Key: []byte("no key of ours"), Value: []byte("x")})
+	Foreign(t, e, c, stream.Message{Partition: mine, Key: []byte("no key of ours"), Value: []byte("x")})
 	caughtUp(time.Now())
 	stop()
 	if p, err := consumer.Progress(t.Context()); err != nil || len(p.Through) > 0 {

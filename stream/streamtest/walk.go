@@ -25,7 +25,7 @@ func testWalk(t *testing.T, e stream.Engine) {
 		}
 		list = append(list, m)
 	}
-	foreign(t, e, c, list...)
+	Foreign(t, e, c, list...)
 	for _, w := range []struct {
 		name     string
 		offset   int64
@@ -90,7 +90,7 @@ func testFollow(t *testing.T, e stream.Engine) {
 	}
 	MustTopic(t, e, c)
 	now := time.Now()
-	foreign(t, e, c,
+	Foreign(t, e, c,
 		stream.Message{Key: []byte("acme/c1"), Value: []byte("old"), Time: now.Add(-time.Minute)},
 		stream.Message{Key: []byte("acme/c1"), Value: []byte("new"), Time: now},
 		stream.Message{Key: []byte("acme/c2"), Value: []byte("unwanted"), Time: now, Partition: 1},
