@@ -63,6 +63,9 @@ func (c *tailCmd) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	log := logger(config.Log)
+	if err := named(config.kafka()); err != nil {
+		return err
+	}
 	if err := reach(ctx, log, c.Wait, config.kafka()); err != nil {
 		return err
 	}
