@@ -177,12 +177,12 @@ func (h *heard) check(t *testing.T, dir string) {
 	c := loadConfig()
 	streamtest.MustTopic(t, f, c)
 	kept := map[string][]string{}
-	ends := map[int32]int64{}
 	p, err := f.Open(stream.Topic{Name: c.Topic})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ends, err = p.Fence(t.Context(), nil); err != nil {
+	ends, err := p.Fence(t.Context(), nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	last := map[int32]int64{}
