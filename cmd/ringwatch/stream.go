@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/files"
 	"github.com/ringwatch/ringwatch/stream/kafka"
@@ -45,7 +46,8 @@ func (c *dataConfig) validate() error {
 		errs = append(errs, errors.New("dir is empty: name a directory of this process"))
 	}
 	if c.StreamMaxBytes < files.MinBytes {
-		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes, files.MinBytes))
+		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes,
+			files.MinBytes))
 	}
 	return errors.Join(errs...)
 }
@@ -53,8 +55,8 @@ func (c *dataConfig) validate() error {
 // errNoStream is for a role that runs alone.
 var errNoStream = errors.New("kafka.brokers is empty: " + noBrokers)
 
-// openStream returns what keeps the topics: Kafka or, where it has no address, files of this process.
-// It opens them once.
+// openStream returns what keeps the topics: Kafka or, where it has no address, files of this
+// process. It opens them once.
 func (p *process) openStream() (stream.Engine, error) {
 	p.streamMu.Lock()
 	defer p.streamMu.Unlock()
@@ -103,8 +105,7 @@ func (p *process) ensureTopic(ctx context.Context, c stream.Config) (stream.Engi
 }
 
 // again is stream.Again in the words of recent.
-func (p *process) again(e stream.Engine) func(ctx context.Context, partition int32, offset int64, since time.Time,
-	until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
+func (p *process) again(e stream.Engine) recent.Again {
 	return func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
 		wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
 		w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}

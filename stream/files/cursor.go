@@ -31,8 +31,8 @@ const unread = int64(-2)
 func newCursor(t *topic, at map[int32]int64, since time.Time) (*cursor, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &cursor{topic: t, next: make([]int64, len(t.ends)), since: make([]bool, len(t.ends)), until: t.ends,
-		from: since.UnixMilli()}
+	c := &cursor{topic: t, next: make([]int64, len(t.ends)), since: make([]bool, len(t.ends)),
+		until: t.ends, from: since.UnixMilli()}
 	for p := range c.next {
 		c.next[p] = unread
 	}
@@ -163,8 +163,8 @@ func (c *cursor) leap() error {
 	defer t.mu.Unlock()
 	if !c.segment.damaged {
 		c.segment.damaged = true
-		t.log.Error("a file of the stream is damaged; reading goes on behind it", "file", c.segment.path,
-			"at", at, "bytes", lost)
+		t.log.Error("a file of the stream is damaged; reading goes on behind the damage",
+			"file", c.segment.path, "at", at, "bytes", lost)
 	}
 	return nil
 }

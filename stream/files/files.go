@@ -5,8 +5,8 @@
 // meanwhile, and nobody sees it before. A crash cuts off at most what was not acknowledged. Damage
 // in a file takes the records that it hits; the file is named in the log and set aside.
 //
-// What bites: the first member of a consumer group has all partitions, since all are in one process.
-// One topic's partitions share its files, so reading one partition costs reading all.
+// What bites: the first member of a consumer group has all partitions, since all are in one
+// process. One topic's partitions share its files, so reading one partition costs reading all.
 package files
 
 import (
@@ -70,15 +70,19 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 	if c.SegmentBytes == 0 {
 		c.SegmentBytes = min(largeSegment, c.MaxBytes/8)
 	}
-	if err := os.MkdirAll(filepath.Join(c.Dir, "topics"), 0o700); err != nil {
-		return nil, fmt.Errorf("stream: cannot make a directory for the stream: %w", err)
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "topics")} {
+		if err := makeDir(dir); err != nil {
+			return nil, fmt.Errorf("stream: cannot make a directory for the stream: %w", err)
+		}
 	}
 	lock, err := lockDir(c.Dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}), topics: map[string]*topic{},
-		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}), at: map[groupKey]map[int32]int64{}}}
+	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
+		topics: map[string]*topic{},
+		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
+			at: map[groupKey]map[int32]int64{}}}
 	if err := f.openCommits(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -94,14 +98,16 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("%w: another process has %s: stop it, or name another directory", ErrInUse, dir)
+		return nil, fmt.Errorf("%w: another process has %s: stop it, or name another directory",
+			ErrInUse, dir)
 	}
 	return file, nil
 }
 
 // commitsTopic is what groups have committed. It lies beside the others, so that no name clashes.
-var commitsTopic = stream.Topic{Name: "commits", Partitions: 1, Compact: true, MaxMessageBytes: 1 << 10,
-	GiveUp: true, MaxBufferedBytes: 1 << 20, Partition: func([]byte, int) int32 { return 0 }}
+var commitsTopic = stream.Topic{Name: "commits", Partitions: 1, Compact: true,
+	MaxMessageBytes: 1 << 10, GiveUp: true, MaxBufferedBytes: 1 << 20,
+	Partition: func([]byte, int) int32 { return 0 }}
 
 func (f *Files) openCommits() error {
 	t, err := f.openTopic(filepath.Join(f.config.Dir, commitsTopic.Name), commitsTopic)
@@ -148,7 +154,8 @@ func (f *Files) Ensure(_ context.Context, want stream.Topic) error {
 	t := f.topics[want.Name]
 	if t == nil {
 		if want.Name == commitsTopic.Name {
-			return fmt.Errorf("%w: %s is a name of its own: choose another", stream.ErrTopic, want.Name)
+			return fmt.Errorf("%w: %s is a name of its own: choose another", stream.ErrTopic,
+				want.Name)
 		}
 		var err error
 		if t, err = f.openTopic(filepath.Join(f.config.Dir, "topics", want.Name), want); err != nil {
@@ -158,11 +165,12 @@ func (f *Files) Ensure(_ context.Context, want stream.Topic) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := t.last().compact; have != want.Compact {
-		return fmt.Errorf("%w: %s was made for another use: choose another name", stream.ErrTopic, want.Name)
+		return fmt.Errorf("%w: %s was made for another use: choose another name", stream.ErrTopic,
+			want.Name)
 	}
 	if have := int32(len(t.ends)); have != want.Partitions {
 		f.log.Warn("the topic differs from the configuration; change that back", "topic", want.Name,
-			"topic_has", have, "configured", want.Partitions)
+			"setting", "partitions", "topic_has", have, "configured", want.Partitions)
 	}
 	t.settings.Retention = want.Retention
 	return nil
@@ -192,7 +200,9 @@ func (f *Files) Open(t stream.Topic) (stream.Publisher, error) {
 }
 
 // Read implements stream.Engine.
-func (f *Files) Read(ctx context.Context, r stream.Reading, take func(*stream.Message) error) error {
+func (f *Files) Read(
+	ctx context.Context, r stream.Reading, take func(*stream.Message) error,
+) error {
 	t, err := f.topic(r.Topic)
 	if err != nil {
 		return err
@@ -274,7 +284,7 @@ func (f *Files) shrink(list []*topic) {
 	for {
 		sum, first, at := int64(0), (*topic)(nil), int64(math.MaxInt64)
 		for _, t := range list {
-			if t.isCompact() {
+			if t.settings.Compact { // which never changes
 				continue
 			}
 			sum += t.bytes()
@@ -285,19 +295,14 @@ func (f *Files) shrink(list []*topic) {
 		if sum <= f.config.MaxBytes || first == nil {
 			return
 		}
-		f.log.Warn("the stream has as many bytes as it may; the oldest go before their time", "bytes", sum,
-			"max_bytes", f.config.MaxBytes, "directory", first.dir, "until", time.UnixMilli(at).UTC())
+		f.log.Warn("the stream has more bytes than it may; the oldest go before their time",
+			"bytes", sum, "max_bytes", f.config.MaxBytes, "directory", first.dir,
+			"until", time.UnixMilli(at).UTC())
 		if _, err := first.removeOldest(); err != nil {
 			f.log.Error("a file of the stream cannot be removed", "error", err)
 			return
 		}
 	}
-}
-
-func (t *topic) isCompact() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.settings.Compact
 }
 
 // Close writes what waits, and gives the directory up.

@@ -117,11 +117,18 @@ func (t *topic) compact(now time.Time) error {
 	}
 	last := map[[16]byte]int64{} // the newest offset of each key
 	for _, s := range append(closed[:len(closed):len(closed)], &written) {
-		if _, err := s.each(func(h *head, body []byte) error {
+		lost, err := s.each(func(h *head, body []byte) error {
 			last[keyOf(h, body)] = h.offset
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return err
+		}
+		if lost > 0 && s != &written { // it is mended first, and so set aside
+			t.mu.Lock()
+			s.damaged = true
+			t.mu.Unlock()
+			return nil
 		}
 	}
 	end := closed[len(closed)-1]
@@ -131,8 +138,8 @@ func (t *topic) compact(now time.Time) error {
 		w := recordWriter{file: out}
 		for _, s := range closed {
 			if _, err := s.each(func(h *head, body []byte) error {
-				age := now.Sub(time.UnixMilli(h.time))
-				if last[keyOf(h, body)] != h.offset || h.value < 0 && age > goneKept || retention > 0 && age > retention {
+				age, newest := now.Sub(time.UnixMilli(h.time)), last[keyOf(h, body)] == h.offset
+				if !newest || h.value < 0 && age > goneKept || retention > 0 && age > retention {
 					return nil
 				}
 				return w.record(h, body)

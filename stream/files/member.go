@@ -213,7 +213,8 @@ func (m *member) Commit(ctx context.Context, offsets map[int32]int64) ([]int32, 
 	}
 	answers := make(chan answer, len(offsets))
 	for p, offset := range offsets {
-		one := &stream.Message{Key: m.key.commitKey(p), Value: binary.LittleEndian.AppendUint64(nil, uint64(offset))}
+		one := &stream.Message{Key: m.key.commitKey(p),
+			Value: binary.LittleEndian.AppendUint64(nil, uint64(offset))}
 		m.files.commits.Publish(one, func(err error) { answers <- answer{p, one, err} })
 	}
 	var kept []int32

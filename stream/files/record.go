@@ -71,13 +71,15 @@ func parseHead(b []byte, partitions int) (head, error) {
 	if crc32.Checksum(b[4:headBytes], castagnoli) != binary.LittleEndian.Uint32(b) {
 		return head{}, errDamaged
 	}
-	partition, key, value := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[16:])
-	h := head{sum: binary.LittleEndian.Uint32(b[4:]), partition: int32(partition), key: int(key), value: -1,
-		offset: int64(binary.LittleEndian.Uint64(b[20:])), time: int64(binary.LittleEndian.Uint64(b[28:]))}
-	if value != noValue {
+	partition := binary.LittleEndian.Uint32(b[8:])
+	h := head{sum: binary.LittleEndian.Uint32(b[4:]), partition: int32(partition),
+		key: int(binary.LittleEndian.Uint32(b[12:])), value: -1,
+		offset: int64(binary.LittleEndian.Uint64(b[20:])),
+		time:   int64(binary.LittleEndian.Uint64(b[28:]))}
+	if value := binary.LittleEndian.Uint32(b[16:]); value != noValue {
 		h.value = int(value)
 	}
-	if partition >= uint32(partitions) || h.key > maxBody || h.value > maxBody || h.body() > maxBody || h.offset < 0 {
+	if partition >= uint32(partitions) || h.body() > maxBody || h.offset < 0 {
 		return head{}, errDamaged
 	}
 	return h, nil
@@ -85,7 +87,8 @@ func parseHead(b []byte, partitions int) (head, error) {
 
 // message makes one of a head and its body, whose bytes it refers to.
 func (h *head) message(body []byte) stream.Message {
-	m := stream.Message{Partition: h.partition, Offset: h.offset, Time: time.UnixMilli(h.time), Key: body[:h.key:h.key]}
+	m := stream.Message{Partition: h.partition, Offset: h.offset, Time: time.UnixMilli(h.time),
+		Key: body[:h.key:h.key]}
 	if h.value >= 0 {
 		m.Value = body[h.key:]
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // segment is a file of records. It begins so, all numbers little-endian:
@@ -95,7 +97,7 @@ func readSegment(dir string, id uint64) (*segment, error) {
 		return nil, errDamaged
 	}
 	if string(fixed[:3]) == magic[:3] && fixed[3] > magic[3] && fixed[3] <= '9' {
-		return nil, fmt.Errorf("%s: %w", s.path, errNewer)
+		return nil, stream.Because(fmt.Errorf("%s: %w", s.path, errNewer), stream.ErrRefused)
 	}
 	n := binary.LittleEndian.Uint32(fixed[8:])
 	if string(fixed[:4]) != magic || n == 0 || n > 10_000 {
@@ -120,8 +122,8 @@ func readSegment(dir string, id uint64) (*segment, error) {
 	return s, nil
 }
 
-// create makes the file: under another name until it is durable, with what write puts into it behind
-// the header.
+// create makes the file: under another name until it is durable, with what write puts into it
+// behind the header.
 func (s *segment) create(write func(*os.File) error) (err error) {
 	name := s.path + unfinished
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -153,6 +155,14 @@ func (s *segment) create(write func(*os.File) error) (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(s.path))
+}
+
+// makeDir makes a directory, and its name in the one above durable.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
 }
 
 // syncDir makes the names in a directory durable.

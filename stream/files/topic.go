@@ -44,8 +44,10 @@ type topic struct {
 }
 
 // openTopic opens what a directory has, or begins it. No new record gets an offset below floor.
-func openTopic(dir string, settings stream.Topic, size int64, floor map[int32]int64, log *slog.Logger) (*topic, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func openTopic(
+	dir string, settings stream.Topic, size int64, floor map[int32]int64, log *slog.Logger,
+) (*topic, error) {
+	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
 	t := &topic{dir: dir, log: log, size: size, settings: settings, changed: make(chan struct{}),
@@ -148,7 +150,8 @@ func headerless(dir string, id uint64) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &segment{id: id, first: id, path: path, size: info.Size(), before: info.ModTime().UnixMilli()}, nil
+	return &segment{id: id, first: id, path: path, size: info.Size(),
+		before: info.ModTime().UnixMilli()}, nil
 }
 
 // behead gives the segment at i, whose header is damaged, one that follows from its records and its
@@ -311,7 +314,8 @@ func (t *topic) recover() error {
 				s.damaged = true
 				continue
 			}
-			t.log.Warn("a record at the end was never whole and is cut off", "file", s.path, "bytes", scan.end-whole)
+			t.log.Warn("a record at the end was never whole and is cut off", "file", s.path,
+				"bytes", scan.end-whole)
 			s.size = whole
 			err = errors.Join(file.Truncate(whole), io.EOF)
 		}

@@ -54,8 +54,8 @@ func (p *publisher) enqueue(m *stream.Message, done func(error)) error {
 		one.Time = time.Now()
 	}
 	if one.bytes > int(p.settings.MaxMessageBytes) {
-		return stream.Because(fmt.Errorf("stream: a message has %d bytes, more than max_message_bytes, %d",
-			one.bytes, p.settings.MaxMessageBytes), stream.ErrRefused)
+		return stream.Because(fmt.Errorf("stream: a message has %d bytes, more than %d, its topic's "+
+			"bound", one.bytes, p.settings.MaxMessageBytes), stream.ErrRefused)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,8 @@ func (p *publisher) enqueue(m *stream.Message, done func(error)) error {
 	case p.closed || t.closed:
 		return errClosed
 	case t.queued+one.bytes > p.settings.MaxBufferedBytes:
-		return stream.Because(fmt.Errorf("stream: %d bytes wait to be written to %s", t.queued, t.dir), stream.ErrFull)
+		return stream.Because(fmt.Errorf("stream: %d bytes wait to be written to %s", t.queued,
+			t.dir), stream.ErrFull)
 	}
 	t.queue = append(t.queue, one)
 	t.queued += one.bytes
@@ -136,8 +137,8 @@ func (p *publisher) Close() {
 	}
 }
 
-// write is the topic's writer: it writes what is in the queue, group by group, until stop is closed,
-// and then what is left.
+// write is the topic's writer: it writes what is in the queue, group by group, until stop is
+// closed, and then what is left.
 func (t *topic) write(stop <-chan struct{}) {
 	var last time.Time
 	for stopping := false; !stopping; {
