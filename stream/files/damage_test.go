@@ -94,7 +94,8 @@ func readAll(t *testing.T, f *Files, topic string) (list []place) {
 	for partition := range ends {
 		at[partition] = 0
 	}
-	err = f.Read(t.Context(), stream.Reading{Topic: topic, At: at, Until: ends}, func(m *stream.Message) error {
+	all := stream.Reading{Topic: topic, At: at, Until: ends}
+	err = f.Read(t.Context(), all, func(m *stream.Message) error {
 		list = append(list, place{partition: m.Partition, offset: m.Offset})
 		return nil
 	})
@@ -136,11 +137,9 @@ func TestDamage(t *testing.T) {
 		}
 		name := whole[random.IntN(len(whole))].file
 		from, to := hurt(t, random, filepath.Join(copied, "topics", "load", name))
-		spared, last := map[place]bool{}, int64(0)
+		spared, follows := map[place]bool{}, false
 		for _, r := range whole {
-			if r.file == name {
-				last = max(last, r.end)
-			}
+			follows = follows || r.file == name && r.begin >= to
 			if r.file != name || r.end <= from || r.begin >= to {
 				spared[place{partition: r.partition, offset: r.offset}] = true
 			}
@@ -154,17 +153,16 @@ func TestDamage(t *testing.T) {
 			delete(spared, r)
 		}
 		if len(spared) > 0 {
-			t.Fatalf("%s, bytes %d to %d of %d: %d records that were not hit are not served", name, from, to, last, len(spared))
+			t.Fatalf("%s, bytes %d to %d: %d records that were not hit are not served",
+				name, from, to, len(spared))
 		}
 		p, _ := streamtest.MustProducer(t, f, c)
 		streamtest.MustPublish(t, p, "c0", 1)
 		if again := readAll(t, f, c.Topic); len(again) != len(served)+1 {
-			t.Fatalf("%s, bytes %d to %d: %d records are served after one more, want %d", name, from, to, len(again), len(served)+1)
+			t.Fatalf("%s, bytes %d to %d: %d records are served after one more, want %d",
+				name, from, to, len(again), len(served)+1)
 		}
-		if !log.has(name) {
-			t.Errorf("%s, bytes %d to %d of %d: the log does not name the file", name, from, to, last)
-		}
-		if to < last { // else it looks like what a kill leaves
+		if follows { // else it looks like what a kill leaves
 			streamtest.Eventually(t, "the file is set aside", func() bool {
 				names, err := filepath.Glob(filepath.Join(copied, "topics", "load", name+aside+"*"))
 				return err == nil && len(names) > 0
@@ -172,6 +170,9 @@ func TestDamage(t *testing.T) {
 			if after := readAll(t, f, c.Topic); len(after) != len(served)+1 {
 				t.Errorf("%d records are served of what was mended, want %d", len(after), len(served)+1)
 			}
+		}
+		if !log.has(name) {
+			t.Errorf("%s, bytes %d to %d: the log does not name the file", name, from, to)
 		}
 		mustClose(t, f)
 	}
@@ -256,7 +257,8 @@ func TestNothingLeft(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	f := mustOpen(t, Config{Dir: dir})
-	if _, err := Open(Config{Dir: dir, MaxBytes: 1 << 30}, quiet); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+	_, err := Open(Config{Dir: dir, MaxBytes: 1 << 30}, quiet)
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second time: %v", err)
 	}
 	c := loadConfig()
@@ -295,7 +297,8 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{Dir: filepath.Join(dir, "file"), MaxBytes: 1 << 30}, quiet); err == nil || strings.Contains(err.Error(), "\n") {
+	_, err = Open(Config{Dir: filepath.Join(dir, "file"), MaxBytes: 1 << 30}, quiet)
+	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a file: %v", err)
 	}
 }
@@ -312,13 +315,16 @@ func TestRetention(t *testing.T) {
 		t.Helper()
 		var list []stream.Message
 		for range n {
-			list = append(list, stream.Message{Key: []byte("acme/c0"), Value: make([]byte, 10<<10), Time: at})
+			list = append(list, stream.Message{Key: []byte("acme/c0"),
+				Value: make([]byte, 10<<10), Time: at})
 		}
 		streamtest.Foreign(t, f, c, list...)
 	}
 	publish(50, time.Now().Add(-2*time.Hour))
 	publish(50, time.Now())
-	streamtest.Eventually(t, "what is old is gone", func() bool { return len(readAll(t, f, c.Topic)) < 56 })
+	streamtest.Eventually(t, "what is old is gone", func() bool {
+		return len(readAll(t, f, c.Topic)) < 56
+	})
 	if left := readAll(t, f, c.Topic); len(left) < 50 || left[len(left)-1].offset != 99 {
 		t.Errorf("%d records are left, the last is %+v", len(left), left[len(left)-1])
 	}
@@ -327,17 +333,19 @@ func TestRetention(t *testing.T) {
 	less.MaxBytes = 256 << 10
 	f = mustOpen(t, less)
 	streamtest.MustTopic(t, f, c)
-	streamtest.Eventually(t, "there are no more bytes than may be", func() bool { return len(readAll(t, f, c.Topic)) <= 25 })
+	streamtest.Eventually(t, "there are no more bytes than may be", func() bool {
+		return len(readAll(t, f, c.Topic)) <= 25
+	})
 	if left := readAll(t, f, c.Topic); len(left) < 15 || left[len(left)-1].offset != 99 {
 		t.Errorf("%d records are left, the last is %+v", len(left), left[len(left)-1])
 	}
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)
 	streamtest.Run(t, consumer)
-	streamtest.Eventually(t, "what is left is handled", func() bool { return w.Reached(100) || w.Handled() >= 15 })
+	streamtest.Eventually(t, "what is left is handled", func() bool { return w.Handled() >= 15 })
 }
 
-// TestCompact: a log of few keys stays small, its last entries stay, and who follows it misses none.
+// TestCompact: a log of few keys stays small, and its last entries stay, after a restart, too.
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
 	f := mustOpen(t, smallSegments(dir))
@@ -349,7 +357,8 @@ func TestCompact(t *testing.T) {
 	for round := range rounds {
 		var list []stream.Entry
 		for key := range keys {
-			list = append(list, streamtest.Entry("prod", fmt.Sprint("k", key), fmt.Sprintf("%d %s", round, strings.Repeat("x", 2000))))
+			value := fmt.Sprintf("%d %s", round, strings.Repeat("x", 2000))
+			list = append(list, streamtest.Entry("prod", fmt.Sprint("k", key), value))
 		}
 		if err := log.Publish(t.Context(), list...); err != nil {
 			t.Fatal(err)
@@ -366,7 +375,8 @@ func TestCompact(t *testing.T) {
 			t.Fatalf("%d last entries, want %d: %v", len(entries), keys, err)
 		}
 		for i, e := range entries {
-			if e.Key != fmt.Sprint("k", i) || !strings.HasPrefix(string(e.Value), fmt.Sprintf("%d ", rounds-1)) || e.Offset != int64((rounds-1)*keys+i) {
+			newest := strings.HasPrefix(string(e.Value), fmt.Sprintf("%d ", rounds-1))
+			if e.Key != fmt.Sprint("k", i) || !newest || e.Offset != int64((rounds-1)*keys+i) {
 				t.Errorf("entry %d is %s at %d: %.10s", i, e.Key, e.Offset, e.Value)
 			}
 		}

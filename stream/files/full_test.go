@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,8 +32,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// full fills a disk: Publish fails in time and is Retryable, a log's entry waits, and both work again
-// when there is room. All that was acknowledged is there, once.
+// full fills a disk: Publish fails in time and is Retryable, a log's entry waits, and both work
+// again when there is room. All that was acknowledged is there, once.
 func full() {
 	dir := os.Getenv(childDir)
 	must(syscall.Mount("none", dir, "tmpfs", 0, "size=4m"))
@@ -61,7 +62,8 @@ func full() {
 		err := producer.Publish(context.Background(), "acme", "c0", []byte(value))
 		if err == nil {
 			acknowledged[value] = true
-		} else if !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) || !errors.Is(err, syscall.ENOSPC) {
+		} else if !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) ||
+			!errors.Is(err, syscall.ENOSPC) {
 			must(fmt.Errorf("on a full disk: %w", err))
 		}
 		return err
@@ -80,7 +82,7 @@ func full() {
 	go func() { entry <- log.Publish(context.Background(), large) }()
 	to, err := f.topic("log")
 	must(err)
-	for trouble := error(nil); trouble == nil; {
+	for trouble := error(nil); trouble == nil; <-time.After(time.Millisecond) {
 		to.mu.Lock()
 		trouble = to.trouble
 		to.mu.Unlock()
@@ -97,7 +99,8 @@ func full() {
 	must(err)
 	ends, err := p.Fence(context.Background(), nil)
 	must(err)
-	must(f.Read(context.Background(), stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}, func(m *stream.Message) error {
+	all := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}
+	must(f.Read(context.Background(), all, func(m *stream.Message) error {
 		if !acknowledged[string(m.Value)] {
 			return fmt.Errorf("%.10s is there twice, or was not acknowledged", m.Value)
 		}

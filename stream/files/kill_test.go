@@ -37,7 +37,8 @@ func loadConfig() stream.Config {
 
 // smallSegments make a test see many of them.
 func smallSegments(dir string) Config {
-	return Config{Dir: dir, MaxBytes: 1 << 30, SegmentBytes: 64 << 10, KeepEvery: 10 * time.Millisecond}
+	return Config{Dir: dir, MaxBytes: 1 << 30, SegmentBytes: 64 << 10,
+		KeepEvery: 10 * time.Millisecond}
 }
 
 // load publishes frames of some clusters and entries of a log, consumes the frames, and says on
@@ -60,7 +61,8 @@ func load() {
 			cluster := fmt.Sprint("c", i)
 			for n := 0; ; n++ {
 				value := fmt.Sprintf("%s.%06d", life, n)
-				must(producer.Publish(context.Background(), "acme", cluster, append([]byte(value+" "), make([]byte, n%3000)...)))
+				b := append([]byte(value+" "), make([]byte, n%3000)...)
+				must(producer.Publish(context.Background(), "acme", cluster, b))
 				say("frame %s %s", cluster, value)
 				if n%10 == 0 {
 					must(log.Publish(context.Background(), streamtest.Entry(cluster, "last", value)))
@@ -70,7 +72,8 @@ func load() {
 		}()
 	}
 	cc := streamtest.ConsumerConfig(c)
-	consumer, err := stream.NewConsumer(f, cc, &sayer{streamtest.NewWorker(streamtest.NewBoard())}, prometheus.NewRegistry(), quiet)
+	consumer, err := stream.NewConsumer(f, cc, &sayer{streamtest.NewWorker(streamtest.NewBoard())},
+		prometheus.NewRegistry(), quiet)
 	must(err)
 	must(consumer.Run(context.Background()))
 }
@@ -120,7 +123,8 @@ func newHeard() *heard {
 func (h *heard) life(t *testing.T, dir string, life, lines int) {
 	t.Helper()
 	process := exec.Command(os.Args[0])
-	process.Env = append(os.Environ(), childRole+"=load", childDir+"="+dir, fmt.Sprintf("%s=%03d", childLife, life))
+	process.Env = append(os.Environ(), childRole+"=load", childDir+"="+dir,
+		fmt.Sprintf("%s=%04d", childLife, life))
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
 	if err != nil {
@@ -156,7 +160,8 @@ func (h *heard) life(t *testing.T, dir string, life, lines int) {
 			partition := int32(p)
 			want, later := next[partition]
 			if !later && offset > h.resumes[partition] || later && offset != want {
-				t.Errorf("life %d: offset %d of partition %d, %d is next, %d had its effect before", life, offset, partition, want, h.resumes[partition])
+				t.Errorf("life %d: offset %d of partition %d, %d is next, %d had its effect before",
+					life, offset, partition, want, h.resumes[partition])
 			}
 			next[partition] = offset + 1
 			h.effects[words[3]+" "+words[4]] = true
@@ -186,7 +191,8 @@ func (h *heard) check(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	last := map[int32]int64{}
-	err = f.Read(t.Context(), stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}, func(m *stream.Message) error {
+	all := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}
+	err = f.Read(t.Context(), all, func(m *stream.Message) error {
 		cluster := strings.TrimPrefix(string(m.Key), "acme/")
 		value, _, _ := strings.Cut(string(m.Value), " ")
 		kept[cluster] = append(kept[cluster], value)
@@ -233,12 +239,15 @@ func (h *heard) check(t *testing.T, dir string) {
 	}
 }
 
-// TestKilled kills a process under load, again and again: what it acknowledged is there, in order, and
-// its consumer goes on where it was.
+// TestKilled kills a process under load, again and again: what it acknowledged is there, in order,
+// and its consumer goes on where it was.
 func TestKilled(t *testing.T) {
 	lives := 40
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		lives = 5
+	case os.Getenv("RINGWATCH_TEST_FULL") != "":
+		lives = 1000
 	}
 	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
 	for life := range lives {
@@ -274,8 +283,8 @@ func TestKilled(t *testing.T) {
 	stop()
 }
 
-// TestCut cuts copies of a directory that a process left in the middle of writing, at any byte of the
-// file that is written: all that was there whole before is served, and new records follow.
+// TestCut cuts copies of a directory that a process left in the middle of writing, at any byte of
+// the file that is written: all that was there whole before is served, and new records follow.
 func TestCut(t *testing.T) {
 	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
 	h.life(t, dir, 0, 3000)
@@ -309,7 +318,8 @@ func TestCut(t *testing.T) {
 		p, _ := streamtest.MustProducer(t, f, c)
 		streamtest.MustPublish(t, p, "c0", 1)
 		if got := len(readAll(t, f, c.Topic)); got != want+1 {
-			t.Fatalf("cut at %d of %d: %d records are served after one more, want %d", at, info.Size(), got, want+1)
+			t.Fatalf("cut at %d of %d: %d records are served after one more, want %d",
+				at, info.Size(), got, want+1)
 		}
 		mustClose(t, f)
 	}

@@ -24,7 +24,9 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // TestContract: a directory is what package stream asks for.
 func TestContract(t *testing.T) {
-	streamtest.Test(t, func(t *testing.T) stream.Engine { return mustOpen(t, Config{Dir: t.TempDir()}) })
+	streamtest.Test(t, func(t *testing.T) stream.Engine {
+		return mustOpen(t, Config{Dir: t.TempDir()})
+	})
 }
 
 func mustOpen(t *testing.T, c Config) *Files {

@@ -31,7 +31,9 @@ func testConsume(t *testing.T, e stream.Engine) {
 		MustPublish(t, p, fmt.Sprint("cluster/", i), 41)
 	}
 	Foreign(t, e, c, stream.Message{Key: []byte("no slash"), Value: []byte("x")})
-	Eventually(t, "everything is handled", func() bool { return b.Count() == 5*41 && Metric(t, reg, "ringwatch_stream_dropped_total") == 1 })
+	Eventually(t, "everything is handled", func() bool {
+		return b.Count() == 5*41 && Metric(t, reg, "ringwatch_stream_dropped_total") == 1
+	})
 	Eventually(t, "ticks", func() bool { return w.Ticks() > 3 })
 	low := map[int32]int64{}
 	for partition := range c.Partitions {
@@ -76,13 +78,14 @@ func testConsume(t *testing.T, e stream.Engine) {
 	})
 	for _, r := range again.Kept() {
 		if _, ok := at[r.Partition]; ok && r.Offset < at[r.Partition] {
-			t.Errorf("offset %d of partition %d came, %d was committed", r.Offset, r.Partition, at[r.Partition])
+			t.Errorf("offset %d of partition %d came, %d was committed", r.Offset, r.Partition,
+				at[r.Partition])
 		}
 	}
 }
 
-// testTakeOver: of two consumers of a group none has what the other has, and who stays does what the
-// other did.
+// testTakeOver: of two consumers of a group none has what the other has, and who stays does what
+// the other did.
 func testTakeOver(t *testing.T, e stream.Engine) {
 	c := Config(t)
 	MustTopic(t, e, c)
@@ -188,8 +191,8 @@ func testMaxAge(t *testing.T, e stream.Engine) {
 	}
 }
 
-// testFrom: a consumer that is told to walk back begins there although all is committed, commits the
-// way forward again, and does not walk again what it has walked.
+// testFrom: a consumer that is told to walk back begins there although all is committed, commits
+// the way forward again, and does not walk again what it has walked.
 func testFrom(t *testing.T, e stream.Engine) {
 	c := Config(t)
 	c.Partitions = 2
@@ -197,8 +200,8 @@ func testFrom(t *testing.T, e stream.Engine) {
 	start := time.Now().Add(-time.Hour)
 	var list []stream.Message
 	for i := range 40 {
-		list = append(list, stream.Message{Key: fmt.Appendf(nil, "acme/prod%d", i%2), Value: []byte{byte(i)},
-			Partition: int32(i % 2), Time: start.Add(time.Duration(i/2) * time.Minute)})
+		list = append(list, stream.Message{Key: fmt.Appendf(nil, "acme/prod%d", i%2),
+			Value: []byte{byte(i)}, Partition: int32(i % 2), Time: start.Add(time.Duration(i/2) * time.Minute)})
 	}
 	Foreign(t, e, c, list...)
 	first := NewWorker(NewBoard())
@@ -226,7 +229,9 @@ func testFrom(t *testing.T, e stream.Engine) {
 		}
 	}
 	// The handler then asks for a new session, in which nothing is due.
-	Eventually(t, "the handler has begun anew", func() bool { return Metric(t, reg, "ringwatch_stream_tick_errors_total") == 1 })
+	Eventually(t, "the handler has begun anew", func() bool {
+		return Metric(t, reg, "ringwatch_stream_tick_errors_total") == 1
+	})
 	Foreign(t, e, c, stream.Message{Key: []byte("acme/prod0"), Value: []byte{99}},
 		stream.Message{Key: []byte("acme/prod1"), Value: []byte{99}, Partition: 1})
 	Eventually(t, "it goes on", func() bool { return w.Reached(21, 21) })
@@ -236,7 +241,8 @@ func testFrom(t *testing.T, e stream.Engine) {
 	}
 }
 
-// testAgain: a handler that has lost the effect of records it still answers for gets them again, from LowWater on.
+// testAgain: a handler that has lost the effect of records it still answers for gets them again,
+// from LowWater on.
 func testAgain(t *testing.T, e stream.Engine) {
 	c := Config(t)
 	c.Partitions = 1

@@ -87,7 +87,9 @@ func MustTopic(t *testing.T, e stream.Engine, c stream.Config) {
 }
 
 // MustProducer makes a producer.
-func MustProducer(t *testing.T, e stream.Engine, c stream.Config) (*stream.Producer, *prometheus.Registry) {
+func MustProducer(
+	t *testing.T, e stream.Engine, c stream.Config,
+) (*stream.Producer, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	p, err := stream.NewProducer(e, c, reg)
@@ -102,7 +104,8 @@ func MustProducer(t *testing.T, e stream.Engine, c stream.Config) (*stream.Produ
 func MustPublish(t *testing.T, p *stream.Producer, cluster string, n int) {
 	t.Helper()
 	for i := range n {
-		if err := p.Publish(t.Context(), "acme", cluster, fmt.Appendf(nil, "%s %d", cluster, i)); err != nil {
+		b := fmt.Appendf(nil, "%s %d", cluster, i)
+		if err := p.Publish(t.Context(), "acme", cluster, b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,13 +114,16 @@ func MustPublish(t *testing.T, p *stream.Producer, cluster string, n int) {
 // ConsumerConfig is that of a consumer of its own group that is quick in everything.
 func ConsumerConfig(c stream.Config) stream.ConsumerConfig {
 	cc := stream.DefaultConsumerConfig(c.Topic, c.Topic)
-	cc.CommitEvery, cc.TickEvery, cc.MaxBackoff = 20*time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+	cc.CommitEvery, cc.TickEvery = 20*time.Millisecond, 20*time.Millisecond
+	cc.MaxBackoff = 200 * time.Millisecond
 	cc.MaxRecords = 50
 	return cc
 }
 
 // MustConsumer makes a consumer.
-func MustConsumer(t *testing.T, e stream.Engine, cc stream.ConsumerConfig, h stream.Handler) (*stream.Consumer, *prometheus.Registry) {
+func MustConsumer(
+	t *testing.T, e stream.Engine, cc stream.ConsumerConfig, h stream.Handler,
+) (*stream.Consumer, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	c, err := stream.NewConsumer(e, cc, h, reg, quiet)
@@ -156,7 +162,8 @@ func Run(t *testing.T, c *stream.Consumer) (stop func()) {
 func ConsumeLedger(t *testing.T, reg *prometheus.Registry) {
 	t.Helper()
 	get := func(name string) float64 { return Metric(t, reg, "ringwatch_stream_"+name) }
-	if c, h, d, p := get("consumed_total"), get("handled_total"), get("dropped_total"), get("pending"); c != h+d || p != 0 || c == 0 {
+	c, h, d, p := get("consumed_total"), get("handled_total"), get("dropped_total"), get("pending")
+	if c != h+d || p != 0 || c == 0 {
 		t.Errorf("ledger: consumed %v, handled %v, dropped %v, pending %v", c, h, d, p)
 	}
 }
@@ -165,7 +172,8 @@ func ConsumeLedger(t *testing.T, reg *prometheus.Registry) {
 func PublishLedger(t *testing.T, reg *prometheus.Registry) {
 	t.Helper()
 	get := func(name string) float64 { return Metric(t, reg, "ringwatch_stream_publish_"+name) }
-	if a, p, d, w := get("accepted_total"), get("published_total"), get("dropped_total"), get("pending"); a != p+d || w != 0 || a == 0 {
+	a, p, d, w := get("accepted_total"), get("published_total"), get("dropped_total"), get("pending")
+	if a != p+d || w != 0 || a == 0 {
 		t.Errorf("ledger: accepted %v, published %v, dropped %v, pending %v", a, p, d, w)
 	}
 }

@@ -14,7 +14,9 @@ import (
 )
 
 // MustLog is a log with a topic of the test's own.
-func MustLog(t *testing.T, e stream.Engine, c stream.Config, l stream.LogConfig) (*stream.Log, *prometheus.Registry) {
+func MustLog(
+	t *testing.T, e stream.Engine, c stream.Config, l stream.LogConfig,
+) (*stream.Log, *prometheus.Registry) {
 	t.Helper()
 	if err := stream.EnsureLog(t.Context(), e, c, l); err != nil {
 		t.Fatal(err)

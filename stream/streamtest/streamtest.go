@@ -1,5 +1,5 @@
-// Package streamtest has the contract of stream.Engine, and what its tests share. Each engine passes
-// Test as one that really keeps messages.
+// Package streamtest has the contract of stream.Engine, and what its tests share. Each engine
+// passes Test as one that really keeps messages.
 package streamtest
 
 import (
@@ -37,7 +37,8 @@ func testPublish(t *testing.T, e stream.Engine) {
 		t.Error(err)
 	}
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
-	sent := map[string][]byte{"acme/prod/1": []byte("one"), "acme/prod": []byte("two"), "zeta/prod": big, "acme/none": {}}
+	sent := map[string][]byte{"acme/prod/1": []byte("one"), "acme/prod": []byte("two"),
+		"zeta/prod": big, "acme/none": {}}
 	for key, b := range sent {
 		account, cluster, _ := strings.Cut(key, "/")
 		if err := p.Publish(t.Context(), account, cluster, b); err != nil {
@@ -48,7 +49,8 @@ func testPublish(t *testing.T, e stream.Engine) {
 	got, partitions := map[string][]byte{}, map[string]int32{}
 	more := 0
 	enough := errors.New("enough")
-	err := stream.Follow(t.Context(), e, c.Topic, time.Now().Add(-time.Hour), nil, func(r stream.Record) error {
+	ago := time.Now().Add(-time.Hour)
+	err := stream.Follow(t.Context(), e, c.Topic, ago, nil, func(r stream.Record) error {
 		key := r.Account + "/" + r.Cluster
 		if _, ok := got[key]; !ok {
 			got[key], partitions[key] = r.Value, r.Partition
@@ -74,12 +76,14 @@ func testPublish(t *testing.T, e stream.Engine) {
 			t.Errorf("%s: %d bytes came, %d went", key, len(got[key]), len(b))
 		}
 	}
-	if err := p.Publish(t.Context(), "acme", "prod", make([]byte, 18<<20)); !errors.Is(err, stream.ErrPublish) || stream.Retryable(err) {
+	err = p.Publish(t.Context(), "acme", "prod", make([]byte, 18<<20))
+	if !errors.Is(err, stream.ErrPublish) || stream.Retryable(err) {
 		t.Errorf("a message that is too large: %v", err)
 	}
 	PublishLedger(t, reg)
 	p.Close()
-	if err := p.Publish(t.Context(), "acme", "prod", nil); !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) {
+	err = p.Publish(t.Context(), "acme", "prod", nil)
+	if !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -95,7 +99,8 @@ func testPublishMany(t *testing.T, e stream.Engine) {
 		wg.Go(func() {
 			for n := range frames {
 				cluster := fmt.Sprint("c", i)
-				if err := p.Publish(t.Context(), "acme", cluster, fmt.Appendf(nil, "%s %d", cluster, n)); err != nil {
+				b := fmt.Appendf(nil, "%s %d", cluster, n)
+				if err := p.Publish(t.Context(), "acme", cluster, b); err != nil {
 					t.Error(err)
 				}
 			}
