@@ -171,9 +171,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("%d records are served of what was mended, want %d", len(after), len(served)+1)
 			}
 		}
-		if !log.has(name) {
-			t.Errorf("%s, bytes %d to %d: the log does not name the file", name, from, to)
-		}
+		streamtest.Eventually(t, "the log names the file", func() bool { return log.has(name) })
 		mustClose(t, f)
 	}
 }

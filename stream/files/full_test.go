@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,7 +42,9 @@ func full() {
 	must(os.WriteFile(filler, make([]byte, 2<<20), 0o600))
 	c := loadConfig()
 	open := func() *Files {
-		f, err := Open(smallSegments(filepath.Join(dir, "stream")), quiet)
+		config := smallSegments(filepath.Join(dir, "stream"))
+		config.SegmentBytes = 1 << 20
+		f, err := Open(config, quiet)
 		must(err)
 		must(stream.EnsureTopic(context.Background(), f, c))
 		return f
@@ -54,13 +57,18 @@ func full() {
 	must(err)
 	log, err := stream.NewLog(f, c, l, prometheus.NewRegistry())
 	must(err)
+	var mu sync.Mutex
 	acknowledged := map[string]bool{}
 	n := 0
-	publish := func() error {
-		value := fmt.Sprint(n, " ", strings.Repeat("x", 10<<10))
+	publish := func(bytes int) error {
+		mu.Lock()
+		value := fmt.Sprint(n, strings.Repeat(" ", bytes))
 		n++
+		mu.Unlock()
 		err := producer.Publish(context.Background(), "acme", "c0", []byte(value))
 		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
 			acknowledged[value] = true
 		} else if !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) ||
 			!errors.Is(err, syscall.ENOSPC) {
@@ -70,10 +78,15 @@ func full() {
 	}
 	must(producer.Ready(context.Background()))
 	for failed := 0; failed < 30; {
-		if publish() != nil {
+		if publish(10<<10) != nil {
 			failed++
 		}
 	}
+	var many sync.WaitGroup
+	for range 500 { // most fail as a group, of which some are written whole
+		many.Go(func() { _ = publish(500) })
+	}
+	many.Wait()
 	if producer.Ready(context.Background()) == nil {
 		must(errors.New("it is said to be ready on a full disk"))
 	}
@@ -88,28 +101,36 @@ func full() {
 		to.mu.Unlock()
 	}
 	must(os.Remove(filler))
-	must(publish())
+	must(publish(10)) // over the beginning of what failed
 	must(<-entry)
-	must(publish())
+	must(f.Close())
+	check := func() {
+		all := map[string]bool{}
+		f = open()
+		p, err := f.Open(stream.Topic{Name: c.Topic})
+		must(err)
+		ends, err := p.Fence(context.Background(), nil)
+		must(err)
+		r := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}
+		must(f.Read(context.Background(), r, func(m *stream.Message) error {
+			if value := string(m.Value); !acknowledged[value] || all[value] {
+				return fmt.Errorf("%.10q is there twice, or was not acknowledged", value)
+			}
+			all[string(m.Value)] = true
+			return nil
+		}))
+		if len(all) < len(acknowledged) {
+			must(fmt.Errorf("%d of %d acknowledged frames are there", len(all), len(acknowledged)))
+		}
+	}
+	check()
+	producer, err = stream.NewProducer(f, c, prometheus.NewRegistry())
+	must(err)
+	must(publish(10 << 10))
 	must(producer.Ready(context.Background()))
 	must(f.Close())
 
-	f = open()
-	p, err := f.Open(stream.Topic{Name: c.Topic})
-	must(err)
-	ends, err := p.Fence(context.Background(), nil)
-	must(err)
-	all := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}
-	must(f.Read(context.Background(), all, func(m *stream.Message) error {
-		if !acknowledged[string(m.Value)] {
-			return fmt.Errorf("%.10s is there twice, or was not acknowledged", m.Value)
-		}
-		delete(acknowledged, string(m.Value))
-		return nil
-	}))
-	if len(acknowledged) > 0 {
-		must(fmt.Errorf("%d frames were acknowledged and are not there", len(acknowledged)))
-	}
+	check()
 	must(f.Close())
 	fmt.Println("ok")
 }
