@@ -65,7 +65,7 @@ func readable(engines ...engine) error {
 }
 
 // noBrokers is what to do when there is no Kafka.
-const noBrokers = "name Kafka's brokers; ringwatch all alone keeps the stream in files of its own"
+const noBrokers = "name Kafka's brokers; only ringwatch all keeps the stream in files of its own"
 
 // named returns the engines that have no address and need one, as a usageError.
 func named(engines ...engine) error {
