@@ -82,14 +82,14 @@ func full() {
 			failed++
 		}
 	}
+	if producer.Ready(context.Background()) == nil {
+		must(errors.New("it is said to be ready on a full disk"))
+	}
 	var many sync.WaitGroup
 	for range 500 { // most fail as a group, of which some are written whole
 		many.Go(func() { _ = publish(500) })
 	}
 	many.Wait()
-	if producer.Ready(context.Background()) == nil {
-		must(errors.New("it is said to be ready on a full disk"))
-	}
 	entry := make(chan error, 1)
 	large := streamtest.Entry("c0", "k", strings.Repeat("y", 40<<10))
 	go func() { entry <- log.Publish(context.Background(), large) }()
