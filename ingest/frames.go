@@ -165,7 +165,7 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	case s.deps.Retryable(err):
 		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again", "request", front.ID(ctx), "account", account, "cluster", cluster, "error", err)
-		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "Kafka does not take frames now: send the frame again later")
+		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "frames cannot be kept now: send the frame again later")
 	}
 	s.deps.Log.Error("Kafka refuses a frame and will not take it later", "request", front.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
 	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
 // topic is a topic of the test's own, with what comes out of it.
@@ -48,17 +49,22 @@ func (c *topic) taken() []stream.Record {
 func mustTopic(t *testing.T, broker *engines.Kafka, publishTimeout time.Duration) *topic {
 	t.Helper()
 	c := &topic{config: stream.DefaultConfig()}
-	c.config.Brokers, c.config.Topic, c.config.Partitions = []string{broker.Addr()}, fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano()), 1
-	c.config.PublishTimeout = publishTimeout
-	if err := stream.EnsureTopic(t.Context(), c.config, quiet); err != nil {
+	at := kafka.DefaultConfig()
+	at.Brokers = []string{broker.Addr()}
+	k, err := kafka.New(at, quiet)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if c.producer, err = stream.NewProducer(c.config, prometheus.NewRegistry(), quiet); err != nil {
+	c.config.Topic, c.config.Partitions = fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano()), 1
+	c.config.PublishTimeout = publishTimeout
+	if err := stream.EnsureTopic(t.Context(), k, c.config); err != nil {
+		t.Fatal(err)
+	}
+	if c.producer, err = stream.NewProducer(k, c.config, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.producer.Close)
-	consumer, err := stream.NewConsumer(stream.DefaultConsumerConfig(c.config, c.config.Topic), c, prometheus.NewRegistry(), quiet)
+	consumer, err := stream.NewConsumer(k, stream.DefaultConsumerConfig(c.config.Topic, c.config.Topic), c, prometheus.NewRegistry(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 func TestValidate(t *testing.T) {
@@ -178,7 +177,7 @@ func TestGuessing(t *testing.T) {
 
 func TestOddFailures(t *testing.T) {
 	good := node{}.mustKey(t)
-	s := mustServe(t, func(context.Context, string, string, []byte) error { return kerr.MessageTooLarge })
+	s := mustServe(t, func(context.Context, string, string, []byte) error { return stream.ErrRefused })
 	wantRefusal(t, post(t, s.url, bytes.NewReader(good)), 413, "kafka_limit")
 	s.ledger(t)
 	s = mustServe(t, nil, func(_ *Config, d *Deps) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
 func TestAlertJSON(t *testing.T) {
@@ -47,16 +48,21 @@ func TestAlertJSON(t *testing.T) {
 // TestTopic: each change once on a real Kafka, and a second life that has read the topic adds only
 // what is new.
 func TestTopic(t *testing.T) {
+	broker := kafka.DefaultConfig()
+	broker.Brokers = []string{engines.SharedKafka(t).Addr()}
+	k, err := kafka.New(broker, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := stream.DefaultConfig()
-	c.Brokers = []string{engines.SharedKafka(t).Addr()}
 	c.PublishTimeout = time.Minute
 	config := testConfig()
 	config.Topic.Topic = fmt.Sprintf("%s.%d", t.Name(), time.Now().UnixNano())
 	config.Topic.Partitions = 4
-	if err := stream.EnsureLog(t.Context(), c, config.Topic, quiet); err != nil {
+	if err := stream.EnsureLog(t.Context(), k, c, config.Topic); err != nil {
 		t.Fatal(err)
 	}
-	log, err := stream.NewLog(c, config.Topic, prometheus.NewRegistry(), quiet)
+	log, err := stream.NewLog(k, c, config.Topic, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Record is one frame as Kafka has it.
+// Record is one frame as the engine has it.
 type Record struct {
 	Account   string
 	Cluster   string
@@ -53,18 +51,18 @@ var ErrAgain = errors.New("stream: the handler needs records again")
 
 // ConsumerConfig says how to consume.
 type ConsumerConfig struct {
-	Stream Config `yaml:"-"` // Brokers, Topic, TLS and SASL are used
-	Group  string `yaml:"group"`
+	Topic string `yaml:"-"`
+	Group string `yaml:"group"`
 
 	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for effects that do not matter after that.
 	MaxAge time.Duration `yaml:"max_age"`
 	// From, if not zero, makes each partition start at the first record that ingest took at or after it, whatever is committed: to walk back. Once this process has
 	// committed something of a partition, it starts at what is committed, so that a rebalance does not begin the walk again.
 	From time.Time `yaml:"-"`
-	// SessionTimeout is after how long without a heartbeat Kafka gives a dead process's partitions to others: freshness after a crash.
+	// SessionTimeout is after how long without a heartbeat the engine gives a dead process's partitions to others: freshness after a crash.
 	// Kafka allows 6 s and more unless told otherwise.
 	SessionTimeout time.Duration `yaml:"session_timeout"`
-	// HandleTimeout bounds one call of Handle or Tick. Half of the minute that Kafka waits for a consumer in a rebalance.
+	// HandleTimeout bounds one call of Handle or Tick. Half of the minute that the engine waits for a consumer in a rebalance.
 	HandleTimeout time.Duration `yaml:"handle_timeout"`
 	TickEvery     time.Duration `yaml:"tick_every"`
 	CommitEvery   time.Duration `yaml:"commit_every"`    // the most that is done again after a crash, beside open windows
@@ -74,9 +72,9 @@ type ConsumerConfig struct {
 }
 
 // DefaultConsumerConfig returns the configuration of a group's consumer.
-func DefaultConsumerConfig(stream Config, group string) ConsumerConfig {
+func DefaultConsumerConfig(topic, group string) ConsumerConfig {
 	return ConsumerConfig{
-		Stream: stream, Group: group,
+		Topic: topic, Group: group,
 		SessionTimeout: 10 * time.Second, HandleTimeout: 30 * time.Second, TickEvery: time.Second, CommitEvery: time.Second,
 		MaxBackoff: 5 * time.Second, MaxFetchBytes: 32 << 20, MaxRecords: 1000,
 	}
@@ -84,14 +82,15 @@ func DefaultConsumerConfig(stream Config, group string) ConsumerConfig {
 
 // Validate reports everything that is wrong at once.
 func (c ConsumerConfig) Validate() error {
-	errs := []error{c.Stream.Validate()}
+	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf("stream: consumer "+format, args...))
 		}
 	}
+	check(isTopic(c.Topic), "topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
 	check(c.Group != "", "group is empty: consumers of one role share a name")
-	check(c.MaxAge >= 0, "max_age is %s: use 0 for everything that Kafka has", c.MaxAge)
+	check(c.MaxAge >= 0, "max_age is %s: use 0 for everything that is kept", c.MaxAge)
 	check(c.MaxAge == 0 || c.From.IsZero(), "max_age and from contradict each other: use one of them")
 	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s", c.SessionTimeout)
 	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second, "handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
@@ -104,7 +103,7 @@ func (c ConsumerConfig) Validate() error {
 }
 
 const (
-	rebalanceTimeout = time.Minute // how long Kafka waits for every consumer to agree to a rebalance
+	rebalanceTimeout = time.Minute // how long the engine waits for every consumer to agree to a rebalance
 	minBackoff       = 50 * time.Millisecond
 	commitTimeout    = 5 * time.Second
 	leaveTimeout     = 10 * time.Second
@@ -113,35 +112,36 @@ const (
 // Consumer is a member of a consumer group.
 //
 // One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works and are let in between (also between failing
-// calls of Handle), so the handler and the client's callbacks never meet. Heartbeats are the client's own and always go on.
+// calls of Handle), so the handler and the engine's callbacks never meet. Heartbeats are the engine's own and always go on.
 type Consumer struct {
+	engine  Engine
 	config  ConsumerConfig
 	handler Handler
 	log     *slog.Logger
 	metrics *consumerMetrics
 	now     func() time.Time
 
-	// What follows belongs to whoever holds the gate: Run between a poll and AllowRebalance, the client's callbacks otherwise. mu is for the
-	// moment when a client that could not leave its group in time calls back late.
+	// What follows belongs to whoever holds the gate: Run between Member.Poll and Member.Allow, the engine's callbacks otherwise. mu is for the
+	// moment when a member that could not leave its group in time calls back late.
 	mu      sync.Mutex
-	client  *kgo.Client // the session's; nil: none
+	member  Member // the session's; nil: none
 	parts   map[int32]*part
 	pending []Record // polled and not handled
 
 	fetched  map[int32]Record // the last record taken of each partition since the last handling, whoever wrote it
 	progress progress
 
-	walked sync.Map // partitions (int32) whose walk from ConsumerConfig.From is committed, so that Kafka knows how far it is
+	walked sync.Map // partitions (int32) whose walk from ConsumerConfig.From is committed, so that the group knows how far it is
 }
 
 // part is what the consumer knows of a partition that it has handled records of.
 type part struct {
 	next      int64 // offset after the last handled record
-	committed int64 // what Kafka has from us, -1 if nothing yet
+	committed int64 // what the group has from us, -1 if nothing yet
 }
 
 // NewConsumer checks the configuration. Metrics carry the label group.
-func NewConsumer(c ConsumerConfig, h Handler, reg prometheus.Registerer, log *slog.Logger) (*Consumer, error) {
+func NewConsumer(e Engine, c ConsumerConfig, h Handler, reg prometheus.Registerer, log *slog.Logger) (*Consumer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -149,10 +149,10 @@ func NewConsumer(c ConsumerConfig, h Handler, reg prometheus.Registerer, log *sl
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
+	return &Consumer{engine: e, config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
 }
 
-// Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. Kafka may be away at any time.
+// Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. The engine may be away at any time.
 func (c *Consumer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := c.session(ctx)
@@ -160,7 +160,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		case errors.Is(err, ErrFatal):
 			return err
 		case err != nil && ctx.Err() == nil:
-			// Such a partition would never be fetched again by this client (its topic was deleted, a permission is missing).
+			// This member would never get such a partition again (its topic was deleted, a permission is missing).
 			level := slog.LevelError
 			if errors.Is(err, ErrAgain) { // the handler asked for it, and has said why
 				level = slog.LevelInfo
@@ -173,23 +173,23 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return nil
 }
 
-// session is the life of one client.
+// session is the life of one member.
 func (c *Consumer) session(ctx context.Context) error {
-	client, err := c.config.Stream.client(c.log, c.options()...)
+	member, err := c.engine.Join(c.membership())
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.client, c.parts, c.pending, c.fetched = client, map[int32]*part{}, nil, map[int32]Record{}
+	c.member, c.parts, c.pending, c.fetched = member, map[int32]*part{}, nil, map[int32]Record{}
 	c.mu.Unlock()
-	defer c.leave(client)
+	defer c.leave(member)
 	nextTick, nextCommit := c.now(), c.now()
 	for {
 		until := nextTick
 		if nextCommit.Before(until) {
 			until = nextCommit
 		}
-		// Never 0: a poll whose time is over returns without looking.
+		// Never 0: a poll without time returns without looking.
 		err := c.poll(ctx, max(until.Sub(c.now()), time.Millisecond))
 		if ctx.Err() != nil {
 			return nil
@@ -210,109 +210,70 @@ func (c *Consumer) session(ctx context.Context) error {
 			c.commit(ctx, c.owned())
 			nextCommit = c.now().Add(c.config.CommitEvery)
 		}
-		client.AllowRebalance()
+		member.Allow()
 	}
 }
 
-func (c *Consumer) options() []kgo.Opt {
-	opts := []kgo.Opt{
-		kgo.ConsumeTopics(c.config.Stream.Topic),
-		kgo.ConsumerGroup(c.config.Group),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), // who keeps its partitions goes on during a rebalance
-		kgo.BlockRebalanceOnPoll(),
-		kgo.DisableAutoCommit(),
-		kgo.SessionTimeout(c.config.SessionTimeout),
-		kgo.HeartbeatInterval(c.config.SessionTimeout / 4),
-		kgo.RebalanceTimeout(rebalanceTimeout),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, gained map[string][]int32) {
-			for _, p := range gained[c.config.Stream.Topic] {
-				c.progress.assigned(p)
-				if a, wants := c.handler.(Assigner); wants {
-					a.Assign(p)
-				}
-			}
-		}),
-		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {
-			c.giveBack(ctx, client, gone[c.config.Stream.Topic], true)
-		}),
-		kgo.OnPartitionsLost(func(ctx context.Context, client *kgo.Client, gone map[string][]int32) {
-			c.giveBack(ctx, client, gone[c.config.Stream.Topic], false) // they are another's already
-		}),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		// After an unclean leader change nobody knows where to go on: back by three windows, effects are idempotent.
-		kgo.ConsumeResetOffset(kgo.RewindOffset(15 * time.Minute)),
-		kgo.FetchMaxBytes(c.config.MaxFetchBytes),
-		kgo.FetchMaxPartitionBytes(min(c.config.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
-		kgo.FetchMaxWait(500 * time.Millisecond),
+func (c *Consumer) membership() Membership {
+	m := Membership{
+		Topic: c.config.Topic, Group: c.config.Group,
+		SessionTimeout: c.config.SessionTimeout, RebalanceTimeout: rebalanceTimeout,
+		MaxFetchBytes: c.config.MaxFetchBytes, MaxMessages: c.config.MaxRecords,
+		Assigned: c.assigned, Revoked: c.giveBack,
 	}
-	if id := c.config.Stream.InstanceID; id != "" {
-		opts = append(opts, kgo.InstanceID(id))
+	switch {
+	case c.config.MaxAge > 0:
+		m.Since = func() time.Time { return c.now().Add(-c.config.MaxAge) }
+	case !c.config.From.IsZero():
+		m.Since, m.Again = func() time.Time { return c.config.From }, c.walksBack
 	}
-	if c.config.MaxAge > 0 {
-		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.notOlder))
-	}
-	if !c.config.From.IsZero() {
-		opts = append(opts, kgo.AdjustFetchOffsetsFn(c.walkBack))
-	}
-	return opts
+	return m
 }
 
-// poll takes what has arrived, waiting for at most d, and holds the gate when it returns. The error ends the session.
+// walksBack says of a partition that it begins at From, unless it has been walked.
+func (c *Consumer) walksBack(partition int32) bool {
+	_, walked := c.walked.Load(partition)
+	if !walked {
+		c.log.Info("walks back", "partition", partition, "from", c.config.From)
+	}
+	return !walked
+}
+
+func (c *Consumer) assigned(partitions []int32) {
+	for _, p := range partitions {
+		c.progress.assigned(p)
+		if a, wants := c.handler.(Assigner); wants {
+			a.Assign(p)
+		}
+	}
+}
+
+// poll adds what has arrived to the pending records, waiting for at most d, and holds the gate when it returns. The error ends the session.
 func (c *Consumer) poll(ctx context.Context, d time.Duration) error {
-	waiting, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	fetches := c.client.PollRecords(waiting, c.config.MaxRecords)
-	err := c.take(fetches)
-	if len(fetches) == 0 {
-		return errors.Join(err, c.hold()) // an empty answer does not hold the gate
+	got, err := c.member.Poll(ctx, d)
+	for _, trouble := range got.Troubles {
+		c.metrics.fetchErrors.Inc()
+		c.log.Warn("the stream cannot be read for the moment", "error", trouble)
 	}
-	return err
-}
-
-// hold takes the gate back: a poll whose context is over returns at once with that as its (non-empty) answer, and so blocks rebalances.
-func (c *Consumer) hold() error {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	return c.take(c.client.PollRecords(over, c.config.MaxRecords))
-}
-
-// take adds what was fetched to the pending records.
-func (c *Consumer) take(fetches kgo.Fetches) error {
-	var fatal error
-	fetches.EachError(func(topic string, partition int32, err error) {
-		var loss *kgo.ErrDataLoss
-		var group *kgo.ErrGroupSession
-		switch {
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		case errors.As(err, &loss):
-			c.metrics.fetchErrors.Inc()
-			c.log.Error("Kafka has lost records", "partition", partition, "error", err)
-		case errors.As(err, &group):
-			c.metrics.fetchErrors.Inc()
-			c.log.Warn("the consumer group cannot be reached; trying again", "error", err)
-		default:
-			c.metrics.fetchErrors.Inc()
-			fatal = fmt.Errorf("stream: cannot fetch partition %d of %s: %w", partition, topic, err)
+	if err != nil {
+		c.metrics.fetchErrors.Inc()
+	}
+	for _, m := range got.Messages {
+		c.metrics.consumed.Inc()
+		c.fetched[m.Partition] = Record{Offset: m.Offset, Received: m.Time}
+		account, cluster, ok := splitKey(m.Key)
+		if !ok {
+			c.metrics.dropped.WithLabelValues("key").Inc() // not written by ingest
+			continue
 		}
-	})
-	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		for _, r := range p.Records {
-			c.metrics.consumed.Inc()
-			c.fetched[p.Partition] = Record{Offset: r.Offset, Received: r.Timestamp}
-			account, cluster, ok := splitKey(r.Key)
-			if !ok {
-				c.metrics.dropped.WithLabelValues("key").Inc() // not written by ingest
-				continue
-			}
-			// A copy, because a fetch's records share its buffer: who keeps one frame for five minutes must not keep 32 MiB.
-			c.pending = append(c.pending, Record{Account: account, Cluster: cluster, Partition: p.Partition, Offset: r.Offset, Received: r.Timestamp, Value: slices.Clone(r.Value)})
-		}
-		if n := len(p.Records); n > 0 {
-			c.metrics.lag.WithLabelValues(partitionLabel(p.Partition)).Set(float64(max(0, p.HighWatermark-p.Records[n-1].Offset-1)))
-		}
-	})
+		c.pending = append(c.pending, Record{Account: account, Cluster: cluster,
+			Partition: m.Partition, Offset: m.Offset, Received: m.Time, Value: m.Value})
+	}
+	for p, n := range got.Behind {
+		c.metrics.lag.WithLabelValues(partitionLabel(p)).Set(float64(n))
+	}
 	c.metrics.waiting(c.pending)
-	return fatal
+	return err
 }
 
 // handle brings the pending records to their effect, however often it takes. It returns an error that wraps ErrFatal, or nil: then nothing
@@ -331,9 +292,9 @@ func (c *Consumer) handle(ctx context.Context) error {
 		}
 		c.metrics.retries.Inc()
 		c.log.Warn("records could not be handled; trying again", "records", len(c.pending), "error", err, "after", backoff)
-		c.client.AllowRebalance()
+		c.member.Allow()
 		wait(ctx, backoff/2+rand.N(backoff/2))
-		if err := c.hold(); err != nil {
+		if err := c.poll(ctx, 0); err != nil {
 			return err
 		}
 	}

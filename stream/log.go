@@ -1,22 +1,19 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // LogConfig describes a topic of small keyed entries, of which the last of each key matters:
-// alerts, state that a process takes up after its restart, records between processes. Where Kafka
-// is, how often the topic is replicated and how to log in says Config.
+// alerts, state that a process takes up after its restart, records between processes.
 type LogConfig struct {
 	Topic string `yaml:"topic"`
 	// Partitions is best that of the frames: then a cluster's entries are in the partition of the
@@ -49,7 +46,7 @@ func (c LogConfig) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(topicPattern.MatchString(c.Topic) && strings.Trim(c.Topic, ".") != "",
+	check(isTopic(c.Topic),
 		"topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
 	check(c.Partitions >= 1 && c.Partitions <= 10_000,
 		"partitions is %d: use 1 to 10000, best as many as kafka.partitions", c.Partitions)
@@ -67,7 +64,7 @@ func (c LogConfig) Validate() error {
 type Entry struct {
 	Account, Cluster string // whose it is; both together choose the partition. Neither has a tab
 	Key              string // what it is about, within its cluster
-	Value            []byte // nil: there is nothing any more, and Kafka may forget the key
+	Value            []byte // nil: there is nothing any more, and the key may be forgotten
 
 	// These are set when an entry is read.
 	Partition int32
@@ -78,16 +75,15 @@ type Entry struct {
 // Log publishes entries of one topic and reads them. Errors wrap ErrLog. It is safe for concurrent
 // use.
 //
-// What it promises: Publish returns nil only when all in-sync replicas have the entries; Read hands
-// on everything that was published before it began and is still kept; Follow goes on exactly there.
+// What it promises: Publish returns nil only when the engine keeps the entries; Read hands on
+// everything that was published before it began and is still kept; Follow goes on exactly there.
 //
-// What bites: Kafka keeps the last entry of each key and, until it has compacted the topic, older
-// ones, too. A Publish that failed may have published.
+// What bites: the engine keeps the last entry of each key and, until it has compacted the topic,
+// older ones, too. A Publish that failed may have published.
 type Log struct {
-	config  Config
+	engine  Engine
 	log     LogConfig
-	client  *kgo.Client
-	slog    *slog.Logger
+	to      Publisher
 	metrics logMetrics
 }
 
@@ -100,22 +96,32 @@ type logMetrics struct {
 	pending                            prometheus.Gauge
 }
 
-// NewLog checks the configuration and makes the client, which connects on first use. EnsureLog
+// EnsureLog makes the topic of a Log, compacted and, if it has a retention, also deleted; or it
+// checks the one there is. Several processes may do so at once. A topic that would forget the last
+// entry of a key is an ErrTopic; one that only differs is logged and left alone.
+func EnsureLog(ctx context.Context, e Engine, c Config, l LogConfig) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	return e.Ensure(ctx, l.topic(c))
+}
+
+// topic is the log's topic in the engine's words.
+func (c LogConfig) topic(publish Config) Topic {
+	return Topic{
+		Name: c.Topic, Partitions: c.Partitions, Retention: c.Retention, Compact: true,
+		MaxMessageBytes: c.MaxEntryBytes + logOverhead, Timeout: publish.PublishTimeout,
+		MaxBufferedBytes: publish.MaxBufferedBytes, Partition: partitionOfEntry,
+	}
+}
+
+// NewLog checks the configuration, of which c says how to publish, and waits for nothing. EnsureLog
 // makes the topic.
-func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) (*Log, error) {
+func NewLog(e Engine, c Config, l LogConfig, reg prometheus.Registerer) (*Log, error) {
 	if err := errors.Join(c.Validate(), l.Validate()); err != nil {
 		return nil, err
 	}
-	client, err := c.client(log,
-		kgo.DefaultProduceTopic(l.Topic),
-		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerLinger(0),
-		kgo.ProducerBatchMaxBytes(l.MaxEntryBytes+logOverhead),
-		kgo.ProduceRequestTimeout(c.PublishTimeout),
-		kgo.MaxBufferedBytes(c.MaxBufferedBytes),
-		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(
-			func(string) func(*kgo.Record, int) int { return partitionOfEntry })),
-	)
+	to, err := e.Open(l.topic(c))
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +132,9 @@ func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) 
 	}
 	m := logMetrics{
 		accepted:  counter("log_accepted", "Entries given to Publish."),
-		published: counter("log_published", "Entries that all in-sync replicas have."),
+		published: counter("log_published", "Entries that all in-sync replicas have, or the disk."),
 		dropped: counter("log_dropped",
-			"Entries that Publish answered with an error; Kafka may have them."),
+			"Entries that Publish answered with an error; the engine may have them."),
 		read: counter("log_read", "Entries read, marks of readers included."),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ringwatch_stream_log_pending", Help: "Entries that Publish has not answered yet.",
@@ -139,21 +145,21 @@ func NewLog(c Config, l LogConfig, reg prometheus.Registerer, log *slog.Logger) 
 		m.accepted, m.published, m.dropped, m.read, m.pending,
 	} {
 		if err := reg.Register(c); err != nil {
-			client.Close()
+			to.Close()
 			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
 		}
 	}
-	return &Log{config: c, log: l, client: client, slog: log, metrics: m}, nil
+	return &Log{engine: e, log: l, to: to, metrics: m}, nil
 }
 
 // logOverhead is what Kafka puts around one entry in a batch, and room.
 const logOverhead = 4 << 10
 
-// Publish returns nil once all in-sync replicas have all entries. It tries until ctx ends, however
-// long Kafka is away, and none of its own attempts makes an entry twice. An error that is not
-// Retryable says that Kafka will never take one of the entries; others of the call may be there.
+// Publish returns nil once the engine keeps all entries. It tries until ctx ends, however long the
+// engine is away, and none of its own attempts makes an entry twice. An error that is not Retryable
+// says that one of the entries is never taken; others of the call may be there.
 func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
-	records := make([]*kgo.Record, 0, len(entries))
+	messages := make([]*Message, 0, len(entries))
 	for _, e := range entries {
 		key := entryKey(e)
 		switch {
@@ -165,30 +171,20 @@ func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
 			return fmt.Errorf("%w %s: the entry %.100q has %d bytes, more than max_entry_bytes, %d: "+
 				"raise it", ErrEntry, l.log.Topic, key, len(key)+len(e.Value), l.log.MaxEntryBytes)
 		}
-		records = append(records, &kgo.Record{Key: key, Value: e.Value})
+		messages = append(messages, &Message{Key: key, Value: e.Value})
 	}
-	return l.publish(ctx, records)
-}
-
-// ErrEntry says that an entry is never published as it is: too large, or no key. It wraps ErrLog.
-var ErrEntry = fmt.Errorf("%w", ErrLog)
-
-func (l *Log) publish(ctx context.Context, records []*kgo.Record) error {
-	n := float64(len(records))
+	n := float64(len(messages))
 	l.metrics.accepted.Add(n)
 	l.metrics.pending.Add(n)
 	defer l.metrics.pending.Sub(n)
-	// Records live on when the caller goes away: giving one up would give up the others of its
-	// partition, too. Nobody waits for them then; at most MaxBufferedBytes of them are kept.
-	answers := make(chan error, len(records))
-	for _, r := range records {
-		l.client.TryProduce(context.WithoutCancel(ctx), r, func(_ *kgo.Record, err error) {
-			answers <- err
-		})
+	// Messages live on when the caller goes away; at most MaxBufferedBytes of them are kept.
+	answers := make(chan error, len(messages))
+	for _, m := range messages {
+		l.to.Publish(m, func(err error) { answers <- err })
 	}
 	var first error
 	published := 0
-	for range records {
+	for range messages {
 		var err error
 		select {
 		case err = <-answers:
@@ -204,29 +200,19 @@ func (l *Log) publish(ctx context.Context, records []*kgo.Record) error {
 	l.metrics.published.Add(float64(published))
 	l.metrics.dropped.Add(n - float64(published))
 	if first != nil {
-		return fmt.Errorf("%w %s: %d of %d entries are not known to be in Kafka: %w", ErrLog,
-			l.log.Topic, len(records)-published, len(records), first)
+		return fmt.Errorf("%w %s: %d of %d entries are not known to be kept: %w", ErrLog,
+			l.log.Topic, len(messages)-published, len(messages), first)
 	}
 	return nil
 }
 
-// Close ends the client's goroutines. What Publish waits for fails.
-func (l *Log) Close() { l.client.Close() }
+// ErrEntry says that an entry is never published as it is: too large, or no key. It wraps ErrLog.
+var ErrEntry = fmt.Errorf("%w", ErrLog)
 
-// Partitions asks Kafka how many partitions the topic has.
-func (l *Log) Partitions(ctx context.Context) (int32, error) {
-	topics, err := kadm.NewClient(l.client).ListTopics(ctx, l.log.Topic)
-	if err == nil {
-		err = topics[l.log.Topic].Err
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%w %s: Kafka does not list its partitions: %w", ErrLog,
-			l.log.Topic, err)
-	}
-	return int32(len(topics[l.log.Topic].Partitions)), nil
-}
+// Close gives up what Publish waits for.
+func (l *Log) Close() { l.to.Close() }
 
-// An entry's key is account/cluster, a tab, and Entry.Key. A reader's mark has a key without a tab.
+// An entry's key is account/cluster, a tab, and Entry.Key.
 func entryKey(e Entry) []byte {
 	return slices.Concat(recordKey(e.Account, e.Cluster), []byte{'\t'}, []byte(e.Key))
 }
@@ -240,12 +226,8 @@ func splitEntryKey(key []byte) (account, cluster, of string, ok bool) {
 	return account, cluster, of, ok && account != ""
 }
 
-// partitionOfEntry leaves Entry.Key out, so that a cluster's entries stay together. A mark names
-// its partition.
-func partitionOfEntry(r *kgo.Record, n int) int {
-	account, cluster, _, ok := splitEntryKey(r.Key)
-	if !ok {
-		return int(r.Partition)
-	}
-	return int(PartitionOf(account, cluster, n))
+// partitionOfEntry leaves Entry.Key out, so that a cluster's entries stay together.
+func partitionOfEntry(key []byte, partitions int) int32 {
+	whose, _, _ := bytes.Cut(key, []byte{'\t'})
+	return partitionOfKey(whose, partitions)
 }

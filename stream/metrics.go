@@ -26,7 +26,7 @@ func newConsumerMetrics(reg prometheus.Registerer) (*consumerMetrics, error) {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_stream_" + name + "_total", Help: help})
 	}
 	m := &consumerMetrics{
-		consumed:     counter("consumed", "Records taken from Kafka, repetitions included."),
+		consumed:     counter("consumed", "Records taken from the stream, repetitions included."),
 		handled:      counter("handled", "Records whose effect is done."),
 		dropped:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_stream_dropped_total", Help: "Records not handled: returned (their partition went to another consumer, or we stopped, and they are read again) or key (no frame of ingest's)."}, []string{"reason"}),
 		pending:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_stream_pending", Help: "Records taken and not handled yet."}),

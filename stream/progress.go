@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Progress says up to when everything that Kafka has acknowledged has had its effect.
+// Progress says up to when everything that Publish has acknowledged has had its effect.
 type Progress struct {
-	// Through is a time by partition: records that Kafka had by then have been handled. Partitions of
+	// Through is a time by partition: records that the engine had by then have been handled. Partitions of
 	// which this consumer cannot say anything are not in it.
 	Through map[int32]time.Time
 	// Partitions is how many the topic has.
@@ -63,53 +60,40 @@ func (p *progress) forget(partition int32) {
 	delete(p.parts, partition)
 }
 
-// Progress asks Kafka where the partitions end, and compares that with what has been handled. It may
+// Progress asks the engine where the partitions end, and compares that with what has been handled. It may
 // be called beside Run. What it says stays true, whoever has the partition later.
 func (c *Consumer) Progress(ctx context.Context) (Progress, error) {
 	c.mu.Lock()
-	client := c.client
+	member := c.member
 	c.mu.Unlock()
-	if client == nil {
+	if member == nil {
 		return Progress{}, nil // between two sessions
 	}
 	began := c.now()
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	topic := c.config.Stream.Topic
-	ends, err := kadm.NewClient(client).ListEndOffsets(bounded, topic)
+	ends, err := member.Ends(bounded)
 	if err != nil {
-		return Progress{}, fmt.Errorf("stream: cannot find where the partitions of %s end: %w", topic, err)
+		return Progress{}, fmt.Errorf("stream: cannot find where the partitions of %s end: %w",
+			c.config.Topic, err)
 	}
-	p := Progress{Through: map[int32]time.Time{}, Partitions: len(ends[topic])}
-	committed := client.CommittedOffsets()[topic]
+	p := Progress{Through: map[int32]time.Time{}, Partitions: len(ends)}
+	committed := member.Committed()
 	c.progress.mu.Lock()
 	defer c.progress.mu.Unlock()
-	ends.Each(func(end kadm.ListedOffset) {
-		if end.Err != nil {
-			return
-		}
-		r, ours := c.progress.parts[end.Partition]
-		if !ours {
-			return
+	for partition, end := range ends {
+		r, ours := c.progress.parts[partition]
+		if !ours || end < 0 {
+			continue
 		}
 		// All before what is committed has been handled, by whoever had the partition.
-		if max(r.next, committed[end.Partition].Offset) >= end.Offset && began.After(r.through) {
+		if max(r.next, committed[partition]) >= end && began.After(r.through) {
 			r.through = began
-			c.progress.parts[end.Partition] = r
+			c.progress.parts[partition] = r
 		}
 		if !r.through.IsZero() {
-			p.Through[end.Partition] = r.through
+			p.Through[partition] = r.through
 		}
-	})
-	return p, nil
-}
-
-// PartitionOf returns the partition that has the frames of an account's cluster, of a topic of so
-// many partitions: that which Publish chooses, and every other Kafka client for the same key.
-func PartitionOf(account, cluster string, partitions int) int32 {
-	if partitions < 1 {
-		return 0
 	}
-	chosen := kgo.StickyKeyPartitioner(nil).ForTopic("")
-	return int32(chosen.Partition(&kgo.Record{Key: recordKey(account, cluster)}, partitions))
+	return p, nil
 }

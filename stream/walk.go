@@ -2,20 +2,17 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Walk says which records of one partition to read again, beside a consumer and without a group.
 type Walk struct {
 	Partition int32
-	Offset    int64     // the first record to read; -1: the first that ingest took at or after Since
-	Since     time.Time // for Offset -1
+	Offset    int64     // the first record to read; BySince: the first that ingest took at or after Since
+	Since     time.Time // for BySince
 	Until     int64     // the record to stop before
 	// Wanted says by its cluster whether a record is handed on; the others cost reading, not memory.
 	Wanted func(account, cluster string) bool
@@ -27,71 +24,69 @@ const (
 	walkBatchBytes = 8 << 20
 )
 
-// Walk reads the records and hands the wanted ones to f, in order and in batches; the values are f's to keep. It returns the first error of f, or why Kafka could
-// not be read until ctx ended. What Kafka no longer keeps is left out without an error.
-func (c Config) Walk(ctx context.Context, log *slog.Logger, w Walk, f func([]Record) error) error {
-	client, err := c.client(log, kgo.FetchMaxBytes(8<<20), kgo.FetchMaxPartitionBytes(8<<20), kgo.FetchMaxWait(100*time.Millisecond))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	start, err := walkStart(ctx, kadm.NewClient(client), c.Topic, w)
-	if err != nil {
-		return fmt.Errorf("stream: cannot find where to begin to read partition %d of %s again: %w", w.Partition, c.Topic, err)
-	}
-	if start >= w.Until {
-		return nil
-	}
-	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: {w.Partition: kgo.NewOffset().At(start)}})
+// Again reads records of a topic again and hands the wanted ones to f, in order and in batches; the
+// values are f's to keep. It returns the first error of f, or why the topic could not be read until
+// ctx ended. What is no longer kept is left out without an error.
+func Again(ctx context.Context, e Engine, topic string, w Walk, f func([]Record) error) error {
 	var batch []Record
 	size := 0
-	for at := start; at < w.Until; {
-		fetches := client.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return fmt.Errorf("stream: cannot read partition %d of %s again: %w", w.Partition, c.Topic, err)
+	var stopped error
+	hand := func() error {
+		if len(batch) == 0 {
+			return nil
 		}
-		for _, r := range fetches.Records() {
-			if at = r.Offset + 1; r.Offset >= w.Until {
-				break
-			}
-			account, cluster, ok := splitKey(r.Key)
-			if !ok || !w.Wanted(account, cluster) {
-				continue
-			}
-			batch = append(batch, Record{Account: account, Cluster: cluster, Partition: r.Partition, Offset: r.Offset, Received: r.Timestamp, Value: slices.Clone(r.Value)})
-			if size += len(r.Value); len(batch) == walkBatch || size > walkBatchBytes {
-				if err := f(batch); err != nil {
-					return err
-				}
-				batch, size = nil, 0
-			}
+		stopped = f(batch)
+		batch, size = nil, 0
+		return stopped
+	}
+	r := Reading{Topic: topic, Since: w.Since,
+		At: map[int32]int64{w.Partition: w.Offset}, Until: map[int32]int64{w.Partition: w.Until}}
+	err := e.Read(ctx, r, func(m *Message) error {
+		account, cluster, ok := splitKey(m.Key)
+		if !ok || !w.Wanted(account, cluster) {
+			return nil
 		}
+		batch = append(batch, record(m, account, cluster))
+		if size += len(m.Value); len(batch) == walkBatch || size > walkBatchBytes {
+			return hand()
+		}
+		return nil
+	})
+	switch {
+	case stopped != nil:
+		return stopped
+	case err != nil:
+		return fmt.Errorf("stream: cannot read partition %d of %s again: %w", w.Partition, topic, err)
 	}
-	if len(batch) > 0 {
-		return f(batch)
-	}
-	return nil
+	return hand()
 }
 
-// walkStart returns the offset to begin at: where Kafka still has something, and never beyond Until.
-func walkStart(ctx context.Context, admin *kadm.Client, topic string, w Walk) (int64, error) {
-	list, at := admin.ListStartOffsets, w.Offset
-	if w.Offset < 0 {
-		at = 0
-		list = func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
-			return admin.ListOffsetsAfterMilli(ctx, w.Since.UnixMilli(), topics...)
+// Follow reads all partitions of a topic from the first record that ingest took at or after since,
+// and goes on with what comes, until ctx ends or f fails. It joins no group and commits nothing, so
+// it takes records from nobody.
+//
+// It calls f with one record at a time, in order within each partition. The value is f's to keep.
+// Records whose cluster wanted refuses cost reading, not a call; a nil wanted takes all. An engine
+// that is away is waited for. The error is ctx's, f's, or wraps ErrNoTopic.
+func Follow(ctx context.Context, e Engine, topic string, since time.Time,
+	wanted func(account, cluster string) bool, f func(Record) error) error {
+	var stopped error
+	err := e.Read(ctx, Reading{Topic: topic, Since: since}, func(m *Message) error {
+		account, cluster, ok := splitKey(m.Key)
+		if !ok || wanted != nil && !wanted(account, cluster) {
+			return nil
 		}
+		stopped = f(record(m, account, cluster))
+		return stopped
+	})
+	if err == nil || stopped != nil || ctx.Err() != nil || errors.Is(err, ErrNoTopic) {
+		return err
 	}
-	listed, err := list(ctx, topic)
-	if err != nil {
-		return 0, err
-	}
-	l, ok := listed.Lookup(topic, w.Partition)
-	if !ok {
-		return 0, fmt.Errorf("the topic has no such partition")
-	}
-	if l.Err != nil {
-		return 0, l.Err
-	}
-	return min(max(at, l.Offset), w.Until), nil
+	return fmt.Errorf("stream: cannot read %s: %w", topic, err)
+}
+
+// record copies a message that is valid for a moment.
+func record(m *Message, account, cluster string) Record {
+	return Record{Account: account, Cluster: cluster, Partition: m.Partition, Offset: m.Offset,
+		Received: m.Time, Value: slices.Clone(m.Value)}
 }

@@ -59,6 +59,9 @@ type process struct {
 	logs        map[string]*stream.Log // by topic: what processes tell each other
 	throttle    *throttle.Throttle     // once a role has asked for it
 	reader      *recent.Reader         // once a role has asked for it
+	streamMu    sync.Mutex
+	topics      stream.Engine // once a role has asked for it
+	closeStream func() error  // nil: there is nothing to close
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
@@ -67,7 +70,11 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	if err != nil {
 		return nil, err
 	}
-	return p, reach(ctx, p.log, f.Wait, pick(p.config)...)
+	needed := pick(p.config)
+	if err := named(needed...); err != nil {
+		return nil, err
+	}
+	return p, reach(ctx, p.log, f.Wait, needed...)
 }
 
 // prepare loads the configuration and waits for nothing.
@@ -104,6 +111,7 @@ func (p *process) run(ctx context.Context, parts ...part) error {
 		return err
 	}
 	err = p.telling(ctx, append(parts, metrics))
+	err = errors.Join(err, p.endStream())
 	p.log.Info("stopped")
 	return err
 }
@@ -126,14 +134,20 @@ func beside(ctx context.Context, parts []part, f func(context.Context) error) er
 	return errors.Join(err, <-ended)
 }
 
-type allCmd struct{ roleFlags }
+type allCmd struct {
+	roleFlags
+	Data string `help:"The directory of this process for what has no engine; without kafka.brokers the stream is there. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+}
 
-// Run serves ingest as soon as Kafka is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
+// Run serves ingest as soon as the stream is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
 // cannot be reached in time is named at once.
 func (c *allCmd) Run(ctx context.Context) error {
 	p, err := c.prepare("all")
 	if err != nil {
 		return err
+	}
+	if c.Data != "" {
+		p.Data.Dir = c.Data
 	}
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {

@@ -31,6 +31,9 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(p.Kafka.Brokers) == 0 {
+		p.log.Warn("alerts and nodes that have left are not known: " + errNoStream.Error())
+	}
 	parts, err := p.apiParts(ctx)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -115,9 +114,7 @@ recent: {listen: %q}
 		})
 		eventually(t, "role "+role, func(ctx context.Context) error { return ready(ctx, "http://"+at(i)) })
 	}
-	c := stream.DefaultConfig()
-	c.Brokers = []string{kafka.Addr()}
-	if a.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+	if a.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(), prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.producer.Close)

@@ -26,7 +26,6 @@ import (
 	"github.com/ringwatch/ringwatch/self"
 	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/stream"
 )
 
 // config is the one YAML file of all roles. A role reads the sections it needs; all sections are checked always, so that a mistake shows
@@ -36,7 +35,8 @@ type config struct {
 	Memory    memory.Config
 	Keys      account.KeyringConfig
 	Limits    limit.Config
-	Kafka     stream.Config
+	Kafka     kafkaConfig
+	Data      dataConfig
 	Cassandra store.Config
 	Redis     recent.Config
 	Ingest    ingest.Config
@@ -100,7 +100,8 @@ func defaultConfig() config {
 	return config{
 		Keys:      account.DefaultKeyringConfig(),
 		Limits:    limit.DefaultConfig(),
-		Kafka:     stream.DefaultConfig(),
+		Kafka:     defaultKafka(),
+		Data:      defaultData(),
 		Cassandra: store.DefaultConfig(),
 		Redis:     recent.DefaultConfig(),
 		Ingest:    ingest.DefaultConfig(),
@@ -151,6 +152,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	check("keys", c.Keys.Validate)
 	check("limits", c.Limits.Validate)
 	check("kafka", c.Kafka.Validate)
+	check("data", c.Data.validate)
 	check("cassandra", c.Cassandra.Validate)
 	check("redis", c.Redis.Validate)
 	for name, tls := range c.clientTLS() {

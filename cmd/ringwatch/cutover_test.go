@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -153,15 +152,15 @@ func startCutover(t *testing.T) *cutoverFleet {
 	ports := engines.FreePorts(t, 3)
 	f := &cutoverFleet{config: filepath.Join(dir, "ringwatch.yaml"), shift: filepath.Join(dir, "shift"), key: account.NewKey(), api: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
 	f.setClock(t)
-	c := stream.DefaultConfig()
-	c.Brokers, c.Topic, c.Partitions = []string{engines.SharedKafka(t).Addr()}, "cutover.os", 4
+	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
+	c.Topic, c.Partitions = "cutover.os", 4
 	text := fmt.Sprintf(`accounts: [{name: default, keys: [{name: all, sha256: %s, scopes: [read]}]}]
 kafka: {brokers: [%q], topic: %s, partitions: %d}
 cassandra: {hosts: [%q], keyspace: cutover_os, generation: v2, grace: 2s}
 redis: {addresses: [%q]}
 api: {listen: "127.0.0.1:%d"}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
-`, account.Hash(f.key), c.Brokers[0], c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(), ports[2])
+`, account.Hash(f.key), broker.Addr(), c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(), ports[2])
 	f.text, f.dir, f.ports, f.processes = text, dir, ports, make([]*engines.Process, 3)
 	for i := range ports[:2] {
 		f.stores = append(f.stores, fmt.Sprintf("http://127.0.0.1:%d", ports[i]))
@@ -169,7 +168,7 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 	f.startStores(t)
 	f.start(t, "api", 2)
 	var err error
-	if f.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+	if f.producer, err = stream.NewProducer(mustStream(t, broker), c, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.producer.Close)

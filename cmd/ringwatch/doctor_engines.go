@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/certs"
 	"github.com/ringwatch/ringwatch/doctor"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
 // engines checks the engines of the roles' configuration.
@@ -68,22 +69,34 @@ func examineTLS(ctx context.Context, name string, e engine) ([]doctor.Result, bo
 const kafkaTimeout = 10 * time.Second
 
 func (c *config) examineKafka(ctx context.Context) []doctor.Result {
+	if len(c.Kafka.Brokers) == 0 {
+		return nil
+	}
 	results, in := examineTLS(ctx, "kafka.tls", c.kafka())
 	if !in {
 		return results
 	}
 	within, cancel := context.WithTimeout(ctx, kafkaTimeout)
 	defer cancel()
-	producer, err := stream.NewProducer(c.Kafka, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = producer.Ready(within)
-		producer.Close()
-	}
+	err := c.askKafka(within)
 	section := ""
 	if err != nil && !c.Kafka.TLS.Enabled && certs.Speaks(ctx, c.Kafka.Brokers[0]) {
 		section = "kafka.tls"
 	}
 	return append(results, doctor.ReportKafka(c.Kafka.Brokers, err, section))
+}
+
+func (c *config) askKafka(ctx context.Context) error {
+	k, err := kafka.New(c.Kafka.Config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	producer, err := stream.NewProducer(k, c.Kafka.framesConfig, prometheus.NewRegistry())
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	return producer.Ready(ctx)
 }
 
 func (c *config) examineCassandra(ctx context.Context) ([]doctor.Result, error) {

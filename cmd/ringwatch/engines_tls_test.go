@@ -188,7 +188,7 @@ func (g *guarded) testRoles(t *testing.T) {
 		fmt.Sprintf("{ca_file: %q}", g.at("ca.crt")):         "ENGINE: ADDRESS demands a client certificate, and we have none",
 		strings.Replace(g.good(), "ours.key", "none.key", 1): "ENGINE.tls.key_file: open " + g.at("none.key"),
 	} {
-		err := (&allCmd{roleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}}).Run(t.Context())
+		err := (&allCmd{roleFlags: roleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}}).Run(t.Context())
 		if !errors.As(err, new(usageError)) {
 			t.Fatalf("%s: %v", tls, err)
 		}
@@ -211,7 +211,11 @@ func (g *guarded) testDrivers(t *testing.T) {
 			t.Errorf("%s says %v", what, err)
 		}
 	}
-	check("stream", stream.EnsureTopic(t.Context(), p.Kafka, p.log))
+	topics, err := p.openStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("stream", stream.EnsureTopic(t.Context(), topics, p.Kafka.framesConfig))
 	reader, err := p.openReader()
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +236,11 @@ func (g *guarded) testDrivers(t *testing.T) {
 // are replaced and the engines start again with theirs.
 func (g *guarded) testRenewed(t *testing.T) {
 	p := g.process(t, g.good())
-	producer, err := stream.NewProducer(p.Kafka, p.metrics, p.log)
+	topics, err := p.openStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	producer, err := stream.NewProducer(topics, p.Kafka.framesConfig, p.metrics)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -141,9 +140,7 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	f.awaitReady(t)
 
-	c := stream.DefaultConfig()
-	c.Brokers = []string{kafka.Addr()}
-	if f.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+	if f.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(), prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.producer.Close)

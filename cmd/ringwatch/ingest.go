@@ -28,7 +28,8 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 
 // ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis, if there is one.
 func (p *process) ingestParts(ctx context.Context) ([]part, error) {
-	if err := p.topic(ctx); err != nil {
+	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
+	if err != nil {
 		return nil, err
 	}
 	limit, err := p.frameLimit()
@@ -43,7 +44,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	producer, err := stream.NewProducer(p.Kafka, labelled(p.metrics, "ingest"), p.log)
+	producer, err := stream.NewProducer(topics, p.Kafka.framesConfig, labelled(p.metrics, "ingest"))
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +79,4 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 		defer producer.Close()
 		return server.Run(ctx)
 	}, func(ctx context.Context) error { return p.beat(ctx, pulses) }}, nil
-}
-
-// topic makes or checks the topic; every role that touches Kafka does so first, since any may start first.
-func (p *process) topic(ctx context.Context) error {
-	return retry(ctx, p.log, "the topic", stream.Retryable, func(ctx context.Context) error { return stream.EnsureTopic(ctx, p.Kafka, p.log) })
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +21,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
 // TestWholeLine starts everything as `make up` does, the agent in Cassandra included, and holds what the API answers against what Cassandra says of itself.
@@ -76,6 +79,18 @@ type whole struct {
 	node string
 	jmx  *jmx
 	cql  *gocql.Session
+}
+
+// mustStream is the stream in a broker.
+func mustStream(t testing.TB, broker *engines.Kafka) stream.Engine {
+	t.Helper()
+	c := kafka.DefaultConfig()
+	c.Brokers = []string{broker.Addr()}
+	k, err := kafka.New(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func eventually(t *testing.T, what string, try func(context.Context) error) {

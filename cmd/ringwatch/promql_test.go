@@ -86,8 +86,8 @@ func startPromQL(t *testing.T) *promqlLine {
 	}
 	const keyspace = "promql"
 	dir := t.TempDir()
-	c := stream.DefaultConfig()
-	c.Brokers, c.Topic, c.Partitions = []string{engines.SharedKafka(t).Addr()}, keyspace, 4
+	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
+	c.Topic, c.Partitions = keyspace, 4
 	cassandra := engines.SharedCassandra(t).Addr()
 	address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
 	config := filepath.Join(dir, "ringwatch.yaml")
@@ -97,7 +97,7 @@ kafka: {brokers: [%q], topic: %s, partitions: %d}
 cassandra: {hosts: [%q], keyspace: %s, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
 redis: {addresses: [%q]}
 store: {listen: %q}
-`, account.Hash(account.NewKey()), c.Brokers[0], c.Topic, c.Partitions, cassandra, keyspace, engines.SharedRedis(t).Addr(), address)
+`, account.Hash(account.NewKey()), broker.Addr(), c.Topic, c.Partitions, cassandra, keyspace, engines.SharedRedis(t).Addr(), address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ store: {listen: %q}
 	eventually(t, "role store", func(ctx context.Context) error { return ready(ctx, "http://"+address) })
 	// Half a year ago: every window is closed as soon as it was written, and is read from raw.
 	l := &promqlLine{shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()), who: querytest.Principal(t, "test")}
-	if l.producer, err = stream.NewProducer(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+	if l.producer, err = stream.NewProducer(mustStream(t, broker), c, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.producer.Close)

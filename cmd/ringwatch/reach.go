@@ -18,7 +18,8 @@ import (
 type engine struct {
 	name      string // as in the configuration
 	addresses []string
-	optional  bool // the role is right without it, only slower
+	optional  bool   // the role is right without it, only slower
+	unset     string // what to do where there is no address and a role needs one
 	tls       certs.Client
 	names     []string // by which a server may be known that is called by its address
 	hello     []byte   // what its protocol answers, to whoever it lets in
@@ -27,7 +28,7 @@ type engine struct {
 func (c *config) kafka() engine {
 	// ApiVersions, version 0, from a client without a name: size, key, version, correlation, name.
 	hello := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
-	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello}
+	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello, unset: noBrokers}
 }
 
 func (c *config) cassandra() engine {
@@ -63,31 +64,31 @@ func readable(engines ...engine) error {
 	return nil
 }
 
-// named returns the engines that have an address. One that has none and is not optional is a
-// usageError.
-func named(engines []engine) (list []engine, err error) {
+// What to do when an engine has no address and a role needs it.
+const (
+	noBrokers = "name Kafka's brokers; only ringwatch all keeps the stream in files of its own"
+	noRedis   = "this role is nothing without it: name a host:port, or run ringwatch all"
+)
+
+// named returns the engines that have no address and need one, as a usageError.
+func named(engines ...engine) error {
+	var errs []error
 	for _, e := range engines {
-		switch {
-		case len(e.addresses) > 0:
-			list = append(list, e)
-		case !e.optional:
-			err = errors.Join(err, fmt.Errorf("%s is empty: this role is nothing without it: name a host:port, or run ringwatch all", e.name))
+		if len(e.addresses) == 0 && e.unset != "" {
+			errs = append(errs, fmt.Errorf("%s is empty: %s", e.name, e.unset))
 		}
 	}
-	if err != nil {
-		return nil, usageError{err}
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
 	}
-	return list, nil
+	return nil
 }
 
 // reach waits until one address of every engine takes connections, with TLS where it is set, and
 // after patience names all that did not, as a usageError: at a start that is nearly always an
-// address that is wrong. Once started, a role never ends because an engine is away.
+// address that is wrong. The process does without those that have none. Once started, a role never
+// ends because an engine is away.
 func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engines ...engine) error {
-	engines, err := named(engines)
-	if err != nil {
-		return err
-	}
 	if err := readable(engines...); err != nil {
 		return err
 	}
@@ -144,6 +145,9 @@ func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*
 }
 
 func (e *engine) reach(ctx context.Context, log *slog.Logger) error {
+	if len(e.addresses) == 0 {
+		return nil // the process does without
+	}
 	var last error
 	for told := false; ; told = true {
 		for _, a := range e.addresses {

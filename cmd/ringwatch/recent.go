@@ -15,7 +15,7 @@ type recentCmd struct{ roleFlags }
 func (c *recentCmd) Run(ctx context.Context) error {
 	p, err := c.start(ctx, "recent", func(c *config) []engine {
 		redis := c.redis()
-		redis.optional = false // this role is nothing without it
+		redis.optional, redis.unset = false, noRedis
 		return []engine{c.kafka(), redis}
 	})
 	if err != nil {
@@ -34,16 +34,17 @@ func (c *recentCmd) Run(ctx context.Context) error {
 
 // recentParts wires Kafka → Redis, or the memory of the process.
 func (p *process) recentParts(ctx context.Context) ([]part, error) {
-	if err := p.topic(ctx); err != nil {
-		return nil, err
-	}
-	writer, err := recent.NewWriter(p.Redis, p.again, p.metrics)
+	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
 	if err != nil {
 		return nil, err
 	}
-	c := stream.DefaultConsumerConfig(p.Kafka, "ringwatch-recent")
+	writer, err := recent.NewWriter(p.Redis, p.again(topics), p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	c := stream.DefaultConsumerConfig(p.Kafka.Topic, "ringwatch-recent")
 	c.MaxAge = p.Redis.Keep // older frames would expire at once
-	consumer, err := stream.NewConsumer(c, recentHandler{writer}, p.metrics, p.log)
+	consumer, err := stream.NewConsumer(topics, c, recentHandler{writer}, p.metrics, p.log)
 	if err != nil {
 		writer.Close()
 		return nil, err
@@ -56,12 +57,6 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 		g.Go(func() error { return writer.Run(ctx) })
 		return g.Wait()
 	}}, nil
-}
-
-// again is stream.Config.Walk in the words of recent.
-func (p *process) again(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
-	w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}
-	return p.Kafka.Walk(ctx, p.log, w, f)
 }
 
 // recentHandler is recent.Writer in the words of stream.

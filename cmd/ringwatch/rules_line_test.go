@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -186,14 +185,14 @@ func (l *rulesLine) hear(_ http.ResponseWriter, r *http.Request) {
 func (l *rulesLine) log(c stream.LogConfig) *stream.Log {
 	l.Helper()
 	of := stream.DefaultConfig()
-	of.Brokers, of.Partitions = []string{l.kafka.Addr()}, 4
-	quiet := slog.New(slog.DiscardHandler)
+	of.Partitions = 4
+	k := mustStream(l, l.kafka)
 	if err := line.Until(l.Context(), "the topic "+c.Topic, func(ctx context.Context) error {
-		return stream.EnsureLog(ctx, of, c, quiet)
+		return stream.EnsureLog(ctx, k, of, c)
 	}); err != nil {
 		l.Fatal(err)
 	}
-	log, err := stream.NewLog(of, c, prometheus.NewRegistry(), quiet)
+	log, err := stream.NewLog(k, of, c, prometheus.NewRegistry())
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -203,7 +202,7 @@ func (l *rulesLine) log(c stream.LogConfig) *stream.Log {
 
 // follow reads what the roles say, for as long as the test runs.
 func (l *rulesLine) follow() {
-	p := &process{config: &config{Kafka: stream.DefaultConfig()}}
+	p := &process{config: &config{Kafka: defaultKafka()}}
 	p.Kafka.Partitions = 4
 	alerts := notify.DefaultConfig().Topic
 	alerts.Partitions = 4

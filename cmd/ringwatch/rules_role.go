@@ -86,13 +86,17 @@ func (p *process) rosterLog() stream.LogConfig {
 
 // openLog makes a log's topic if need be, and its client.
 func (p *process) openLog(ctx context.Context, c stream.LogConfig) (*stream.Log, error) {
-	err := retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable, func(ctx context.Context) error {
-		return stream.EnsureLog(ctx, p.Kafka, c, p.log)
+	topics, err := p.openStream()
+	if err != nil {
+		return nil, err
+	}
+	err = retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable, func(ctx context.Context) error {
+		return stream.EnsureLog(ctx, topics, p.Kafka.framesConfig, c)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return stream.NewLog(p.Kafka, c, p.metrics, p.log)
+	return stream.NewLog(topics, p.Kafka.framesConfig, c, p.metrics)
 }
 
 // sharedLog is openLog, once a process and topic.
@@ -114,14 +118,13 @@ func (p *process) sharedLog(ctx context.Context, c stream.LogConfig) (*stream.Lo
 
 // rulesParts wires Kafka → rules → Kafka and whoever is told of alerts.
 func (p *process) rulesParts(ctx context.Context) ([]part, error) {
-	if err := p.topic(ctx); err != nil {
+	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
+	if err != nil {
 		return nil, err
 	}
-	recorded := p.Kafka
+	recorded := p.Kafka.framesConfig
 	recorded.Topic = recordedTopic
-	err := retry(ctx, p.log, "the topic "+recordedTopic, stream.Retryable,
-		func(ctx context.Context) error { return stream.EnsureTopic(ctx, recorded, p.log) })
-	if err != nil {
+	if _, err := p.ensureTopic(ctx, recorded); err != nil {
 		return nil, err
 	}
 	states, err := p.sharedLog(ctx, p.statesLog())
@@ -150,11 +153,11 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	heard := &pulse{}
-	producer, err := stream.NewProducer(p.Kafka, labelled(p.metrics, "rules"), p.log)
+	producer, err := stream.NewProducer(topics, p.Kafka.framesConfig, labelled(p.metrics, "rules"))
 	if err != nil {
 		return nil, err
 	}
-	forward, err := stream.NewProducer(recorded, labelled(p.metrics, "recorded"), p.log)
+	forward, err := stream.NewProducer(topics, recorded, labelled(p.metrics, "recorded"))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +197,7 @@ func (p *process) rulesParts(ctx context.Context) ([]part, error) {
 	parts = append(parts, telling...)
 	p.Rules.Config.Clock = clock
 	for _, every := range []bool{false, true} {
-		run, err := p.rulesConsumer(deps, recorded, every)
+		run, err := p.rulesConsumer(topics, deps, every)
 		if err != nil {
 			return nil, err
 		}
@@ -214,10 +217,10 @@ func labelled(reg prometheus.Registerer, of string) prometheus.Registerer {
 }
 
 // rulesConsumer wires the rules of single clusters, or those over all clusters of an account.
-func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every bool) (part, error) {
-	of, group := p.Kafka, "ringwatch-rules"
+func (p *process) rulesConsumer(topics stream.Engine, deps rules.Deps, every bool) (part, error) {
+	of, group := p.Kafka.Topic, "ringwatch-rules"
 	if every {
-		of, group = recorded, "ringwatch-rules-accounts"
+		of, group = recordedTopic, "ringwatch-rules-accounts"
 	}
 	reached := &through{}
 	var consumer *stream.Consumer
@@ -229,7 +232,7 @@ func (p *process) rulesConsumer(deps rules.Deps, recorded stream.Config, every b
 	c := stream.DefaultConsumerConfig(of, group)
 	c.MaxAge = p.Rules.MaxLookback + p.Rules.CatchUp
 	c.TickEvery = rulesTick
-	if consumer, err = stream.NewConsumer(c, role, p.metrics, p.log); err != nil {
+	if consumer, err = stream.NewConsumer(topics, c, role, p.metrics, p.log); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
@@ -411,6 +414,10 @@ func (p *process) keepReading(ctx context.Context, c stream.LogConfig,
 	opened *atomic.Pointer[stream.Log], take func(stream.Entry) error) error {
 	for ctx.Err() == nil {
 		log, err := p.sharedLog(ctx, c)
+		if errors.Is(err, errNoStream) {
+			<-ctx.Done()
+			return nil
+		}
 		if err == nil {
 			if opened != nil {
 				opened.Store(log)

@@ -75,7 +75,8 @@ func (f *roleFlags) connect(ctx context.Context, p *process) (*store.Store, erro
 func (f *roleFlags) topic(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, f.Wait)
 	defer cancel()
-	return p.topic(ctx)
+	_, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
+	return err
 }
 
 type schemaShowCmd struct{ schemaFlags }

@@ -92,7 +92,8 @@ func parseFrom(text string, now time.Time) (time.Time, error) {
 
 // storeParts wires Kafka → Cassandra.
 func (p *process) storeParts(ctx context.Context) ([]part, error) {
-	if err := p.topic(ctx); err != nil {
+	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
+	if err != nil {
 		return nil, err
 	}
 	_, parts, err := p.throttled()
@@ -105,9 +106,9 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	}
 	writer := store.NewWriter(db)
 	p.storeState.writer.Store(writer)
-	config := stream.DefaultConsumerConfig(p.Kafka, "ringwatch-store")
+	config := stream.DefaultConsumerConfig(p.Kafka.Topic, "ringwatch-store")
 	config.From = p.from
-	consumer, err := stream.NewConsumer(config, storeHandler{writer}, p.metrics, p.log)
+	consumer, err := stream.NewConsumer(topics, config, storeHandler{writer}, p.metrics, p.log)
 	if err != nil {
 		return nil, err
 	}

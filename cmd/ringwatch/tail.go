@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -62,13 +63,20 @@ func (c *tailCmd) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	log := logger(config.Log)
+	if err := named(config.kafka()); err != nil {
+		return err
+	}
 	if err := reach(ctx, log, c.Wait, config.kafka()); err != nil {
 		return err
 	}
 	t := &tail{tailCmd: c, out: bufio.NewWriter(out), since: since, nodes: map[tailKey]*tailNode{}}
 	// Values of a delta frame need the window's key frame, which came before.
 	from := time.UnixMilli(frame.WindowOf(since.UnixMilli()))
-	err = config.Kafka.Follow(ctx, log, from, t.wanted, t.frame)
+	k, err := kafka.New(config.Kafka.Config, log)
+	if err != nil {
+		return err
+	}
+	err = stream.Follow(ctx, k, config.Kafka.Topic, from, t.wanted, t.frame)
 	if errors.Is(err, stream.ErrNoTopic) {
 		return usageError{err}
 	}

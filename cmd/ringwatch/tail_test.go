@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,11 +24,10 @@ import (
 // TestTail prints the frames of a real topic, those that were there and those that come.
 func TestTail(t *testing.T) {
 	t.Parallel()
-	c := stream.DefaultConfig()
-	c.Brokers = []string{engines.SharedKafka(t).Addr()}
+	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
 	c.Topic, c.Partitions, c.PublishTimeout = "ringwatch.tail", 2, time.Minute
 	file := filepath.Join(t.TempDir(), "ringwatch.yaml")
-	text := fmt.Sprintf("kafka: {brokers: [%q], topic: %s}\nlog: {level: error}\n", c.Brokers[0], c.Topic)
+	text := fmt.Sprintf("kafka: {brokers: [%q], topic: %s}\nlog: {level: error}\n", broker.Addr(), c.Topic)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +35,11 @@ func TestTail(t *testing.T) {
 	if err := base.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), c.Topic) {
 		t.Errorf("without a topic: %v", err)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if err := stream.EnsureTopic(t.Context(), c, log); err != nil {
+	k := mustStream(t, broker)
+	if err := stream.EnsureTopic(t.Context(), k, c); err != nil {
 		t.Fatal(err)
 	}
-	p, err := stream.NewProducer(c, prometheus.NewRegistry(), log)
+	p, err := stream.NewProducer(k, c, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,20 +15,24 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
 // TestConsume: what docs/CONSUME.md shows reads a real topic.
 func TestConsume(t *testing.T) {
-	c := stream.DefaultConfig()
-	c.Brokers = []string{engines.SharedKafka(t).Addr()}
+	c, broker := stream.DefaultConfig(), kafka.DefaultConfig()
+	broker.Brokers = []string{engines.SharedKafka(t).Addr()}
 	c.PublishTimeout = time.Minute
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if err := stream.EnsureTopic(t.Context(), c, log); err != nil {
+	k, err := kafka.New(broker, slog.New(slog.DiscardHandler))
+	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := stream.NewProducer(c, prometheus.NewRegistry(), log)
+	if err := stream.EnsureTopic(t.Context(), k, c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := stream.NewProducer(k, c, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +50,7 @@ func TestConsume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- consume(ctx, out, c.Topic, c.Brokers...); out.Close() }()
+	go func() { ended <- consume(ctx, out, c.Topic, broker.Brokers...); out.Close() }()
 	guard := time.AfterFunc(4*time.Minute, func() { in.CloseWithError(context.DeadlineExceeded) })
 	defer guard.Stop()
 	lines := bufio.NewScanner(in)

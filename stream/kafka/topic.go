@@ -1,4 +1,4 @@
-package stream
+package kafka
 
 import (
 	"context"
@@ -13,88 +13,90 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
-// ErrTopic says that the topic exists and is not fit for frames. The error around it says what to change.
-var ErrTopic = errors.New("stream: the topic has unsuitable settings")
-
-// EnsureTopic makes the topic of frames, or checks the one there is. Several processes may do so at once. A topic that would lose frames is an
-// ErrTopic; one that only differs from the configuration (someone tuned it) is logged and left alone.
-func EnsureTopic(ctx context.Context, c Config, log *slog.Logger) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	return c.ensure(ctx, wantedTopic{name: c.Topic, partitions: c.Partitions, settings: c.topicSettings(),
-		suits: c.suits}, log)
+// Ensure implements stream.Engine.
+func (k *Kafka) Ensure(ctx context.Context, t stream.Topic) error {
+	return explained(k.ensure(ctx, wantedTopic{Topic: t, settings: k.settings(t)}))
 }
 
 // wantedTopic is what a topic is to be like.
 type wantedTopic struct {
-	name       string
-	partitions int32
-	settings   map[string]*string
-	// suits returns an ErrTopic for settings with which a topic would lose what is written to it.
-	suits func(have map[string]string) error
+	stream.Topic
+	settings map[string]*string
 }
 
 // ensure makes a topic or checks the one there is.
-func (c Config) ensure(ctx context.Context, w wantedTopic, log *slog.Logger) error {
-	client, err := c.client(log)
+func (k *Kafka) ensure(ctx context.Context, w wantedTopic) error {
+	client, err := k.client()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	admin := kadm.NewClient(client)
-	_, err = admin.CreateTopic(ctx, w.partitions, c.ReplicationFactor, w.settings, w.name)
+	admin, factor := kadm.NewClient(client), k.config.ReplicationFactor
+	_, err = admin.CreateTopic(ctx, w.Partitions, factor, w.settings, w.Name)
 	switch {
 	case err == nil:
-		log.Info("created a topic", "topic", w.name, "partitions", w.partitions,
-			"replication_factor", c.ReplicationFactor)
+		k.log.Info("created a topic", "topic", w.Name, "partitions", w.Partitions,
+			"replication_factor", factor)
 		return w.await(ctx, admin)
 	case errors.Is(err, kerr.TopicAlreadyExists):
-		return w.check(ctx, admin, log)
+		return w.check(ctx, admin, k.log)
 	case errors.Is(err, kerr.InvalidReplicationFactor):
 		return fmt.Errorf("stream: Kafka has fewer brokers than replication_factor, %d, asks for: "+
-			"start more or lower it: %w", c.ReplicationFactor, err)
+			"start more or lower it: %w", factor, err)
 	case errors.As(err, new(*certs.Error)):
 		return fmt.Errorf("stream: %w", err)
 	}
 	return fmt.Errorf("stream: cannot make topic %s on %s: check that Kafka runs there and lets us "+
-		"create topics: %w", w.name, strings.Join(c.Brokers, ","), err)
+		"create topics: %w", w.Name, strings.Join(k.config.Brokers, ","), err)
 }
 
-func (c Config) topicSettings() map[string]*string {
-	return map[string]*string{
+func (k *Kafka) settings(t stream.Topic) map[string]*string {
+	settings := map[string]*string{
 		"cleanup.policy":      kadm.StringPtr("delete"),
-		"retention.ms":        kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
-		"max.message.bytes":   kadm.StringPtr(strconv.Itoa(int(c.MaxMessageBytes))),
-		"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(c.MinInsyncReplicas))),
-		// Frames are compressed already; the broker must not spend CPU on them again.
-		"compression.type": kadm.StringPtr("producer"),
-		// Ingest stamps a record when it takes the frame, and walking back by time relies on it.
-		"message.timestamp.type": kadm.StringPtr("CreateTime"),
+		"max.message.bytes":   kadm.StringPtr(strconv.Itoa(int(t.MaxMessageBytes))),
+		"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(k.config.MinInsyncReplicas))),
 	}
+	if t.Retention > 0 {
+		settings["retention.ms"] = kadm.StringPtr(strconv.FormatInt(t.Retention.Milliseconds(), 10))
+	}
+	if !t.Compact {
+		// Frames are compressed already; the broker must not spend CPU on them again.
+		settings["compression.type"] = kadm.StringPtr("producer")
+		// Ingest stamps a record when it takes the frame, and walking back by time relies on it.
+		settings["message.timestamp.type"] = kadm.StringPtr("CreateTime")
+		return settings
+	}
+	settings["cleanup.policy"] = kadm.StringPtr("compact")
+	if t.Retention > 0 {
+		settings["cleanup.policy"] = kadm.StringPtr("compact,delete")
+	}
+	// Only closed segments are compacted, and a topic of few entries fills none.
+	settings["segment.ms"] = kadm.StringPtr(strconv.FormatInt((24 * time.Hour).Milliseconds(), 10))
+	return settings
 }
 
 // await waits until all partitions of a new topic have a leader: creation is answered before that.
 func (w *wantedTopic) await(ctx context.Context, admin *kadm.Client) error {
 	for {
-		topics, err := admin.ListTopics(ctx, w.name)
+		topics, err := admin.ListTopics(ctx, w.Name)
 		if err == nil {
 			ready := 0
-			for _, p := range topics[w.name].Partitions {
+			for _, p := range topics[w.Name].Partitions {
 				if p.Err == nil && p.Leader >= 0 {
 					ready++
 				}
 			}
-			if ready == int(w.partitions) {
+			if ready == int(w.Partitions) {
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("stream: topic %s was created, but its partitions have no leaders yet: %w",
-				w.name, ctx.Err())
+				w.Name, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -105,10 +107,10 @@ const spreads = 30 * time.Second
 
 // check looks at a topic that is there. One that suits and only differs is logged and left alone.
 func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.Logger) error {
-	have, err := settingsOf(ctx, admin, w.name)
+	have, err := settingsOf(ctx, admin, w.Name)
 	// A topic that another process is making is there before each broker knows it.
 	for deadline := time.Now().Add(spreads); errors.Is(err, kerr.UnknownTopicOrPartition) &&
-		time.Now().Before(deadline) && ctx.Err() == nil; have, err = settingsOf(ctx, admin, w.name) {
+		time.Now().Before(deadline) && ctx.Err() == nil; have, err = settingsOf(ctx, admin, w.Name) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
@@ -122,25 +124,34 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 	}
 	for name, want := range w.settings {
 		if name != "max.message.bytes" && have[name] != *want {
-			log.Warn("the topic differs from the configuration; change one of them", "topic", w.name,
+			log.Warn("the topic differs from the configuration; change one of them", "topic", w.Name,
 				"setting", name, "topic_has", have[name], "configured", *want)
 		}
 	}
 	return nil
 }
 
-// suits checks the settings of the topic of frames.
-func (c Config) suits(have map[string]string) error {
+// suits returns an ErrTopic for settings with which the topic would lose what is written to it.
+func (w *wantedTopic) suits(have map[string]string) error {
 	var errs []error
-	limit, err := strconv.Atoi(have["max.message.bytes"])
-	if err != nil || limit < int(c.MaxMessageBytes) {
-		errs = append(errs, fmt.Errorf("%w: %s takes messages of %s bytes and frames need %d: set its "+
-			"max.message.bytes to %[4]d, or lower max_message_bytes and ingest's max_frame_bytes",
-			ErrTopic, c.Topic, have["max.message.bytes"], c.MaxMessageBytes))
+	// A log's entries are bounded below what its topic is made with.
+	need, key := int(w.MaxMessageBytes), "max_message_bytes and ingest's max_frame_bytes"
+	if w.Compact {
+		key = "max_entry_bytes"
 	}
-	if policy := have["cleanup.policy"]; policy != "delete" {
+	limit, err := strconv.Atoi(have["max.message.bytes"])
+	if err != nil || limit < need {
+		errs = append(errs, fmt.Errorf("%w: %s takes messages of %s bytes and ours need %d: set its "+
+			"max.message.bytes to %[4]d, or lower %s", stream.ErrTopic, w.Name,
+			have["max.message.bytes"], need, key))
+	}
+	switch policy := have["cleanup.policy"]; {
+	case w.Compact && !strings.Contains(policy, "compact"):
+		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which forgets the last entry "+
+			"of a key: set it to %s", stream.ErrTopic, w.Name, policy, *w.settings["cleanup.policy"]))
+	case !w.Compact && policy != "delete":
 		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which would drop all but a "+
-			"cluster's last frame: set it to delete", ErrTopic, c.Topic, policy))
+			"cluster's last frame: set it to delete", stream.ErrTopic, w.Name, policy))
 	}
 	return errors.Join(errs...)
 }

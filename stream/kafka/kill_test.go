@@ -1,4 +1,4 @@
-package stream
+package kafka
 
 import (
 	"bufio"
@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
 // A process that TestKilledConsumer starts finds its orders here.
@@ -25,12 +27,12 @@ const (
 
 // scribe's effect is a line in a file.
 type scribe struct {
-	worker
+	*streamtest.Worker
 	file *os.File
 }
 
-func (s *scribe) Handle(ctx context.Context, records []Record) error {
-	if err := s.worker.Handle(ctx, records); err != nil {
+func (s *scribe) Handle(ctx context.Context, records []stream.Record) error {
+	if err := s.Worker.Handle(ctx, records); err != nil {
 		return err
 	}
 	for _, r := range records {
@@ -47,11 +49,17 @@ func child() {
 	if err != nil {
 		panic(err)
 	}
-	c := DefaultConfig()
-	c.Brokers, c.Topic = []string{os.Getenv(childBroker)}, os.Getenv(childTopic)
-	cc := testConsumerConfig(c)
+	config := DefaultConfig()
+	config.Brokers = []string{os.Getenv(childBroker)}
+	k, err := New(config, quiet)
+	if err != nil {
+		panic(err)
+	}
+	c := stream.DefaultConfig()
+	c.Topic = os.Getenv(childTopic)
+	cc := streamtest.ConsumerConfig(c)
 	cc.SessionTimeout = time.Second
-	consumer, err := NewConsumer(cc, &scribe{*newWorker(newBoard()), file}, prometheus.NewRegistry(), quiet)
+	consumer, err := stream.NewConsumer(k, cc, &scribe{streamtest.NewWorker(streamtest.NewBoard()), file}, prometheus.NewRegistry(), quiet)
 	if err != nil {
 		panic(err)
 	}
@@ -88,10 +96,11 @@ func TestKilledConsumer(t *testing.T) {
 	broker := engines.MustKafka(t, func(c *engines.KafkaConfig) {
 		c.Extra = map[string]string{"group.min.session.timeout.ms": "500"} // a killed member is soon forgotten
 	})
-	c := testConfig(t, broker)
-	mustTopic(t, c)
-	p, _ := mustProducer(t, c)
-	random := newRandom(t)
+	k := mustKafka(t, broker)
+	c := streamtest.Config(t)
+	streamtest.MustTopic(t, k, c)
+	p, _ := streamtest.MustProducer(t, k, c)
+	random := streamtest.Random(t)
 	const records = 3000
 	published := make(chan error, 1)
 	go func() {
@@ -109,7 +118,7 @@ func TestKilledConsumer(t *testing.T) {
 			t.Fatalf("%d of %d records after %d lives", len(seen), records, life)
 		}
 		path := filepath.Join(t.TempDir(), "effects")
-		resume := committed(t, c, c.Topic)
+		resume := committed(t, k, c.Topic)
 		for partition, at := range resume {
 			if at%10 != 0 { // LowWater's promise, see worker
 				t.Errorf("partition %d is committed at %d, which is no LowWater", partition, at)
@@ -125,7 +134,7 @@ func TestKilledConsumer(t *testing.T) {
 		if life >= 3 {
 			lines = records // the last one may finish
 		}
-		eventually(t, "the consumer gets on", func() bool {
+		streamtest.Eventually(t, "the consumer gets on", func() bool {
 			all := effects(t, path)
 			if len(all) >= lines {
 				return true

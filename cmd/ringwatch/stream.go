@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/files"
+	"github.com/ringwatch/ringwatch/stream/kafka"
+)
+
+// framesConfig is what every engine of the stream needs to know.
+type framesConfig = stream.Config
+
+// kafkaConfig is what the topics are like, and where Kafka is.
+type kafkaConfig struct {
+	framesConfig
+	kafka.Config
+}
+
+func defaultKafka() kafkaConfig {
+	return kafkaConfig{framesConfig: stream.DefaultConfig(), Config: kafka.DefaultConfig()}
+}
+
+// Validate reports everything that is wrong at once.
+func (c kafkaConfig) Validate() error {
+	return errors.Join(c.framesConfig.Validate(), c.Config.Validate())
+}
+
+// dataConfig is where one process keeps what has no engine.
+type dataConfig struct {
+	Dir string
+	// StreamMaxBytes bounds the frames in Dir, beside kafka.retention.
+	StreamMaxBytes int64
+}
+
+func defaultData() dataConfig { return dataConfig{Dir: "ringwatch-data", StreamMaxBytes: 16 << 30} }
+
+func (c *dataConfig) validate() error {
+	var errs []error
+	if c.Dir == "" {
+		errs = append(errs, errors.New("dir is empty: name a directory of this process"))
+	}
+	if c.StreamMaxBytes < files.MinBytes {
+		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes,
+			files.MinBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// errNoStream is for a role that runs alone.
+var errNoStream = errors.New("kafka.brokers is empty: " + noBrokers)
+
+// openStream returns what keeps the topics: Kafka or, where it has no address, files of this
+// process. It opens them once.
+func (p *process) openStream() (stream.Engine, error) {
+	p.streamMu.Lock()
+	defer p.streamMu.Unlock()
+	if p.topics != nil {
+		return p.topics, nil
+	}
+	if len(p.Kafka.Brokers) > 0 {
+		k, err := kafka.New(p.Kafka.Config, p.log)
+		if err == nil {
+			p.topics = k
+		}
+		return k, err
+	}
+	if p.role != "all" {
+		return nil, errNoStream
+	}
+	dir := filepath.Join(p.Data.Dir, "stream")
+	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.Data.StreamMaxBytes}, p.log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.log.Info("the stream is kept in files", "directory", dir)
+	p.topics, p.closeStream = f, f.Close
+	return f, nil
+}
+
+// endStream gives up what openStream has opened, when no role uses it any more.
+func (p *process) endStream() error {
+	p.streamMu.Lock()
+	defer p.streamMu.Unlock()
+	if p.closeStream == nil {
+		return nil
+	}
+	return p.closeStream()
+}
+
+// ensureTopic makes or checks a topic of frames; every role that uses one does so first, since any
+// may start first.
+func (p *process) ensureTopic(ctx context.Context, c stream.Config) (stream.Engine, error) {
+	e, err := p.openStream()
+	if err != nil {
+		return nil, err
+	}
+	return e, retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable,
+		func(ctx context.Context) error { return stream.EnsureTopic(ctx, e, c) })
+}
+
+// again is stream.Again in the words of recent.
+func (p *process) again(e stream.Engine) recent.Again {
+	return func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
+		wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
+		w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}
+		return stream.Again(ctx, e, p.Kafka.Topic, w, f)
+	}
+}

@@ -1,0 +1,325 @@
+// Package files keeps the stream's topics in a directory of one process: files of records to which
+// is appended only.
+//
+// What it promises: a message is durable when it is acknowledged, by one fsync for all that came
+// meanwhile, and nobody sees it before. A crash cuts off at most what was not acknowledged. Damage
+// in a file takes the records that it hits; the file is named in the log and set aside.
+//
+// What bites: the first member of a consumer group has all partitions, since all are in one
+// process. One topic's partitions share its files, so reading one partition costs reading all.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// Config says where the topics are.
+type Config struct {
+	Dir string
+	// MaxBytes bounds the files of all topics that are not compacted; the oldest goes first.
+	MaxBytes int64
+	// SegmentBytes is how large a file becomes. 0: what suits MaxBytes. It is written whole or, in a
+	// crash, cut off; it is deleted whole.
+	SegmentBytes int64
+	// KeepEvery is how often retention, size and damage are seen to. 0: every 10 s.
+	KeepEvery time.Duration
+}
+
+const (
+	largeSegment   = 64 << 20
+	compactSegment = 4 << 20
+	keepEvery      = 10 * time.Second
+	// MinBytes is the least that Config.MaxBytes may be.
+	MinBytes = 64 << 20
+)
+
+// Files is a stream.Engine.
+type Files struct {
+	config  Config
+	log     *slog.Logger
+	lock    *os.File
+	commits stream.Publisher
+	groups  groups
+	stop    chan struct{}
+	work    sync.WaitGroup
+
+	mu     sync.Mutex
+	topics map[string]*topic
+	closed bool
+}
+
+// ErrInUse says that another process has the directory.
+var ErrInUse = errors.New("stream: the directory is in use")
+
+// Open opens a directory, which it makes if need be, and begins to see to its files until Close.
+func Open(c Config, log *slog.Logger) (*Files, error) {
+	if c.KeepEvery == 0 {
+		c.KeepEvery = keepEvery
+	}
+	if c.SegmentBytes == 0 {
+		c.SegmentBytes = min(largeSegment, c.MaxBytes/8)
+	}
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "topics")} {
+		if err := makeDir(dir); err != nil {
+			return nil, fmt.Errorf("stream: cannot make a directory for the stream: %w", err)
+		}
+	}
+	lock, err := lockDir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
+		topics: map[string]*topic{},
+		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
+			at: map[groupKey]map[int32]int64{}}}
+	if err := f.openCommits(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	f.work.Go(f.keep)
+	return f, nil
+}
+
+// lockDir takes the directory for this process, until the file is closed.
+func lockDir(dir string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("stream: cannot lock the directory: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("%w: another process has %s: stop it, or name another directory",
+			ErrInUse, dir)
+	}
+	return file, nil
+}
+
+// commitsTopic is what groups have committed. It lies beside the others, so that no name clashes.
+var commitsTopic = stream.Topic{Name: "commits", Partitions: 1, Compact: true,
+	MaxMessageBytes: 1 << 10, GiveUp: true, MaxBufferedBytes: 1 << 20,
+	Partition: func([]byte, int) int32 { return 0 }}
+
+func (f *Files) openCommits() error {
+	t, err := f.openTopic(filepath.Join(f.config.Dir, commitsTopic.Name), commitsTopic)
+	if err != nil {
+		return err
+	}
+	f.commits = &publisher{topic: t, settings: commitsTopic}
+	all, err := newCursor(t, map[int32]int64{0: 0}, time.Time{})
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	for {
+		m, _, ok, err := all.read()
+		if err != nil || !ok {
+			return err
+		}
+		f.groups.take(&m)
+	}
+}
+
+// openTopic opens a topic and starts its writer. The caller has the lock, or is alone.
+func (f *Files) openTopic(dir string, settings stream.Topic) (*topic, error) {
+	size := f.config.SegmentBytes
+	if settings.Compact {
+		size = min(size, compactSegment)
+	}
+	t, err := openTopic(dir, settings, size, f.groups.floor(settings.Name), f.log)
+	if err != nil {
+		return nil, fmt.Errorf("stream: cannot open %s: %w", dir, err)
+	}
+	f.topics[settings.Name] = t
+	f.work.Go(func() { t.write(f.stop) })
+	return t, nil
+}
+
+// Ensure implements stream.Engine.
+func (f *Files) Ensure(_ context.Context, want stream.Topic) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errClosed
+	}
+	t := f.topics[want.Name]
+	if t == nil {
+		if want.Name == commitsTopic.Name {
+			return fmt.Errorf("%w: %s is a name of its own: choose another", stream.ErrTopic,
+				want.Name)
+		}
+		var err error
+		if t, err = f.openTopic(filepath.Join(f.config.Dir, "topics", want.Name), want); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.last().compact; have != want.Compact {
+		return fmt.Errorf("%w: %s was made for another use: choose another name", stream.ErrTopic,
+			want.Name)
+	}
+	if have := int32(len(t.ends)); have != want.Partitions {
+		f.log.Warn("the topic differs from the configuration; change that back", "topic", want.Name,
+			"setting", "partitions", "topic_has", have, "configured", want.Partitions)
+	}
+	t.settings.Retention = want.Retention
+	return nil
+}
+
+// topic returns a topic that Ensure has made or found.
+func (f *Files) topic(name string) (*topic, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errClosed
+	}
+	t := f.topics[name]
+	if t == nil {
+		return nil, fmt.Errorf("%w: %s", stream.ErrNoTopic, name)
+	}
+	return t, nil
+}
+
+// Open implements stream.Engine. The topic must be there.
+func (f *Files) Open(t stream.Topic) (stream.Publisher, error) {
+	to, err := f.topic(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &publisher{topic: to, settings: t}, nil
+}
+
+// Read implements stream.Engine.
+func (f *Files) Read(
+	ctx context.Context, r stream.Reading, take func(*stream.Message) error,
+) error {
+	t, err := f.topic(r.Topic)
+	if err != nil {
+		return err
+	}
+	at := r.At
+	if at == nil {
+		at = map[int32]int64{}
+		for _, p := range t.partitions() {
+			at[p] = stream.BySince
+		}
+	}
+	c, err := newCursor(t, at, r.Since)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for !c.reached(r.Until) {
+		m, more, ok, err := c.read()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if c.reached(r.Until) {
+				return nil
+			}
+			select {
+			case <-more:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-f.stop:
+				return errClosed
+			}
+		}
+		if until, bounded := r.Until[m.Partition]; bounded && m.Offset >= until {
+			continue
+		}
+		if err := take(&m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reached reports whether all partitions are where they are to stop.
+func (c *cursor) reached(until map[int32]int64) bool {
+	for p, offset := range until {
+		if c.next[p] < offset {
+			return false
+		}
+	}
+	return until != nil
+}
+
+// keep sees to the files until Close.
+func (f *Files) keep() {
+	for !pause(f.stop, f.config.KeepEvery) {
+		f.mu.Lock()
+		list := make([]*topic, 0, len(f.topics))
+		for _, t := range f.topics {
+			list = append(list, t)
+		}
+		f.mu.Unlock()
+		for _, t := range list {
+			if err := t.keep(time.Now()); err != nil {
+				f.log.Error("old files of the stream cannot be seen to; that is tried again",
+					"directory", t.dir, "error", err)
+			}
+		}
+		f.shrink(list)
+	}
+}
+
+// shrink removes the oldest files while all have more than MaxBytes.
+func (f *Files) shrink(list []*topic) {
+	for {
+		sum, first, at := int64(0), (*topic)(nil), int64(math.MaxInt64)
+		for _, t := range list {
+			if t.settings.Compact { // which never changes
+				continue
+			}
+			sum += t.bytes()
+			if oldest := t.oldest(); oldest < min(at, never) {
+				first, at = t, oldest
+			}
+		}
+		if sum <= f.config.MaxBytes || first == nil {
+			return
+		}
+		f.log.Warn("the stream has more bytes than it may; the oldest go before their time",
+			"bytes", sum, "max_bytes", f.config.MaxBytes, "directory", first.dir,
+			"until", time.UnixMilli(at).UTC())
+		if _, err := first.removeOldest(); err != nil {
+			f.log.Error("a file of the stream cannot be removed", "error", err)
+			return
+		}
+	}
+}
+
+// Close writes what waits, and gives the directory up.
+func (f *Files) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	for _, t := range f.topics {
+		t.mu.Lock()
+		t.closed = true
+		t.mu.Unlock()
+	}
+	f.mu.Unlock()
+	close(f.stop)
+	f.work.Wait()
+	return f.lock.Close()
+}

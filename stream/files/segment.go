@@ -1,0 +1,196 @@
+package files
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// segment is a file of records. It begins so, all numbers little-endian:
+//
+//	0  4 bytes  "RWS1"
+//	4  u32      flags: 1, the topic is compacted
+//	8  u32      n, the number of partitions
+//	12 u64      first: this file replaces those of the ids from here to its own
+//	20 i64      before: no record of the segments before is newer, in ms
+//	28 n × i64  by partition: its records have this offset and later ones
+//	   u32      CRC-32C of all that
+type segment struct {
+	id, first uint64
+	path      string
+	compact   bool
+	before    int64
+	base      []int64
+
+	// The topic's lock guards these.
+	size    int64 // what is durable
+	oldest  int64 // the first record's time, ms; 0: there is none
+	damaged bool
+}
+
+const (
+	magic       = "RWS1"
+	fixedBytes  = 28
+	flagCompact = 1
+	ending      = ".segment"
+	unfinished  = ".tmp"
+	aside       = ".damaged"
+)
+
+// errNewer says that a file is of a format that this version does not know.
+var errNewer = errors.New("stream: a newer version of Ringwatch has written it")
+
+// begin returns where the first record is.
+func (s *segment) begin() int64 { return int64(fixedBytes + 8*len(s.base) + 4) }
+
+func segmentPath(dir string, id uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%016d%s", id, ending))
+}
+
+// segmentID returns the id that a file's name has.
+func segmentID(name string) (uint64, bool) {
+	digits, ok := strings.CutSuffix(name, ending)
+	id, err := strconv.ParseUint(digits, 10, 64)
+	return id, ok && err == nil && len(digits) == 16
+}
+
+func (s *segment) header() []byte {
+	b := make([]byte, 0, s.begin())
+	b = append(b, magic...)
+	flags := uint32(0)
+	if s.compact {
+		flags |= flagCompact
+	}
+	b = binary.LittleEndian.AppendUint32(b, flags)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.base)))
+	b = binary.LittleEndian.AppendUint64(b, s.first)
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.before))
+	for _, offset := range s.base {
+		b = binary.LittleEndian.AppendUint64(b, uint64(offset))
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// readSegment reads a file's header. It returns errDamaged or errNewer if that is no good.
+func readSegment(dir string, id uint64) (*segment, error) {
+	s := &segment{id: id, path: segmentPath(dir, id)}
+	file, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	s.size = info.Size()
+	fixed := make([]byte, fixedBytes)
+	if n, _ := file.ReadAt(fixed, 0); n < fixedBytes {
+		return nil, errDamaged
+	}
+	if string(fixed[:3]) == magic[:3] && fixed[3] > magic[3] && fixed[3] <= '9' {
+		return nil, stream.Because(fmt.Errorf("%s: %w", s.path, errNewer), stream.ErrRefused)
+	}
+	n := binary.LittleEndian.Uint32(fixed[8:])
+	if string(fixed[:4]) != magic || n == 0 || n > 10_000 {
+		return nil, errDamaged
+	}
+	b := make([]byte, fixedBytes+8*int(n)+4)
+	if read, _ := file.ReadAt(b, 0); read < len(b) {
+		return nil, errDamaged
+	}
+	if crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return nil, errDamaged
+	}
+	s.compact = binary.LittleEndian.Uint32(b[4:])&flagCompact != 0
+	s.first = binary.LittleEndian.Uint64(b[12:])
+	s.before = int64(binary.LittleEndian.Uint64(b[20:]))
+	for p := range int(n) {
+		s.base = append(s.base, int64(binary.LittleEndian.Uint64(b[fixedBytes+8*p:])))
+	}
+	if s.first > s.id || s.first == 0 {
+		return nil, errDamaged
+	}
+	return s, nil
+}
+
+// create makes the file: under another name until it is durable, with what write puts into it
+// behind the header.
+func (s *segment) create(write func(*os.File) error) (err error) {
+	name := s.path + unfinished
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			_ = os.Remove(name)
+		}
+	}()
+	if _, err := file.Write(s.header()); err != nil {
+		return err
+	}
+	if write != nil {
+		if err := write(file); err != nil {
+			return err
+		}
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	s.size = info.Size()
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(name, s.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(s.path))
+}
+
+// makeDir makes a directory, and its name in the one above durable.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// list returns the ids of a directory's segments in order. It removes files that were not finished.
+func list(dir string) ([]uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint64
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), unfinished) {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return nil, err
+			}
+		}
+		if id, ok := segmentID(e.Name()); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
