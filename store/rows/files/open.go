@@ -1,0 +1,277 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// format is the version of the directory that this program reads and writes.
+const format = 1
+
+const formatText = "Ringwatch rows %d\n"
+
+// open makes the directory ready: its lock, its format, what it has.
+func (e *Engine) open() error {
+	for _, dir := range []string{e.dir, filepath.Join(e.dir, logDir), filepath.Join(e.dir, rowsDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("rows: cannot make %s: %w", dir, err)
+		}
+	}
+	if err := e.takeLock(); err != nil {
+		return err
+	}
+	if err := e.readFormat(); err != nil {
+		return err
+	}
+	if err := e.readTables(); err != nil {
+		return err
+	}
+	e.metrics = newMetrics(e)
+	if err := e.metrics.register(e.config.Registerer); err != nil {
+		return err
+	}
+	kept, err := e.openFiles()
+	if err != nil {
+		return err
+	}
+	if err := e.readLogs(kept.Group); err != nil {
+		return err
+	}
+	wake(e.look)
+	return nil
+}
+
+// takeLock makes the directory this process's. The lock ends with the process.
+func (e *Engine) takeLock() error {
+	path := filepath.Join(e.dir, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("rows: cannot write in %s: %w", e.dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("rows: cannot lock %s: %w", path, err)
+		}
+		who, _ := os.ReadFile(path)
+		return fmt.Errorf("%w: %s is used by %s", ErrInUse, e.dir, strings.TrimSpace(string(who)))
+	}
+	e.lock = f
+	// On a full disk the lock holds without a name.
+	if f.Truncate(0) == nil {
+		fmt.Fprintf(f, "process %d (%s)\n", os.Getpid(), strings.Join(os.Args, " "))
+	}
+	return nil
+}
+
+func (e *Engine) readFormat() error {
+	path := filepath.Join(e.dir, formatName)
+	b, err := os.ReadFile(path)
+	if err == nil {
+		var n int
+		if _, err := fmt.Sscanf(string(b), formatText, &n); err == nil {
+			if n > format {
+				return fmt.Errorf("%w: %s has format %d, and this program knows %d; use the newer program", ErrVersion, e.dir, n, format)
+			}
+			return nil
+		}
+		if err := e.setAside(path, fmt.Errorf("%w: it says no format", errDamaged)); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("rows: %w", err)
+	}
+	return e.disk.replace(path, fmt.Appendf(nil, formatText, format))
+}
+
+// list says which files there should be. It is only for telling what is missing: what there is, is
+// found by looking.
+type list struct {
+	Files []string `json:"files"` // names
+	Next  int64    `json:"next"`  // a number that no file of rows has had
+	Group int64    `json:"group"` // the last group of the log whose rows are all in files
+}
+
+// openFiles opens the files of rows, removes those that were replaced by others, and tells of those
+// that are missing. Only what cannot be read at all is an error.
+func (e *Engine) openFiles() (list, error) {
+	var should list
+	b, err := os.ReadFile(filepath.Join(e.dir, filesName))
+	if err == nil {
+		if err := json.Unmarshal(b, &should); err != nil {
+			should = list{}
+			if err := e.setAside(filepath.Join(e.dir, filesName), fmt.Errorf("%w: %w", errDamaged, err)); err != nil {
+				return should, err
+			}
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(e.dir, rowsDir))
+	if err != nil {
+		return should, fmt.Errorf("rows: %w", err)
+	}
+	e.nextID.Store(should.Next)
+	var paths []string
+	there := map[string]bool{}
+	for _, entry := range entries {
+		path := filepath.Join(e.dir, rowsDir, entry.Name())
+		if strings.HasSuffix(path, temporary) {
+			os.Remove(path)
+		} else if _, id, ok := nameOf(path); ok {
+			paths, there[entry.Name()] = append(paths, path), true
+			e.nextID.Store(max(e.nextID.Load(), id))
+		}
+	}
+	opened, err := e.openAll(paths)
+	if err != nil {
+		return should, err
+	}
+	replaced := map[int64]bool{}
+	for _, f := range opened {
+		for _, id := range f.Replaces {
+			replaced[id] = true
+		}
+	}
+	for _, f := range opened {
+		if replaced[f.id] {
+			f.release()
+			os.Remove(f.path)
+			continue
+		}
+		e.files[f.Table] = append(e.files[f.Table], f)
+	}
+	for _, name := range should.Files {
+		_, id, _ := nameOf(name)
+		if !there[name] && !replaced[id] {
+			e.metrics.damaged.WithLabelValues("missing").Inc()
+			e.log.Error("rows: a file is missing, and what was in it is lost", "file", filepath.Join(e.dir, rowsDir, name))
+		}
+	}
+	return should, syncDir(filepath.Join(e.dir, rowsDir))
+}
+
+// openAll opens files, several at once: on a cold disk each takes a reading or two.
+func (e *Engine) openAll(paths []string) ([]*file, error) {
+	opened := make([]*file, len(paths))
+	errs := make([]error, len(paths))
+	var wg sync.WaitGroup
+	places := make(chan struct{}, 8*runtime.NumCPU())
+	for i, path := range paths {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			opened[i], errs[i] = openFile(path)
+		})
+	}
+	wg.Wait()
+	out := opened[:0]
+	var failed error
+	for i, f := range opened {
+		switch {
+		case f == nil:
+			failed = errors.Join(failed, fmt.Errorf("rows: %w", errs[i]))
+		case errs[i] != nil:
+			e.tellDamage(f, errs[i])
+			out = append(out, f)
+		default:
+			out = append(out, f)
+		}
+	}
+	if failed != nil {
+		for _, f := range out {
+			f.release()
+		}
+	}
+	return out, failed
+}
+
+// readLogs brings back what was in memory.
+func (e *Engine) readLogs(flushed int64) error {
+	e.flushed = flushed
+	e.group.Store(flushed)
+	numbers, err := logsIn(filepath.Join(e.dir, logDir))
+	if err != nil {
+		return fmt.Errorf("rows: %w", err)
+	}
+	last := int64(-1) // the last group that was read
+	for _, n := range numbers {
+		e.logID = n
+		path := logPath(e.dir, n)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("rows: %w", err)
+		}
+		groups, broken := 0, 0
+		holes := readLog(b, func(number int64, list [][]byte) {
+			if groups++; last >= 0 && number > last+1 || last < 0 && number > flushed+1 {
+				e.metrics.damaged.WithLabelValues("missing").Inc()
+				e.log.Error("rows: a part of the log is missing, and what was in it is lost", "before", path, "groups", number-max(last, flushed)-1)
+			}
+			last = max(last, number)
+			e.group.Store(max(e.group.Load(), number))
+			for _, m := range list {
+				u, err := decodeMutation(m)
+				if err != nil {
+					broken++
+					continue
+				}
+				e.recall(u)
+			}
+		})
+		if len(holes) > 0 || broken > 0 {
+			e.metrics.damaged.WithLabelValues("log").Inc()
+			e.log.Error("rows: a log file is damaged; a copy is set aside, and what is good of it is used", "file", path, "holes", fmt.Sprint(holes), "mutations", broken)
+			e.copyAside(path, b)
+		}
+		if groups == 0 && len(holes) == 0 {
+			os.Remove(path)
+			continue
+		}
+		e.active.logs = append(e.active.logs, path)
+	}
+	return nil
+}
+
+// recall applies a mutation of the log. Write times go on behind those that were given.
+func (e *Engine) recall(u mutation) {
+	e.active.apply(u)
+	soon := e.config.Now().UnixMicro() + aheadMicros
+	for i := range u.rows {
+		if s := u.rows[i].cells[0].stamp; s < soon {
+			e.stamped.Store(max(e.stamped.Load(), s))
+		}
+	}
+}
+
+// aheadMicros is how far a write time may be ahead of the clock to be taken for one that the clock
+// gave before it went back.
+const aheadMicros = int64(366 * 24 * 3600 * 1e6)
+
+// setAside moves a damaged file out of the way, and says so.
+func (e *Engine) setAside(path string, why error) error {
+	aside := filepath.Join(e.dir, asideDir)
+	err := os.MkdirAll(aside, 0o700)
+	if err == nil {
+		err = os.Rename(path, filepath.Join(aside, filepath.Base(path)))
+	}
+	if err != nil {
+		return fmt.Errorf("rows: %s is damaged and cannot be set aside: %w", path, err)
+	}
+	e.log.Error("rows: a damaged file is set aside", "file", path, "in", aside, "error", why)
+	return nil
+}
+
+// copyAside keeps a copy of a damaged log file, if there is room: the file itself is still needed.
+func (e *Engine) copyAside(path string, b []byte) {
+	aside := filepath.Join(e.dir, asideDir)
+	if err := os.MkdirAll(aside, 0o700); err == nil {
+		os.WriteFile(filepath.Join(aside, filepath.Base(path)), b, 0o600)
+	}
+}
