@@ -1,0 +1,264 @@
+// Command rows measures what keeps rows of a fleet best in a directory: our own files (package
+// store/rows/files), bbolt or Pebble. Each gets the same rows of some nodes over some days, as fast
+// as it takes them, a sync a minute of their time; then it is killed and started again.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+)
+
+func main() {
+	results := flag.String("results", "bench/results", "folder for the result")
+	sides := flag.String("sides", "files,bbolt,pebble", "what is measured")
+	nodes := flag.Int("nodes", 10, "nodes")
+	days := flag.Int("days", 14, "days")
+	own := flag.String("serve", "", "keep rows in this directory as standard input says")
+	flag.Parse()
+	log.SetFlags(0)
+	if *own != "" {
+		if err := serve(*own); err != nil {
+			log.Fatalln("rows:", err)
+		}
+		return
+	}
+	r := bench.Result{Name: "rows", Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
+		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of their time, as fast as each takes them. write_amp is bytes given to write(2) by bytes of keys and values. " +
+			"read is one metric of a node over a day, from page cache; rss is anonymous memory at most; start is from the start of the process to its first read, after kill -9. modules are those that a program gets with it beside the standard library."}
+	r.Add("nodes", *nodes)
+	r.Add("days", *days)
+	for _, side := range strings.Split(*sides, ",") {
+		if err := measure(&r, side, *nodes, *days); err != nil {
+			log.Fatalln("rows:", side+":", err)
+		}
+	}
+	if err := r.Keep(os.Stdout, *results); err != nil {
+		log.Fatalln("rows:", err)
+	}
+}
+
+// command returns how a side is started.
+func command(side, dir, work string) (*exec.Cmd, error) {
+	if side == "files" {
+		self, err := os.Executable()
+		return exec.Command(self, "-serve", dir), err
+	}
+	program := filepath.Join(work, "peers")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("bench", "rows", "peers")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return exec.Command(program, side, dir), nil
+}
+
+// process is a side that runs.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out answers
+}
+
+func start(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: exec.Command(cmd.Path, cmd.Args[1:]...)}
+	p.cmd.Stderr = os.Stderr
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, answers{bufio.NewReader(out)}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	_, err = p.out.line() // ready
+	return p, err
+}
+
+func (p *process) kill() *syscall.Rusage {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	usage, _ := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return usage
+}
+
+// quiet waits until a side has done all that it was told.
+func (p *process) quiet(l *load) error {
+	l.out.WriteByte('Q')
+	if err := l.out.Flush(); err != nil {
+		return err
+	}
+	_, err := p.out.line()
+	return err
+}
+
+// field reads a number of a file of the process's in /proc.
+func (p *process) field(file, name string) (n int64) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+	for line := range strings.Lines(string(b)) {
+		if rest, is := strings.CutPrefix(line, name+":"); is {
+			fmt.Sscan(rest, &n)
+		}
+	}
+	return n
+}
+
+func measure(r *bench.Result, side string, nodes, days int) error {
+	work, err := os.MkdirTemp("", "ringwatch-bench-rows-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	dir := filepath.Join(work, "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	cmd, err := command(side, dir, work)
+	if err != nil {
+		return err
+	}
+	p, err := start(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { p.kill() }()
+	l := newLoad(p.in, nodes)
+	begun, rss := time.Now(), int64(0)
+	now := begin
+	for ; now < begin+uint64(days)*86400; now += 60 {
+		l.minute(now)
+		if now%3600 == 0 {
+			if err := p.quiet(l); err != nil {
+				return err
+			}
+			rss = max(rss, p.field("status", "RssAnon"))
+		}
+	}
+	if err := p.quiet(l); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	written := p.field("io", "wchar")
+	size := sizeOf(dir)
+	var us []float64
+	for i := range 400 {
+		day := begin/86400 + uint64(l.random.IntN(max(1, days-1)))
+		l.read(l.random.IntN(nodes), day, byte(1+l.random.IntN(partsOfHour-1)))
+		n, _, t, err := p.out.rows()
+		if err != nil {
+			return err
+		}
+		if n != 24 {
+			return fmt.Errorf("reading %d of a day found %d rows", i, n)
+		}
+		us = append(us, t)
+	}
+	rss = max(rss, p.field("status", "RssAnon"))
+	for end := now + 1800; now < end; now += 60 { // more of it under way
+		l.minute(now)
+	}
+	l.out.Flush()
+	usage := p.kill()
+	again := time.Now()
+	if p, err = start(cmd); err != nil {
+		return err
+	}
+	after := newLoad(p.in, nodes)
+	after.parts = l.parts
+	after.tell(begin + uint64(days)*86400)
+	after.read(0, begin/86400+uint64(days)-1, 1)
+	n, _, _, err := p.out.rows()
+	if err != nil {
+		return err
+	}
+	if n != 24 {
+		return fmt.Errorf("after kill -9 a day has %d rows", n)
+	}
+	started := time.Since(again)
+	modules, err := modulesOf(side)
+	if err != nil {
+		return err
+	}
+	r.Add("logical_mb", float64(l.bytes)/1e6)
+	r.Values[len(r.Values)-1].Key = side + "_logical_mb"
+	for _, v := range []bench.Value{
+		{Key: "write_amp", Value: float64(written) / float64(l.bytes)}, {Key: "disk_mb", Value: float64(size) / 1e6}, {Key: "read_day_p50_us", Value: bench.Quantile(us, 0.5)},
+		{Key: "read_day_p99_us", Value: bench.Quantile(us, 0.99)}, {Key: "rss_mb", Value: float64(rss) / 1e3}, {Key: "cpu_s", Value: cpu(usage)}, {Key: "load_s", Value: took.Seconds()},
+		{Key: "start_ms", Value: float64(started.Microseconds()) / 1e3}, {Key: "modules", Value: modules},
+	} {
+		r.Add(side+"_"+v.Key, v.Value)
+	}
+	fmt.Printf("%s: %d rows, %.0f MB in %.0f s\n", side, l.rows, float64(l.bytes)/1e6, took.Seconds())
+	return nil
+}
+
+func cpu(u *syscall.Rusage) float64 {
+	if u == nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// sizeOf returns what a directory's files take on the disk.
+func sizeOf(dir string) (n int64) {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var s syscall.Stat_t
+			if syscall.Stat(path, &s) == nil {
+				n += s.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// modulesOf returns how many modules a side brings along that the product does not have already.
+func modulesOf(side string) (int, error) {
+	pkg := map[string]string{"bbolt": "go.etcd.io/bbolt", "pebble": "github.com/cockroachdb/pebble/v2"}[side]
+	if pkg == "" {
+		return 0, nil
+	}
+	list := exec.CommandContext(context.Background(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pkg)
+	list.Dir = filepath.Join("bench", "rows", "peers")
+	out, err := list.Output()
+	if err != nil {
+		return 0, err
+	}
+	has, err := exec.Command("go", "list", "-m", "-f", "{{.Path}}", "all").Output()
+	if err != nil {
+		return 0, err
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(has)) {
+		seen[strings.TrimSpace(line)] = true
+	}
+	n := 0
+	for line := range strings.Lines(string(out)) {
+		if m := strings.TrimSpace(line); m != "" && !seen[m] {
+			seen[m] = true
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, errors.New("no modules were found")
+	}
+	return n, nil
+}
