@@ -2,6 +2,8 @@ package files
 
 import (
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,8 +39,25 @@ func (d *disk) write(f *os.File, b []byte, at int64) error {
 	return err
 }
 
+// checksumLine ends a small file.
+const checksumLine = "crc32c %08x\n"
+
+// read reads a small file that replace has written. Without one there is no error, and nothing.
+func read(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	n := len(b) - len(fmt.Sprintf(checksumLine, 0))
+	if err == nil && (n < 0 || string(b[n:]) != fmt.Sprintf(checksumLine, crc32.Checksum(b[:n], castagnoli))) {
+		return nil, fmt.Errorf("%w: it has another checksum", errDamaged)
+	}
+	return b[:max(0, n)], err
+}
+
 // replace writes a small file as a whole: it is there as it was or as it should be.
 func (d *disk) replace(path string, b []byte) error {
+	b = fmt.Appendf(b, checksumLine, crc32.Checksum(b, castagnoli))
 	next := path + temporary
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,22 +73,31 @@ func (e *Engine) takeLock() error {
 
 func (e *Engine) readFormat() error {
 	path := filepath.Join(e.dir, formatName)
-	b, err := os.ReadFile(path)
-	if err == nil {
-		var n int
-		if _, err := fmt.Sscanf(string(b), formatText, &n); err == nil {
-			if n > format {
-				return fmt.Errorf("%w: %s has format %d, and this program knows %d; use the newer program", ErrVersion, e.dir, n, format)
-			}
-			return nil
-		}
-		if err := e.setAside(path, fmt.Errorf("%w: it says no format", errDamaged)); err != nil {
-			return err
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("rows: %w", err)
+	b, err := e.readSmall(path)
+	if err != nil {
+		return err
 	}
-	return e.disk.replace(path, fmt.Appendf(nil, formatText, format))
+	if b == nil {
+		return e.disk.replace(path, fmt.Appendf(nil, formatText, format))
+	}
+	var n int
+	if _, err := fmt.Sscanf(string(b), formatText, &n); err != nil || n > format {
+		return fmt.Errorf("%w: %s has format %d, and this program knows %d; use the newer program", ErrVersion, e.dir, n, format)
+	}
+	return nil
+}
+
+// readSmall reads a file that says something of the others. If it is damaged it is set aside, as if
+// it had never been.
+func (e *Engine) readSmall(path string) ([]byte, error) {
+	b, err := read(path)
+	if errors.Is(err, errDamaged) {
+		return nil, e.setAside(path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rows: %w", err)
+	}
+	return b, nil
 }
 
 // list says which files there should be. It is only for telling what is missing: what there is, is
@@ -104,13 +112,13 @@ type list struct {
 // that are missing. Only what cannot be read at all is an error.
 func (e *Engine) openFiles() (list, error) {
 	var should list
-	b, err := os.ReadFile(filepath.Join(e.dir, filesName))
-	if err == nil {
+	b, err := e.readSmall(filepath.Join(e.dir, filesName))
+	if err != nil {
+		return should, err
+	}
+	if b != nil {
 		if err := json.Unmarshal(b, &should); err != nil {
-			should = list{}
-			if err := e.setAside(filepath.Join(e.dir, filesName), fmt.Errorf("%w: %w", errDamaged, err)); err != nil {
-				return should, err
-			}
+			return should, fmt.Errorf("rows: %s: %w", filesName, err)
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(e.dir, rowsDir))
@@ -146,6 +154,9 @@ func (e *Engine) openFiles() (list, error) {
 			continue
 		}
 		e.files[f.Table] = append(e.files[f.Table], f)
+		if f.Rows > 0 {
+			e.recallStamp(f.Last)
+		}
 	}
 	for _, name := range should.Files {
 		_, id, _ := nameOf(name)
@@ -242,11 +253,14 @@ func (e *Engine) readLogs(flushed int64) error {
 // recall applies a mutation of the log. Write times go on behind those that were given.
 func (e *Engine) recall(u mutation) {
 	e.active.apply(u)
-	soon := e.config.Now().UnixMicro() + aheadMicros
 	for i := range u.rows {
-		if s := u.rows[i].cells[0].stamp; s < soon {
-			e.stamped.Store(max(e.stamped.Load(), s))
-		}
+		e.recallStamp(u.rows[i].cells[0].stamp)
+	}
+}
+
+func (e *Engine) recallStamp(s int64) {
+	if s < e.config.Now().UnixMicro()+aheadMicros {
+		e.stamped.Store(max(e.stamped.Load(), s))
 	}
 }
 

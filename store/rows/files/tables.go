@@ -3,11 +3,8 @@ package files
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,7 +44,7 @@ func (e *Engine) Apply(ctx context.Context, tables ...*rows.Table) error {
 		return err
 	}
 	path := filepath.Join(e.dir, tablesName)
-	if before, err := os.ReadFile(path); err != nil || string(before) != string(b) {
+	if before, err := read(path); err != nil || string(before) != string(b) {
 		if err := e.disk.replace(path, b); err != nil {
 			return trouble(e.dir, err)
 		}
@@ -98,21 +95,15 @@ func (k *known) bucket(cells []cell) int64 {
 // are left.
 func (e *Engine) readTables() error {
 	path := filepath.Join(e.dir, tablesName)
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("rows: %w", err)
+	b, err := e.readSmall(path)
+	if err != nil || b == nil {
+		return err
 	}
 	var list []*known
 	if err := json.Unmarshal(b, &list); err != nil {
-		return e.setAside(path, fmt.Errorf("%w: %w", errDamaged, err))
+		return fmt.Errorf("rows: %s: %w", tablesName, err)
 	}
 	for _, k := range list {
-		if k == nil || !tableName.MatchString(k.Name) || len(k.Partition) == 0 {
-			return e.setAside(path, fmt.Errorf("%w: a table without a name or a key", errDamaged))
-		}
 		k.width = widthOf(&k.Table)
 		e.tables[k.Name] = k
 	}
