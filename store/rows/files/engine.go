@@ -73,6 +73,7 @@ type Engine struct {
 	firsts   sync.Mutex // held by PutNew
 	applying sync.Mutex // held by Apply
 	filing   sync.Mutex // held while the list of files is written
+	keeping  sync.Mutex // held while files are removed, merged and mended
 
 	commits chan *commit
 	logFile *logFile // the runLog goroutine's; nil: there is none yet

@@ -41,6 +41,8 @@ func (e *Engine) isClosing() bool {
 
 // keep does all that there is to do.
 func (e *Engine) keep() error {
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
 	for !e.isClosing() {
 		e.expire()
 		e.shrink()
@@ -158,6 +160,8 @@ const (
 	fanIn     = 4  // so many files of a size are merged
 	inMerge   = 32 // at most
 	smallTier = 18 // log2 of bytes: smaller files are of one size
+
+	worthShrinking = 64 << 10 // bytes of a file that only hides
 )
 
 // due returns files that should be made one; nil: there are none. A damaged file comes first, alone.
@@ -173,7 +177,8 @@ func (e *Engine) due() []*file {
 			return []*file{f}
 		}
 		if f.dead(now) && f.Width > 0 {
-			if !f.Shrunk && e.hides(f, now) && f.size > 1<<16 {
+			// Mostly it hides what was written in the same moment, and goes with that.
+			if !f.Shrunk && f.size > worthShrinking && now > f.Expires+2*f.Width && e.hides(f, now) {
 				return []*file{f}
 			}
 			continue
