@@ -15,8 +15,13 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
-// Config is how a store finds its Cassandra and how long it keeps what.
+// Config is how a store finds its database and how long it keeps what.
 type Config struct {
+	// Dir is the directory that rows lie in. Empty: they lie in Cassandra, and Hosts and what follows
+	// say in which.
+	Dir string `yaml:"-"`
+	// MaxBytes bounds Dir; 0: it has no bound.
+	MaxBytes int64 `yaml:"-"`
 	// Hosts are contact points, "host" or "host:port"; the cluster's other nodes are found from
 	// them.
 	Hosts []string
@@ -108,8 +113,10 @@ func DefaultConfig() Config {
 
 // Validate returns all that is wrong with the configuration, joined, or nil.
 func (c *Config) Validate() error {
-	cluster := c.cluster()
-	errs := []error{cluster.Validate()}
+	var errs []error
+	if cluster := c.cluster(); c.Dir == "" {
+		errs = append(errs, cluster.Validate())
+	}
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if !knownGeneration(c.Generation) {
 		bad("generation: %q must be one of %v", c.Generation, Generations())

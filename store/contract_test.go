@@ -164,22 +164,24 @@ func TestContract(t *testing.T) {
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		few, many = 40, 40
 	}
-	for _, generation := range Generations() {
-		seeds := few // of what new keyspaces no longer begin with
-		if generation == DefaultGeneration {
-			seeds = many
+	onEach(t, func(t *testing.T, open opener) {
+		for _, generation := range Generations() {
+			seeds := few // of what new keyspaces no longer begin with
+			if generation == DefaultGeneration {
+				seeds = many
+			}
+			t.Run(generation, func(t *testing.T) { contract(t, open, generation, seeds) })
 		}
-		t.Run(generation, func(t *testing.T) { contract(t, generation, seeds) })
-	}
-	// All three, each for one window.
-	t.Run("cutover", func(t *testing.T) { contract(t, "", many+many/4) })
+		// All three, each for one window.
+		t.Run("cutover", func(t *testing.T) { contract(t, open, "", many+many/4) })
+	})
 }
 
 // contract holds of one generation; of none, of all that take each other's place from window to
 // window.
-func contract(t *testing.T, generation string, seeds uint64) {
+func contract(t *testing.T, open opener, generation string, seeds uint64) {
 	c := newClock(base)
-	first := mustStore(t, c, func(config *Config) { config.Generation = cmp.Or(generation, "v1") })
+	first := open(t, c, func(config *Config) { config.Generation = cmp.Or(generation, "v1") })
 	if generation == "" {
 		c.millis.Store(base - CutoverLead.Milliseconds())
 		for i, to := range []string{"v2", "v3"} {
@@ -287,7 +289,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
 			}
 		}
-		open := s.store.openWindows()
+		opened := s.store.openWindows()
 		// All closed.
 		c.millis.Store(base + 4*frame.WindowMillis)
 		s.tick()
@@ -360,7 +362,7 @@ func contract(t *testing.T, generation string, seeds uint64) {
 		if accepted != written+dropped || number(m.Pending) != 0 || dropped < float64(bad) {
 			t.Fatalf("ledger: accepted %v, written %v, dropped %v", accepted, written, dropped)
 		}
-		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, open, report,
+		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, opened, report,
 			number(m.Closed.WithLabelValues("written")), number(m.Closed.WithLabelValues("merged")), number(m.Closed.WithLabelValues("unchanged")))
 	}
 }

@@ -13,12 +13,12 @@ var (
 	ErrNotConnected = rows.ErrNotConnected
 	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than
 	// ours.
-	ErrLayout = cassandra.ErrLayout
+	ErrLayout = rows.ErrLayout
 	// ErrLoss is wrapped by ApplyChanges' errors about changes that would lose data.
-	ErrLoss = cassandra.ErrLoss
+	ErrLoss = rows.ErrLoss
 	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema
 	// and it has to be changed.
-	ErrRights = cassandra.ErrRights
+	ErrRights = rows.ErrRights
 	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because
 	// one of them is away or frozen. It is retryable.
 	ErrDisagreement = cassandra.ErrDisagreement

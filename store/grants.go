@@ -21,6 +21,9 @@ const (
 // change the schema. The grants name tables, so they are to be repeated after new tables have come,
 // which ringwatch schema apply and cutover say.
 func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error) {
+	if s.operated == nil {
+		return nil, errOwn
+	}
 	reads := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Select, Table: table} }
 	writes := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Modify, Table: table} }
 	var list []cassandra.Grant
@@ -47,5 +50,5 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 	default:
 		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 	}
-	return s.session.Grants(role, list...), nil
+	return s.operated.Grants(role, list...), nil
 }

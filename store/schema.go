@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -12,13 +13,14 @@ import (
 )
 
 // Changes is what ApplyChanges may do beside creating what is missing.
-type Changes = cassandra.Changes
+type Changes = rows.Changes
 
 // Schema looks after the tables, and after which generation of them serves which time.
 type Schema struct {
 	config     *Config
 	log        *slog.Logger
-	session    *cassandra.Session
+	session    database
+	operated   operated // nil: the database is our own
 	cutovers   *cutoverRows
 	tables     []*rows.Table                    // that all generations share
 	generation func(string) (Generation, error) // by name
@@ -37,7 +39,7 @@ func (s *Schema) Apply(ctx context.Context) error {
 // change. Before it changes anything it looks for what would lose data, a shorter TTL or fewer
 // replicas: that is an error which wraps ErrLoss. It may be called again at any time.
 func (s *Schema) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
-	return s.session.Apply(ctx, c, cassandra.Schema{Tables: s.tablesNow, Seed: s.cutovers.seed})
+	return s.session.Apply(ctx, c, rows.Schema{Tables: s.tablesNow, Seed: s.cutovers.seed})
 }
 
 // tablesNow returns the shared tables and those of the generations that serve any time whose data
@@ -122,13 +124,31 @@ type CommitLog = cassandra.CommitLog
 const CommitLogRemedy = cassandra.CommitLogRemedy
 
 // CommitLog asks Cassandra how safe an acknowledged write is.
-func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) { return s.session.CommitLog(ctx) }
+func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) {
+	if s.operated == nil {
+		return CommitLog{}, errOwn
+	}
+	return s.operated.CommitLog(ctx)
+}
 
 // Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It
 // logs the sentence when it is new: roles call it when they start. What it cannot learn, for want
 // of rights or because Cassandra is away, is no warning, and what it knew before stays.
-func (s *Schema) Warning(ctx context.Context) string { return s.session.Warning(ctx) }
+func (s *Schema) Warning(ctx context.Context) string {
+	if s.operated == nil {
+		return ""
+	}
+	return s.operated.Warning(ctx)
+}
 
 // ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange
 // can tell. Cutovers and write times need clocks that agree.
-func (s *Schema) ClockOff(ctx context.Context) (time.Duration, error) { return s.session.ClockOff(ctx) }
+func (s *Schema) ClockOff(ctx context.Context) (time.Duration, error) {
+	if s.operated == nil {
+		return 0, nil // it is the same clock
+	}
+	return s.operated.ClockOff(ctx)
+}
+
+// errOwn is the answer to questions that are about Cassandra.
+var errOwn = errors.New("store: rows lie in a directory, not in Cassandra")

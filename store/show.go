@@ -3,13 +3,13 @@ package store
 import (
 	"context"
 
-	"github.com/ringwatch/ringwatch/store/rows/cassandra"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // Overview is what ringwatch schema show prints.
 type Overview struct {
 	Ranges []Range
-	cassandra.Use
+	rows.Use
 }
 
 // Range is a range of time and the generation that serves it.
@@ -20,7 +20,7 @@ type Range struct {
 }
 
 // TableUse is how much of a table there is.
-type TableUse = cassandra.TableUse
+type TableUse = rows.TableUse
 
 // Show describes the schema as it is. A node that does not answer is left out and counted.
 func (s *Schema) Show(ctx context.Context) (Overview, error) {

@@ -1,4 +1,4 @@
-// Package store keeps what nodes said in Cassandra and answers by node, metric and time. Every
+// Package store keeps what nodes said, in Cassandra or in a directory of files, and answers by node, metric and time. Every
 // reader and writer of metrics goes through it.
 //
 // It has three levels. Package rows is the engine's waist, package layout says how spans lie in
@@ -29,16 +29,15 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
-	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Store is a connection to Cassandra. Its methods may be called from many goroutines.
+// Store is a connection to Cassandra, or an open directory. Its methods may be called from many goroutines.
 type Store struct {
 	config  Config
 	metrics *Metrics
 	log     *slog.Logger
-	session *cassandra.Session
+	session database
 
 	*Schema
 	*keyRows
@@ -74,21 +73,15 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if m == nil {
 		m = NewMetrics(nil)
 	}
-	cluster := c.cluster()
-	cluster.Retried = m.Retries.Inc
-	cluster.Counted = func(table string, read, written int) {
-		if read > 0 {
-			m.RowsRead.WithLabelValues(table).Add(float64(read))
-		}
-		if written > 0 {
-			m.RowsWritten.WithLabelValues(table).Add(float64(written))
-		}
+	db, err := newDatabase(&c, m)
+	if err != nil {
+		return nil, err
 	}
-	return on(cassandra.New(cluster), c, m), nil
+	return on(db, c, m), nil
 }
 
-// on returns a store on a session, with a configuration that is valid.
-func on(session *cassandra.Session, c Config, m *Metrics) *Store {
+// on returns a store on a database, with a configuration that is valid.
+func on(session database, c Config, m *Metrics) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -127,11 +120,12 @@ func on(session *cassandra.Session, c Config, m *Metrics) *Store {
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log, places: make(chan struct{}, announcesAtOnce),
 		keys: newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
+	s.operated, _ = session.(operated)
 	return s
 }
 
 // Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each
-// failure is logged.
+// failure is logged. A directory is opened at once, or not at all.
 func (s *Store) Connect(ctx context.Context) error { return s.session.Connect(ctx) }
 
 // Close ends the connection.

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -74,12 +75,38 @@ func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	return s
 }
 
+// opener opens a store of the test's own.
+type opener func(t *testing.T, c *clock, change ...func(*Config)) *Store
+
+// onEach runs a test of what the store does whatever keeps its rows.
+func onEach(t *testing.T, test func(t *testing.T, open opener)) {
+	t.Run("files", func(t *testing.T) { test(t, mustFiles) })
+	t.Run("cassandra", func(t *testing.T) { test(t, mustStore) })
+}
+
+// mustFiles is mustStore in a directory.
+func mustFiles(t *testing.T, c *clock, change ...func(*Config)) *Store {
+	t.Helper()
+	config := testConfig(t, "", c)
+	config.Dir, config.KeptBytes = t.TempDir(), 256<<10
+	for _, f := range change {
+		f(&config)
+	}
+	s := mustOpen(t, config)
+	if err := s.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // Tests look into tables, and spoil them, by CQL.
 
-func (s *Store) cql() (*gocql.Session, error) { return s.session.CQL() }
+func (s *Store) cassandra() *cassandra.Session { return s.session.(*cassandra.Session) }
+
+func (s *Store) cql() (*gocql.Session, error) { return s.cassandra().CQL() }
 
 // table returns a table's full name.
-func (s *Store) table(name string) string { return s.session.Name(name) }
+func (s *Store) table(name string) string { return s.cassandra().Name(name) }
 
 // exec runs a statement.
 func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
@@ -87,7 +114,7 @@ func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	return s.session.Run(ctx, rows.Work{}, "", session.Query(statement, args...).ExecContext)
+	return s.cassandra().Run(ctx, rows.Work{}, "", session.Query(statement, args...).ExecContext)
 }
 
 // each runs a query and calls row for each of its rows until it returns false. row gets them by
@@ -97,7 +124,7 @@ func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) 
 	if err != nil {
 		return err
 	}
-	return s.session.Scan(ctx, rows.Work{}, "", session.Query(statement, args...), row)
+	return s.cassandra().Scan(ctx, rows.Work{}, "", session.Query(statement, args...), row)
 }
 
 func mustCQL(t *testing.T, s *Store) *gocql.Session {

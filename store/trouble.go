@@ -18,11 +18,13 @@ const probeTimeout = 2 * time.Second
 // or why windows are refused. If the last call failed it asks again, so that who has nothing to do
 // learns that Cassandra is back.
 func (s *Store) Ready(ctx context.Context) error {
-	if _, err := s.session.CQL(); err != nil {
+	if err := s.session.Connected(); err != nil {
 		return err
 	}
-	if err := s.session.Applying(); err != nil {
-		return fmt.Errorf("store: the tables are being checked: %w", explained(err))
+	if s.operated != nil {
+		if err := s.operated.Applying(); err != nil {
+			return fmt.Errorf("store: the tables are being checked: %w", explained(err))
+		}
 	}
 	if p := s.cutovers.blocked.Load(); p != nil {
 		return *p
@@ -32,7 +34,7 @@ func (s *Store) Ready(ctx context.Context) error {
 		_, err := s.cutovers.all(bounded)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("store: Cassandra does not answer as it should: %w", explained(err))
+			return fmt.Errorf("store: the database does not answer as it should: %w", explained(err))
 		}
 	}
 	return nil

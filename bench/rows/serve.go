@@ -41,7 +41,7 @@ func serve(dir string) error {
 		return err
 	}
 	ctx := context.Background()
-	if err := e.Apply(ctx, list...); err != nil {
+	if err := e.Create(ctx, list...); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -73,7 +73,8 @@ func serve(dir string) error {
 	for {
 		op, err := in.ReadByte()
 		if err == io.EOF {
-			return e.Close()
+			e.Close()
+			return nil
 		}
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ var (
 
 // ErrNotConnected is returned by all calls before there is a connection to the engine, and after
 // its end.
-var ErrNotConnected error = &Error{Err: errors.New("store: not connected to Cassandra yet"), Retryable: true}
+var ErrNotConnected error = &Error{Err: errors.New("store: not connected yet"), Retryable: true}
 
 // Retryable reports whether the same call may succeed later without anybody changing anything: the
 // engine is away, overloaded, starting or did not answer in time, or the throttle had no room. What

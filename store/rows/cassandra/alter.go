@@ -14,7 +14,7 @@ import (
 
 // planSettings returns the statement that gives a table the settings that it should have, if they
 // differ. Without Changes.Alter it only warns.
-func (s *Session) planSettings(ctx context.Context, t *rows.Table, c Changes) ([]step, error) {
+func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Changes) ([]step, error) {
 	var ttl, grace int64
 	var compacts, compresses map[string]string
 	var comment, repair, speculative string
@@ -60,7 +60,7 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c Changes) ([
 		if ttl > 0 {
 			was = (time.Duration(ttl) * time.Second).String()
 		}
-		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", ErrLoss, t.Name, was, t.TTL)
+		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", rows.ErrLoss, t.Name, was, t.TTL)
 	}
 	return []step{{"set " + strings.Join(names, ", ") + " of " + t.Name, "ALTER TABLE " + s.Name(t.Name) + " WITH " + strings.Join(set, " AND ")}}, nil
 }
@@ -77,7 +77,7 @@ func holds(have, want map[string]string) bool {
 }
 
 // planKeyspace returns what is to be done about the keyspace, and what of it would lose data.
-func (s *Session) planKeyspace(ctx context.Context, c Changes) (steps []step, refused []error, err error) {
+func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []step, refused []error, err error) {
 	var have map[string]string
 	err = s.each(ctx, func(scan func(...any) bool) bool { return scan(&have) },
 		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace)
@@ -113,7 +113,7 @@ func compareReplication(keyspace string, have, want map[string]string) (more str
 			return "", nil
 		}
 		return "", fmt.Errorf("%w: keyspace %s is replicated by %s, the configuration says %s; change it by hand with ALTER KEYSPACE and then run nodetool repair --full %s on every node",
-			ErrLoss, keyspace, class, want["class"], keyspace)
+			rows.ErrLoss, keyspace, class, want["class"], keyspace)
 	}
 	for _, k := range slices.Sorted(maps.Keys(have)) {
 		if k == "class" {
@@ -125,7 +125,7 @@ func compareReplication(keyspace string, have, want map[string]string) (more str
 			if k != "replication_factor" {
 				where = " in datacenter " + k
 			}
-			return "", fmt.Errorf("%w: keyspace %s keeps %d copies%s and the configuration says %d; set it back, or lower it by hand with ALTER KEYSPACE", ErrLoss, keyspace, has, where, wants)
+			return "", fmt.Errorf("%w: keyspace %s keeps %d copies%s and the configuration says %d; set it back, or lower it by hand with ALTER KEYSPACE", rows.ErrLoss, keyspace, has, where, wants)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(want)) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 func TestCompareReplication(t *testing.T) {
@@ -37,7 +39,7 @@ func TestCompareReplication(t *testing.T) {
 		{topology("a", "3", "b", "3"), short(topology("a", "3", "b", "2")), false, true},
 	} {
 		more, err := compareReplication("k", c.have, c.want)
-		if (more != "") != c.more || (err != nil) != c.refused || err != nil && !errors.Is(err, ErrLoss) {
+		if (more != "") != c.more || (err != nil) != c.refused || err != nil && !errors.Is(err, rows.ErrLoss) {
 			t.Errorf("case %d: more %q, %v", i, more, err)
 		}
 	}

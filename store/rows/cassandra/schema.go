@@ -12,44 +12,20 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Schema is what Apply creates and looks after.
-type Schema struct {
-	// Tables returns which tables there must be. It may read those that are there.
-	Tables func(context.Context) ([]*rows.Table, error)
-	// Seed writes the rows that a new keyspace begins with.
-	Seed func(context.Context) error
-}
-
-// Changes is what Apply may do beside creating what is missing.
-type Changes struct {
-	Alter           bool // set what differs: TTLs, compaction, compression, more replicas
-	AllowShorterTTL bool // even if rows will expire earlier than they do now
-}
-
-var (
-	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than
-	// ours.
-	ErrLayout = errors.New("store: a table of another layout")
-	// ErrLoss is wrapped by Apply's errors about changes that would lose data.
-	ErrLoss = errors.New("store: refused, because it would lose data")
-	// ErrRights is wrapped by Apply's error if this role of Cassandra's may not change the schema
-	// and it has to be changed.
-	ErrRights = errors.New("store: this role may not change the schema")
-	// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because
-	// one of them is away or frozen. It is retryable.
-	ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
-)
+// ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because one
+// of them is away or frozen. It is retryable.
+var ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
 
 // Apply creates what is missing of keyspace, tables and columns, alters what differs if it may, and
 // returns a sentence for each change. Without Changes.Alter it warns of settings that differ from
 // the configuration. Before it changes anything it looks for what would lose data, a shorter TTL or
-// fewer replicas: that is an error which wraps ErrLoss. It may be called again at any time, and by
+// fewer replicas: that is an error which wraps rows.ErrLoss. It may be called again at any time, and by
 // several at once. While Cassandra's nodes do not agree on the schema it waits: what one of them
 // says may be old. While another process creates the same it waits, too: see settle.go.
 //
-// A table that is there with other columns is an error that wraps ErrLayout; nothing of it is
-// touched. Without the right to create, and something to create, the error wraps ErrRights.
-func (s *Session) Apply(ctx context.Context, c Changes, schema Schema) ([]string, error) {
+// A table that is there with other columns is an error that wraps rows.ErrLayout; nothing of it is
+// touched. Without the right to create, and something to create, the error wraps rows.ErrRights.
+func (s *Session) Apply(ctx context.Context, c rows.Changes, schema rows.Schema) ([]string, error) {
 	var done []string
 	moment := settling{bound: s.config.Settle}
 	err := s.retry(ctx, "apply schema", func() error {
@@ -72,9 +48,9 @@ func (s *Session) retry(ctx context.Context, what string, f func() error) error 
 }
 
 // applyOnce returns what it has done, even if it fails then.
-func (s *Session) applyOnce(ctx context.Context, c Changes, schema Schema) (done []string, err error) {
+func (s *Session) applyOnce(ctx context.Context, c rows.Changes, schema rows.Schema) (done []string, err error) {
 	plan, err := s.plan(ctx, c, schema)
-	if err != nil && !errors.Is(err, ErrLoss) {
+	if err != nil && !errors.Is(err, rows.ErrLoss) {
 		return nil, err
 	}
 	if c.Alter || len(plan) > 0 {
@@ -102,9 +78,9 @@ func (s *Session) applyOnce(ctx context.Context, c Changes, schema Schema) (done
 // step is one change of the schema.
 type step struct{ what, statement string }
 
-// plan returns what is to be done. Errors that wrap ErrLoss are collected, so that all of them show
+// plan returns what is to be done. Errors that wrap rows.ErrLoss are collected, so that all of them show
 // at once.
-func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, error) {
+func (s *Session) plan(ctx context.Context, c rows.Changes, schema rows.Schema) ([]step, error) {
 	steps, refused, err := s.planKeyspace(ctx, c)
 	if err != nil {
 		return nil, err
@@ -126,7 +102,7 @@ func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, e
 			steps = append(steps, step{"added column " + m.Name + " to " + t.Name, fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.Name(t.Name), m.Name, kinds[m.Kind])})
 		}
 		more, err := s.planSettings(ctx, t, c)
-		if errors.Is(err, ErrLoss) {
+		if errors.Is(err, rows.ErrLoss) {
 			refused = append(refused, err)
 		} else if err != nil {
 			return nil, err
@@ -138,7 +114,7 @@ func (s *Session) plan(ctx context.Context, c Changes, schema Schema) ([]step, e
 
 // verify looks at everything again: another process may have created something at the same time, in
 // another layout, or be at it still.
-func (s *Session) verify(ctx context.Context, schema Schema) error {
+func (s *Session) verify(ctx context.Context, schema rows.Schema) error {
 	tables, err := schema.Tables(ctx)
 	if err != nil {
 		return err
@@ -158,16 +134,21 @@ func (s *Session) verify(ctx context.Context, schema Schema) error {
 	return nil
 }
 
-// Has reports whether a table is there. The error wraps ErrLayout if it is there with other
+// Has reports whether a table is there. The error wraps rows.ErrLayout if it is there with other
 // columns.
 func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
 	found, _, err := s.check(ctx, t)
 	return found, err
 }
 
-// Create creates a table that is not there.
-func (s *Session) Create(ctx context.Context, t *rows.Table) error {
-	return s.retry(ctx, "create "+t.Name, func() error { return s.change(ctx, s.create(t)) })
+// Create creates tables that are not there.
+func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
+	for _, t := range list {
+		if err := s.retry(ctx, "create "+t.Name, func() error { return s.change(ctx, s.create(t)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Drop drops a table, if it is there.
@@ -199,7 +180,7 @@ func (s *Session) change(ctx context.Context, statement string) error {
 		if !errors.As(err, &exists) {
 			s.note(err)
 			if errors.Is(err, rows.ErrDenied) {
-				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see docs/STORE.md, Roles in Cassandra", ErrRights, err)
+				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see docs/STORE.md, Roles in Cassandra", rows.ErrRights, err)
 			}
 			return fmt.Errorf("store: schema change failed: %w", err)
 		}
@@ -273,7 +254,7 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return true, nil, fmt.Errorf("%w: %s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", ErrLayout, s.Name(t.Name), strings.Join(wrong, "; "))
+		return true, nil, fmt.Errorf("%w: %s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", rows.ErrLayout, s.Name(t.Name), strings.Join(wrong, "; "))
 	}
 	return true, missing, nil
 }

@@ -111,6 +111,12 @@ func (s *Session) CQL() (*gocql.Session, error) {
 	return s.session, nil
 }
 
+// Connected returns rows.ErrNotConnected if there is no connection.
+func (s *Session) Connected() error {
+	_, err := s.CQL()
+	return err
+}
+
 // Name returns a table's full name, as a statement has it.
 func (s *Session) Name(table string) string { return s.config.Keyspace + "." + table }
 

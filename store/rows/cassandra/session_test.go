@@ -50,8 +50,8 @@ func execute(t *testing.T, s *Session, statement string) error {
 }
 
 // schemaOf is the schema of just these tables.
-func schemaOf(tables ...*rows.Table) Schema {
-	return Schema{
+func schemaOf(tables ...*rows.Table) rows.Schema {
+	return rows.Schema{
 		Tables: func(context.Context) ([]*rows.Table, error) { return tables, nil },
 		Seed:   func(context.Context) error { return nil },
 	}
@@ -67,7 +67,7 @@ func TestContract(t *testing.T) {
 			}
 		}
 		s := mustConnect(t, c)
-		if _, err := s.Apply(t.Context(), Changes{}, schemaOf(tables...)); err != nil {
+		if _, err := s.Apply(t.Context(), rows.Changes{}, schemaOf(tables...)); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -97,13 +97,13 @@ func TestContradictionHasAnEnd(t *testing.T) {
 	s := mustConnect(t, c)
 	table := &rows.Table{Name: "t", Partition: []rows.Column{{Name: "p"}}, Values: []rows.Column{{Name: "v"}}, Compression: rows.Fast}
 	schema := schemaOf(table)
-	if _, err := s.Apply(t.Context(), Changes{}, schema); err != nil {
+	if _, err := s.Apply(t.Context(), rows.Changes{}, schema); err != nil {
 		t.Fatal(err)
 	}
 	schema.Seed = func(ctx context.Context) error {
 		return s.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"gone"}}, func(scan func(...any) bool) bool { return scan(nil) })
 	}
-	_, err := s.Apply(t.Context(), Changes{}, schema)
+	_, err := s.Apply(t.Context(), rows.Changes{}, schema)
 	if err == nil || rows.Retryable(err) || errors.Is(err, ErrSettling) || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("got %v", err)
 	}

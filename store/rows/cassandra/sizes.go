@@ -5,37 +5,20 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// TableUse is how much of a table there is. Sizes are those of Cassandra's own virtual tables
-// system_views.disk_usage and max_partition_size, which each node knows of itself only: SSTables on
-// disk, compressed, all replicas, without what is still in memory; whole MiB, rounded up at each
-// node.
-type TableUse struct {
-	Name         string
-	TTL          time.Duration // 0: for ever
-	DiskMiB      int64         // of all nodes together
-	PartitionMiB int64         // its largest partition, before compression
-}
-
-// Use is how much there is of all tables of the keyspace.
-type Use struct {
-	Tables []TableUse
-	Nodes  int // of Cassandra, that were asked for sizes
-	Away   int // of Cassandra, that did not answer
-	Why    error
-}
-
 // Use asks all nodes how much there is. One that does not answer is left out and counted.
-func (s *Session) Use(ctx context.Context) (Use, error) {
-	var u Use
+func (s *Session) Use(ctx context.Context) (rows.Use, error) {
+	var u rows.Use
 	err := s.each(ctx, func(scan func(...any) bool) bool {
 		var name string
 		var ttl int64
 		if !scan(&name, &ttl) {
 			return false
 		}
-		u.Tables = append(u.Tables, TableUse{Name: name, TTL: time.Duration(ttl) * time.Second})
+		u.Tables = append(u.Tables, rows.TableUse{Name: name, TTL: time.Duration(ttl) * time.Second})
 		return true
 	}, "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?", s.config.Keyspace)
 	if err != nil {
@@ -56,7 +39,7 @@ func (s *Session) Use(ctx context.Context) (Use, error) {
 }
 
 // sizesAt adds what one node has.
-func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string, tables []TableUse) error {
+func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string, tables []rows.TableUse) error {
 	disk, partition := make([]int64, len(tables)), make([]int64, len(tables))
 	for i, t := range tables {
 		for view, into := range map[string]*int64{"disk_usage": &disk[i], "max_partition_size": &partition[i]} {

@@ -18,12 +18,8 @@ func mustOpen(t *testing.T, dir string, c Config, tables ...*rows.Table) *Engine
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := e.Apply(t.Context(), tables...); err != nil {
+	t.Cleanup(e.Close)
+	if err := e.Create(t.Context(), tables...); err != nil {
 		t.Fatal(err)
 	}
 	return e

@@ -82,6 +82,9 @@ type Engine struct {
 	flushed int64 // the last group whose rows are all in files; guarded by filing
 	frozeAt int64 // the last group whose rows are in frozen
 
+	connected atomic.Bool
+	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
+
 	flush   chan struct{} // frozen is there
 	thawed  chan struct{} // frozen is gone, or cannot be written
 	look    chan struct{} // the keeper has something to do
@@ -109,10 +112,20 @@ const (
 	filesName  = "FILES"
 )
 
-// Open opens a directory, and makes it if it is not there. It reads what was not in files yet, and
-// of files their ends. The error wraps ErrInUse if another process has the directory, and ErrVersion
-// if a newer program wrote it.
+// Open opens a directory: New and Connect.
 func Open(dir string, c Config) (*Engine, error) {
+	e, err := New(dir, c)
+	if err == nil {
+		err = e.Connect(context.Background())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// New checks the configuration of an engine. It starts nothing: call Connect.
+func New(dir string, c Config) (*Engine, error) {
 	if c.MemoryBytes == 0 {
 		c.MemoryBytes = defaultMemory
 	}
@@ -128,36 +141,56 @@ func Open(dir string, c Config) (*Engine, error) {
 	if c.MemoryBytes < 1<<12 || c.CacheBytes < 0 || c.MaxBytes < 0 {
 		return nil, fmt.Errorf("rows: %d bytes of memory, %d of cache or %d of disk are no bounds", c.MemoryBytes, c.CacheBytes, c.MaxBytes)
 	}
+	if dir == "" {
+		return nil, errors.New("rows: no directory is named")
+	}
 	e := &Engine{
 		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
 		tables: map[string]*known{}, files: map[string][]*file{}, commits: make(chan *commit),
 		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	e.disk.room = c.room
+	return e, nil
+}
+
+// Connect opens the directory, and makes it if it is not there. It reads what was not in files yet,
+// and of files their ends. It is called once. The error wraps ErrInUse if another process has the
+// directory, and ErrVersion if a newer program wrote it.
+func (e *Engine) Connect(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := e.open(); err != nil {
 		e.release()
-		return nil, err
+		return err
 	}
 	e.work.Go(e.runLog)
 	e.work.Go(e.runFlush)
 	e.work.Go(e.runKeep)
-	return e, nil
+	e.connected.Store(true)
+	return nil
+}
+
+// Connected returns rows.ErrNotConnected before Connect and after Close.
+func (e *Engine) Connected() error {
+	if !e.connected.Load() {
+		return rows.ErrNotConnected
+	}
+	return nil
 }
 
 // Close ends all work. What was acknowledged is on the disk.
-func (e *Engine) Close() error {
-	var err error
+func (e *Engine) Close() {
 	e.close.Do(func() {
+		e.connected.Store(false)
 		close(e.closing)
 		e.work.Wait()
-		err = e.release()
+		e.release()
 	})
-	return err
 }
 
 // release gives back what open has taken.
-func (e *Engine) release() error {
-	var errs []error
+func (e *Engine) release() {
 	e.mu.Lock()
 	for _, list := range e.files {
 		for _, f := range list {
@@ -170,17 +203,19 @@ func (e *Engine) release() error {
 		e.metrics.unregister(e.config.Registerer)
 	}
 	if e.logFile != nil {
-		errs = append(errs, e.logFile.f.Close())
+		e.logFile.f.Close() // it is synced
 	}
 	if e.lock != nil {
-		errs = append(errs, e.lock.Close())
+		e.lock.Close()
 	}
-	return errors.Join(errs...)
 }
 
 // table returns a table that is here. What the caller says of it must not be otherwise, but may lack
 // newer columns.
 func (e *Engine) table(t *rows.Table) (*known, error) {
+	if err := e.Connected(); err != nil {
+		return nil, err
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	k := e.tables[t.Name]

@@ -14,8 +14,6 @@ var (
 	ErrInUse = errors.New("rows: the directory is in use")
 	// ErrVersion says that a newer program wrote the directory.
 	ErrVersion = errors.New("rows: a newer version wrote the directory")
-	// ErrLayout says that a table is there with other columns.
-	ErrLayout = errors.New("rows: a table is there with other columns")
 
 	errDamaged = errors.New("damaged")
 	errClosed  = &rows.Error{Err: errors.New("rows: the directory is closed"), Retryable: true}

@@ -83,7 +83,7 @@ func TestModel(t *testing.T) {
 		case 1:
 			if random.IntN(8) == 0 {
 				merged += testutil.ToFloat64(e.metrics.merged)
-				must(t, e.Close())
+				e.Close()
 				e = mustOpen(t, dir, config, tables...)
 			}
 		default:
@@ -260,7 +260,7 @@ func TestClockWentBack(t *testing.T) {
 		}
 		now.step(-20 * time.Minute) // 13 hours in all
 		if i%10 == 9 {
-			must(t, e.Close())
+			e.Close()
 			e = mustOpen(t, dir, config, wideTable())
 		}
 	}
@@ -279,16 +279,16 @@ func TestLayout(t *testing.T) {
 	must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(1)...))
 	wider := wideTable()
 	wider.Values = append(wider.Values, rows.Column{Name: "z", Kind: rows.Text})
-	must(t, e.Apply(t.Context(), wider))
+	must(t, e.Create(t.Context(), wider))
 	must(t, e.Put(t.Context(), rows.Work{}, wider, rows.Row{Key: []any{int64(1), int64(0)}, Values: []any{nil, nil, "new"}}))
-	must(t, e.Close())
+	e.Close()
 	e = mustOpen(t, dir, Config{}, wideTable()) // an older program
 	if look(t, e, 1) != inPut {
 		t.Error("an older program finds no rows")
 	}
 	other := wideTable()
 	other.Clustering[0].Descending = true
-	if err := e.Apply(t.Context(), other); err == nil || !strings.Contains(err.Error(), "wide") {
+	if err := e.Create(t.Context(), other); err == nil || !strings.Contains(err.Error(), "wide") {
 		t.Errorf("other columns: %v", err)
 	}
 	z := ""
@@ -314,7 +314,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	must(t, e.mergeFiles(files))
 	e.keeping.Unlock()
-	must(t, e.Close())
+	e.Close()
 	must(t, os.CopyFS(filepath.Join(dir, rowsDir), os.DirFS(kept))) // as if they had not been removed
 	half := filepath.Join(dir, rowsDir, "wide-0000009999"+rowsSuffix+temporary)
 	must(t, os.WriteFile(half, []byte("half"), 0o600))

@@ -108,6 +108,7 @@ func (e *Engine) runLog() {
 		case first := <-e.commits:
 			group := e.gather(first)
 			err := e.write(group)
+			e.note(err)
 			if err != nil {
 				e.metrics.refused.Add(float64(len(group)))
 			}
@@ -116,6 +117,28 @@ func (e *Engine) runLog() {
 			}
 		}
 	}
+}
+
+// note remembers how writing went, for Failing, and tells the log when that changes.
+func (e *Engine) note(err error) {
+	before := e.trouble.Load()
+	switch {
+	case err == nil && before != nil:
+		e.trouble.Store(nil)
+		e.log.Info("rows: writing works again", "directory", e.dir)
+	case err != nil:
+		if e.trouble.Store(&err); before == nil {
+			e.log.Error("rows: nothing can be written; callers try again", "directory", e.dir, "error", err)
+		}
+	}
+}
+
+// Failing returns why the last writing failed, or nil.
+func (e *Engine) Failing() error {
+	if err := e.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // gather returns a commit with those that wait.

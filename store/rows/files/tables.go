@@ -1,8 +1,11 @@
 package files
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,36 +18,119 @@ import (
 
 var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 
-// Apply makes the tables that are missing, adds value columns that are new, and takes over what
-// else is said of tables: a TTL holds for what is written from now on. A table that is there with
-// other columns is an error that wraps ErrLayout.
-func (e *Engine) Apply(ctx context.Context, tables ...*rows.Table) error {
+// Apply makes what is missing of tables, and writes the rows that a directory without any begins
+// with. Whatever Changes say, it takes over what the configuration says of tables: a TTL holds for
+// what is written from now on. It returns a sentence for each table that is new. A table that is
+// there with other columns is an error that wraps rows.ErrLayout.
+func (e *Engine) Apply(ctx context.Context, _ rows.Changes, schema rows.Schema) (done []string, err error) {
+	tables, err := schema.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if found, err := e.Has(ctx, t); err == nil && !found {
+			done = append(done, "created table "+t.Name)
+		}
+	}
+	if err := e.Create(ctx, tables...); err != nil {
+		return nil, err
+	}
+	return done, schema.Seed(ctx)
+}
+
+// Has reports whether a table is there. The error wraps rows.ErrLayout if it is there with other
+// columns.
+func (e *Engine) Has(_ context.Context, t *rows.Table) (bool, error) {
+	k, err := e.table(t)
+	if errors.Is(err, rows.ErrUnknown) {
+		return false, nil
+	}
+	if err == nil {
+		_, err = extend(k, t)
+	}
+	return err == nil, err
+}
+
+// TTL returns how long a table keeps its rows; 0: for ever.
+func (e *Engine) TTL(_ context.Context, table string) (ttl time.Duration, found bool, err error) {
+	k, err := e.table(&rows.Table{Name: table})
+	if errors.Is(err, rows.ErrUnknown) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	return k.TTL, true, nil
+}
+
+// Drop removes a table with all that is in it.
+func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
+	if err := e.change(ctx, func(tables map[string]*known) error { delete(tables, t.Name); return nil }); err != nil {
+		return err
+	}
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	e.mu.RLock()
+	gone := e.files[t.Name]
+	e.mu.RUnlock()
+	e.exchange(nil, gone, 0, nil)
+	return nil
+}
+
+// Use returns how much there is of each table, in files.
+func (e *Engine) Use(context.Context) (rows.Use, error) {
+	if err := e.Connected(); err != nil {
+		return rows.Use{}, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var u rows.Use
+	for _, name := range slices.Sorted(maps.Keys(e.tables)) {
+		size := int64(0)
+		for _, f := range e.files[name] {
+			size += f.size
+		}
+		u.Tables = append(u.Tables, rows.TableUse{Name: name, TTL: e.tables[name].TTL, DiskMiB: (size + 1<<20 - 1) >> 20})
+	}
+	return u, nil
+}
+
+// Create makes tables, or what is missing of them.
+func (e *Engine) Create(ctx context.Context, list ...*rows.Table) error {
+	return e.change(ctx, func(tables map[string]*known) error {
+		for _, t := range list {
+			if !tableName.MatchString(t.Name) || len(t.Partition) == 0 || len(t.Values) > maxColumns {
+				return fmt.Errorf("rows: %q cannot be a table", t.Name)
+			}
+			k, err := extend(tables[t.Name], t)
+			if err != nil {
+				return err
+			}
+			tables[t.Name] = k
+		}
+		return nil
+	})
+}
+
+// change changes which tables there are.
+func (e *Engine) change(ctx context.Context, to func(map[string]*known) error) error {
+	if err := e.Connected(); err != nil {
+		return err
+	}
 	e.applying.Lock()
 	defer e.applying.Unlock()
 	e.mu.RLock()
 	next := maps.Clone(e.tables)
 	e.mu.RUnlock()
-	for _, t := range tables {
-		if !tableName.MatchString(t.Name) || len(t.Partition) == 0 || len(t.Values) > maxColumns {
-			return fmt.Errorf("rows: %q cannot be a table", t.Name)
-		}
-		k, err := extend(next[t.Name], t)
-		if err != nil {
-			return err
-		}
-		next[t.Name] = k
+	if err := to(next); err != nil {
+		return err
 	}
-	b, err := json.MarshalIndent(slices.SortedFunc(maps.Values(next), func(a, b *known) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	}), "", " ")
+	b, err := json.MarshalIndent(slices.SortedFunc(maps.Values(next), func(a, b *known) int { return cmp.Compare(a.Name, b.Name) }), "", " ")
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(e.dir, tablesName)
-	if before, err := read(path); err != nil || string(before) != string(b) {
+	if before, err := read(path); err != nil || !bytes.Equal(before, b) {
 		if err := e.disk.replace(path, b); err != nil {
 			return trouble(e.dir, err)
 		}
@@ -63,7 +149,7 @@ func extend(is *known, t *rows.Table) (*known, error) {
 	}
 	n := min(len(is.Values), len(t.Values))
 	if !slices.Equal(is.Partition, t.Partition) || !slices.Equal(is.Clustering, t.Clustering) || !slices.Equal(is.Values[:n], t.Values[:n]) {
-		return nil, &rows.Error{Err: fmt.Errorf("%w: %s", ErrLayout, t.Name)}
+		return nil, &rows.Error{Err: fmt.Errorf("%w: %s has other columns in its directory; use another directory", rows.ErrLayout, t.Name)}
 	}
 	if n < len(is.Values) { // an older program's
 		k.Values = is.Values

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/cassandra"
+	"github.com/ringwatch/ringwatch/store/rows/files"
+)
+
+// database is an engine with what a store needs of it beside rows: its connection, how it fares, and
+// its tables.
+type database interface {
+	rows.Engine
+
+	Connect(context.Context) error
+	Connected() error // rows.ErrNotConnected, or nil
+	Failing() error   // why the last call failed, or nil
+	Close()
+
+	Apply(context.Context, rows.Changes, rows.Schema) ([]string, error)
+	Has(context.Context, *rows.Table) (bool, error)
+	Create(context.Context, ...*rows.Table) error
+	Drop(context.Context, *rows.Table) error
+	TTL(ctx context.Context, table string) (ttl time.Duration, found bool, err error)
+	Use(context.Context) (rows.Use, error)
+}
+
+// operated is a database that somebody else runs, and that says how safe rows are in it.
+type operated interface {
+	Applying() error // why Apply does not get on, or nil
+	Grants(role string, list ...cassandra.Grant) []string
+	CommitLog(context.Context) (CommitLog, error)
+	Warning(context.Context) string
+	ClockOff(context.Context) (time.Duration, error)
+}
+
+// newDatabase returns the configuration's database: Cassandra, or files if it names a directory.
+func newDatabase(c *Config, m *Metrics) (database, error) {
+	counted := func(table string, read, written int) {
+		if read > 0 {
+			m.RowsRead.WithLabelValues(table).Add(float64(read))
+		}
+		if written > 0 {
+			m.RowsWritten.WithLabelValues(table).Add(float64(written))
+		}
+	}
+	if c.Dir == "" {
+		cluster := c.cluster()
+		cluster.Retried, cluster.Counted = m.Retries.Inc, counted
+		return cassandra.New(cluster), nil
+	}
+	own := files.Config{MaxBytes: c.MaxBytes, Counted: counted, Registerer: c.Registerer, Log: c.Log}
+	if admit := c.Admit; admit != nil {
+		own.Admit = func(ctx context.Context, w rows.Work, table string, n int) (func(time.Duration, error), error) {
+			return admit(ctx, ring.Work{Class: w.Class, Client: w.Client}, c.Keyspace, table, n)
+		}
+	}
+	return files.New(c.Dir, own)
+}
