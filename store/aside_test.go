@@ -16,12 +16,16 @@ import (
 // TestWindowThatTakesTooMuchIsSetAside: it is named and tried again, and given up when its frames
 // expire, while windows of other accounts are closed as ever.
 func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
+	onEach(t, testWindowThatTakesTooMuchIsSetAside)
+}
+
+func testWindowThatTakesTooMuchIsSetAside(t *testing.T, open opener) {
 	c := newClock(base)
 	budget, err := memory.NewBudget(t.Name(), 16<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustStore(t, c, func(config *Config) { config.Memory = budget })
+	s := open(t, c, func(config *Config) { config.Memory = budget })
 	w, n, hostile := NewWriter(s), windowtest.NewNode(seeded(t, 5)), uuid.New()
 	want := windowtest.Samples{}
 	offset := int64(0)
@@ -65,7 +69,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := mustOpen(t, func() Config { config := s.config; config.Memory = larger; return config }())
+	again := another(s, func() Config { config := s.config; config.Memory = larger; return config }())
 	wide := NewWriter(again)
 	for i := range int64(frames) {
 		mustHandle(t, wide, stream.Record{Account: "evil", Offset: i, Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})

@@ -175,9 +175,11 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 
 // TestHandleWaitsForClosing: frames wait while closing is a whole window behind, for as long as
 // their caller allows.
-func TestHandleWaitsForClosing(t *testing.T) {
+func TestHandleWaitsForClosing(t *testing.T) { onEach(t, testHandleWaitsForClosing) }
+
+func testHandleWaitsForClosing(t *testing.T, open opener) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := open(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 4))
 	record := stream.Record{Account: "acme", Value: n.Step(base, false).Bytes}
 	w.overdue.Store(c.now().Add(-mostBehind + time.Minute).UnixNano())
@@ -210,9 +212,11 @@ func TestHandleWaitsForClosing(t *testing.T) {
 
 // TestClosingAge: how long the window that is due longest has waited. It is 0 from the start on
 // while none is due, and 0 for who starts again and reads an old window's frames.
-func TestClosingAge(t *testing.T) {
+func TestClosingAge(t *testing.T) { onEach(t, testClosingAge) }
+
+func testClosingAge(t *testing.T, open opener) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := open(t, c)
 	age := func(what string, want time.Duration) {
 		t.Helper()
 		if got := number(s.metrics.ClosingAge); got < want.Seconds() || got > want.Seconds()+1 {

@@ -33,9 +33,11 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 }
 
-func TestCutoverMustLieAhead(t *testing.T) {
+func TestCutoverMustLieAhead(t *testing.T) { onEach(t, testCutoverMustLieAhead) }
+
+func testCutoverMustLieAhead(t *testing.T, open opener) {
 	c := newClock(base + 1)
-	s := mustStore(t, c)
+	s := open(t, c)
 	first := base + CutoverLead.Milliseconds() + windowMillis // base + lead is too early by a millisecond
 	for _, bad := range []struct {
 		to  string
@@ -222,10 +224,12 @@ func TestDrop(t *testing.T) {
 
 // TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and
 // what is lost is counted.
-func TestLostKeyFrame(t *testing.T) {
+func TestLostKeyFrame(t *testing.T) { onEach(t, testLostKeyFrame) }
+
+func testLostKeyFrame(t *testing.T, open opener) {
 	for i, generation := range Generations() {
 		c := newClock(base + frame.WindowMillis + 60_000)
-		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
+		s := open(t, c, func(config *Config) { config.Generation = generation })
 		n := windowtest.NewNode(seeded(t, 530+uint64(i)))
 		want := windowtest.Samples{}
 		for i := range int64(14) {

@@ -18,20 +18,22 @@ import (
 // to a Timeout apart and some of them killed at any write, and several read and keep how many frames
 // a window has. Whoever is told that nothing has changed has what a new reading gives.
 func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
+	onEach(t, testNoReaderKeepsWhatALateFrameChanged)
+}
+
+func testNoReaderKeepsWhatALateFrameChanged(t *testing.T, open opener) {
 	r := rand.New(rand.NewPCG(28, 4))
 	start := frame.WindowOf(time.Now().UnixMilli() - 3*windowMillis)
 	c := newClock(start + 2*windowMillis)
-	first := mustStore(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour })
-	open := func() *Store {
+	first := open(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour })
+	process := func() *Store {
 		behind := &clock{}
 		config := first.config
 		off := int64(r.IntN(int(config.Timeout.Milliseconds())))
 		config.Now = func() time.Time { behind.millis.Store(c.millis.Load() - off); return behind.now() }
-		s := mustOpen(t, config)
-		s.late.clusters.age = 0
-		return s
+		return another(first, config)
 	}
-	writers, readers := []*Store{open(), open(), open()}, []*Store{open(), open()}
+	writers, readers := []*Store{process(), process(), process()}, []*Store{process(), process()}
 	type kept struct {
 		began  int64
 		frames int
@@ -94,9 +96,11 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 
 // TestUnchangedByCluster: a mark is of its account's cluster alone, the later one of two stands, a
 // process asks again only after a while, and nothing is kept for longer than marks are there.
-func TestUnchangedByCluster(t *testing.T) {
+func TestUnchangedByCluster(t *testing.T) { onEach(t, testUnchangedByCluster) }
+
+func testUnchangedByCluster(t *testing.T, open opener) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := open(t, c)
 	ask := func(account, cluster string, began int64) bool {
 		t.Helper()
 		same, err := s.Unchanged(t.Context(), account, func(name string) bool { return name == cluster }, began)

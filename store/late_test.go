@@ -117,10 +117,12 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 
 // TestAfterAnOutage: windows whose frames came late are answered from their columns once these were
 // made well after the frames came, and what comes later still is seen at once.
-func TestAfterAnOutage(t *testing.T) {
+func TestAfterAnOutage(t *testing.T) { onEach(t, testAfterAnOutage) }
+
+func testAfterAnOutage(t *testing.T, open opener) {
 	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000
 	c := newClock(start)
-	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
+	s := open(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 7))
 	var frames [][]byte
 	give := func(sent windowtest.Sent) {
@@ -207,8 +209,12 @@ func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 // TestNewSeriesAreFoundBeforeTheirWindowIsClosed: the dictionaries of a new node are there with its
 // key frame, and those of a new entity with the delta frame that brings it.
 func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
+	onEach(t, testNewSeriesAreFoundBeforeTheirWindowIsClosed)
+}
+
+func testNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T, open opener) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := open(t, c)
 	w := NewWriter(s)
 	n := windowtest.NewNode(seeded(t, 11))
 	extended := 0

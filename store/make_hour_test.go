@@ -97,10 +97,12 @@ func TestLateFramesReachTheHour(t *testing.T) {
 
 // TestHourIsMadeByWhoHasThePartition: a process that dies before it makes an hour leaves it to the
 // next one, which is told by the table alone.
-func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
+func TestHourIsMadeByWhoHasThePartition(t *testing.T) { onEach(t, testHourIsMadeByWhoHasThePartition) }
+
+func testHourIsMadeByWhoHasThePartition(t *testing.T, open opener) {
 	start := hourOf(eve)
 	c := newClock(start)
-	s := mustStore(t, c, func(c *Config) { c.HourSpread = time.Minute })
+	s := open(t, c, func(c *Config) { c.HourSpread = time.Minute })
 	n := windowtest.NewNode(seeded(t, 71))
 	w := NewWriter(s)
 	for i := range int64(3) {
@@ -118,7 +120,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		t.Fatal("the stream waits for the hour")
 	}
 	c.millis.Store(start + window.HourMillis + 5*60_000)
-	next := mustOpen(t, s.config)
+	next := another(s, s.config)
 	v := NewWriter(next)
 	v.Assign(3)
 	if err := v.Tick(t.Context(), c.now()); err != nil {

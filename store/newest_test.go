@@ -14,9 +14,11 @@ import (
 // TestFramesFromTheFuture is the attack: frames for a node that lives, dated ahead, in the window
 // of now and in later ones. The node's next frame is its newest again, then and when the forged
 // time has come, and the node's row says what the live node says.
-func TestFramesFromTheFuture(t *testing.T) {
+func TestFramesFromTheFuture(t *testing.T) { onEach(t, testFramesFromTheFuture) }
+
+func testFramesFromTheFuture(t *testing.T, open opener) {
 	c := newClock(base + 250_000)
-	s := mustStore(t, c)
+	s := open(t, c)
 	n, forger := frametest.New("one", 1, 2), frametest.New("one", 2, 2)
 	forger.ID = n.ID
 	forger.Identity.Rack = "forged"
@@ -68,9 +70,11 @@ func TestFramesFromTheFuture(t *testing.T) {
 
 // TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when
 // they stop.
-func TestAheadAlone(t *testing.T) {
+func TestAheadAlone(t *testing.T) { onEach(t, testAheadAlone) }
+
+func testAheadAlone(t *testing.T, open opener) {
 	c := newClock(base + 250_000)
-	s := mustStore(t, c)
+	s := open(t, c)
 	for _, ahead := range []int64{3_000, 60_000, 9 * 60_000} {
 		n := frametest.New("one", uint64(ahead), 2)
 		var last []byte

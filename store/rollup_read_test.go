@@ -18,9 +18,11 @@ import (
 )
 
 // TestReadRollupPart: a range and a selector, with increases from the sample before the range.
-func TestReadRollupPart(t *testing.T) {
+func TestReadRollupPart(t *testing.T) { onEach(t, testReadRollupPart) }
+
+func testReadRollupPart(t *testing.T, open opener) {
 	c := newClock(eve)
-	s := mustStore(t, c, func(c *Config) { c.HourSpread = 0 })
+	s := open(t, c, func(c *Config) { c.HourSpread = 0 })
 	n := windowtest.NewNode(seeded(t, 8))
 	w := NewWriter(s)
 	var frames [][]byte
@@ -110,10 +112,12 @@ func rollUp(t *testing.T, w *Writer, c *clock) {
 
 // TestRollupsAreKept: what was read of rollups answers again, also other selectors of the same
 // metrics, and no more once a frame is late.
-func TestRollupsAreKept(t *testing.T) {
+func TestRollupsAreKept(t *testing.T) { onEach(t, testRollupsAreKept) }
+
+func testRollupsAreKept(t *testing.T, open opener) {
 	for _, level := range rollup.Levels {
 		c := newClock(rollup.Hour.Start(eve))
-		s := mustStore(t, c, func(c *Config) { c.HourSpread, c.Grace = 0, 4*c.Timeout })
+		s := open(t, c, func(c *Config) { c.HourSpread, c.Grace = 0, 4*c.Timeout })
 		n := windowtest.NewNode(seeded(t, 8))
 		w := NewWriter(s)
 		for range 36 { // none is late
@@ -258,11 +262,13 @@ func TestFrameAfterRawExpired(t *testing.T) {
 
 // TestRollupsOfOpenWindows: windows that nobody has closed are in the answer, however many there
 // are and whatever windows between them have no frames.
-func TestRollupsOfOpenWindows(t *testing.T) {
+func TestRollupsOfOpenWindows(t *testing.T) { onEach(t, testRollupsOfOpenWindows) }
+
+func testRollupsOfOpenWindows(t *testing.T, open opener) {
 	start := rollup.Hour.Start(time.Now().UnixMilli())
 	c := newClock(start)
 	// With a shorter grace all frames count as late.
-	s := mustStore(t, c, func(c *Config) { c.Grace = 2*c.Timeout + 10*time.Second })
+	s := open(t, c, func(c *Config) { c.Grace = 2*c.Timeout + 10*time.Second })
 	n := windowtest.NewNode(seeded(t, 1))
 	var frames [][]byte
 	for i := range 30 {

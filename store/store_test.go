@@ -99,6 +99,13 @@ func mustFiles(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	return s
 }
 
+// another returns a store as another process would have it: a connection is no state.
+func another(s *Store, config Config) *Store {
+	next := on(s.session, config, NewMetrics(nil))
+	next.late.clusters.age = 0
+	return next
+}
+
 // Tests look into tables, and spoil them, by CQL.
 
 func (s *Store) cassandra() *cassandra.Session { return s.session.(*cassandra.Session) }

@@ -182,11 +182,13 @@ func TestBulkCannotHurtServing(t *testing.T) {
 
 // TestThrottledWorkIsTriedAgain: what the throttle refuses is no failure of Cassandra's; a load
 // goes on until it has its turn, and rolling up never holds closing up.
-func TestThrottledWorkIsTriedAgain(t *testing.T) {
+func TestThrottledWorkIsTriedAgain(t *testing.T) { onEach(t, testThrottledWorkIsTriedAgain) }
+
+func testThrottledWorkIsTriedAgain(t *testing.T, open opener) {
 	c := newClock(base)
 	var mu sync.Mutex
 	seen := map[string]int{}
-	s := mustStore(t, c, func(config *Config) {
+	s := open(t, c, func(config *Config) {
 		config.Admit = func(_ context.Context, w ring.Work, _, table string, _ int) (func(time.Duration, error), error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -298,11 +300,13 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 
 // TestReaderIsAllThatBounds: what a Reader is made for is what the throttle is told and what pays,
 // for frames, columns and rollups; a lease that is too small ends the reading.
-func TestReaderIsAllThatBounds(t *testing.T) {
+func TestReaderIsAllThatBounds(t *testing.T) { onEach(t, testReaderIsAllThatBounds) }
+
+func testReaderIsAllThatBounds(t *testing.T, open opener) {
 	c := newClock(base)
 	var mu sync.Mutex
 	told := map[string]bool{}
-	s := mustStore(t, c, func(config *Config) {
+	s := open(t, c, func(config *Config) {
 		config.KeptBytes = 0 // each reading decodes anew
 		config.Admit = func(_ context.Context, w ring.Work, _, _ string, _ int) (func(time.Duration, error), error) {
 			mu.Lock()
