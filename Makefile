@@ -82,7 +82,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -114,6 +114,9 @@ bench-closing: ## what closing the windows of 10,000 nodes and making their hour
 
 bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones; ARGS='-sides v3 -formats big -nodes 30 -distinct 6 -hours 24' for reads of a day
 	@go run ./bench/store $(ARGS)
+
+bench-rows: ## rows in a directory: our files beside bbolt and Pebble, 8 minutes, the first time 2 more; ARGS='-nodes 3 -days 3' for a look
+	@go run ./bench/rows $(ARGS)
 
 bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
 	@go run ./bench/layout $(ARGS)

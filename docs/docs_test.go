@@ -141,6 +141,7 @@ var levels = map[string][]string{
 	"store/layout":         {"blob", "window"},
 	"store/rows":           {},
 	"store/rows/cassandra": {"certs", "ring", "ring/throttle", "store/rows"},
+	"store/rows/files":     {"blob", "store/rows"},
 	"store/rows/rowstest":  {"store/rows"},
 }
 

@@ -40,12 +40,16 @@ func main() {
 		log.Fatalln("rows: -days: use at least 3")
 	}
 	r := bench.Result{Name: "rows", Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
-		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of their time, as fast as each takes them. write_amp is bytes given to write(2) by bytes of keys and values. " +
+		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of their time, as fast as each takes them; each_: a sync for each frame, of 3 nodes over 36 hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
 			"read is one metric of a node over a day, from page cache; rss is anonymous memory at most; start is from the start of the process to its first read, after kill -9. modules are those that a program gets with it beside the standard library."}
 	r.Add("nodes", *nodes)
 	r.Add("days", *days)
 	for _, side := range strings.Split(*sides, ",") {
-		if err := measure(&r, side, *nodes, *days); err != nil {
+		err := measure(&r, side, *nodes, *days)
+		if err == nil {
+			err = measureEach(&r, side)
+		}
+		if err != nil {
 			log.Fatalln("rows:", side+":", err)
 		}
 	}
@@ -124,23 +128,11 @@ func (p *process) field(file, name string) (n int64) {
 }
 
 func measure(r *bench.Result, side string, nodes, days int) error {
-	work, err := os.MkdirTemp("", "ringwatch-bench-rows-")
+	p, dir, err := fresh(side)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	dir := filepath.Join(work, "data")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	cmd, err := command(side, dir, work)
-	if err != nil {
-		return err
-	}
-	p, err := start(cmd)
-	if err != nil {
-		return err
-	}
+	defer os.RemoveAll(filepath.Dir(dir))
 	defer func() { p.kill() }()
 	l := newLoad(p.in, nodes)
 	begun, rss := time.Now(), int64(0)
@@ -180,7 +172,7 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 	l.out.Flush()
 	usage := p.kill()
 	again := time.Now()
-	if p, err = start(cmd); err != nil {
+	if p, err = start(p.cmd); err != nil {
 		return err
 	}
 	after := newLoad(p.in, nodes)
@@ -207,6 +199,47 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		r.Add(side+"_"+v.Key, v.Value)
 	}
 	fmt.Printf("%s: %d rows, %.0f MB in %.0f s\n", side, l.rows, float64(l.bytes)/1e6, took.Seconds())
+	return nil
+}
+
+// fresh starts a side on a new directory.
+func fresh(side string) (*process, string, error) {
+	work, err := os.MkdirTemp("", "ringwatch-bench-rows-")
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(work, "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, "", err
+	}
+	cmd, err := command(side, dir, work)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := start(cmd)
+	return p, dir, err
+}
+
+// measureEach measures what is written when each frame is made durable alone, as of a small fleet.
+func measureEach(r *bench.Result, side string) error {
+	const nodes, hours = 3, 36
+	p, dir, err := fresh(side)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Dir(dir))
+	defer func() { p.kill() }()
+	l := newLoad(p.in, nodes)
+	l.each = true
+	begun := time.Now()
+	for now := begin; now < begin+hours*3600; now += 60 {
+		l.minute(now)
+	}
+	if err := p.quiet(l); err != nil {
+		return err
+	}
+	r.Add(side+"_each_write_amp", float64(p.field("io", "wchar"))/float64(l.bytes))
+	r.Add(side+"_each_load_s", time.Since(begun).Seconds())
 	return nil
 }
 

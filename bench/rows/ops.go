@@ -43,6 +43,7 @@ type load struct {
 	bytes  int64  // of keys and values
 	rows   int64
 	parts  map[byte]map[uint64]bool
+	each   bool // each frame is made durable alone, not a minute's together
 }
 
 func newLoad(out io.Writer, nodes int) *load {
@@ -102,6 +103,9 @@ func (l *load) minute(now uint64) {
 	for node := range l.nodes {
 		for s := uint64(0); s < 60; s += 20 {
 			l.put('f', now+s, partitionOf(node, (now+s)/300), at(nil, now+s), 2000+l.random.IntN(1000))
+			if l.each {
+				l.commit(now)
+			}
 		}
 		if now%300 == 0 {
 			for part := range byte(5) {

@@ -1,6 +1,7 @@
 // Package rows is the waist between what Ringwatch stores and the engine that keeps it. Above it
-// there are tables, partitions and rows; an Engine is whatever keeps them. One is there now,
-// package cassandra; package rowstest has the contract that any must pass.
+// there are tables, partitions and rows; an Engine is whatever keeps them. Two are there: packages
+// cassandra, and files, which needs no more than a directory. Package rowstest has the contract that
+// any must pass.
 //
 // What an engine promises:
 //   - A row is found under its key until it expires. Its values have a write time each, and of several

@@ -3,13 +3,14 @@
 // A Put is in the log, synced, when it returns; puts that come at the same time share a sync. What
 // is in the log is in memory, too. When that is full, its rows go to sorted files, those of a table
 // that expire in the same part of its TTL together. So what has expired is a file that is deleted,
-// and what is kept is merged with its like only. docs/STORE.md has the directory and the formats.
+// and what is kept is merged with its like only. FORMAT.md has the bytes.
 //
 // What it promises: what rows.Engine does, for one process. A crash at any moment loses nothing that
 // was acknowledged. A full disk refuses to write, and writing goes on by itself. A damaged file is
 // named in the log and set aside; what of it can be read, is.
 //
-// What bites: one process has the directory, and the throttle is the caller's.
+// What bites: a Put returns after a sync, so a slow disk is a slow Put. Whoever wants more rows a second
+// puts from several goroutines.
 package files
 
 import (

@@ -202,8 +202,10 @@ func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
 		also()
 	}
 	e.mu.Unlock()
-	if err := e.writeList(); err != nil && !full(err) {
-		e.log.Warn("rows: cannot write the list of files; a file that is missing later may not be named", "error", err)
+	if err := e.writeList(); err != nil {
+		// None is better than one that names files which are gone.
+		os.Remove(filepath.Join(e.dir, filesName))
+		e.log.Warn("rows: cannot write the list of files; one that is missing later may not be named", "error", err)
 	}
 	for _, f := range gone {
 		var err error

@@ -205,7 +205,7 @@ func (e *Engine) makeRoom() error {
 		e.mu.RUnlock()
 		most := e.config.MemoryBytes
 		switch {
-		case weight < most && e.logFile.size < 2*int64(most):
+		case weight < most:
 			return nil
 		case !busy:
 			return e.freeze()
