@@ -230,6 +230,58 @@ func TestLogCutAtAnyByte(t *testing.T) {
 	}
 }
 
+// durable is how long files are of which a sync has told.
+type durable struct {
+	mu    sync.Mutex
+	bytes map[string]int64 // by name, without temporary
+}
+
+func (d *durable) synced(f *os.File) {
+	info, err := f.Stat()
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bytes[strings.TrimSuffix(filepath.Base(f.Name()), temporary)] = info.Size()
+}
+
+// TestPowerFails: a file system that keeps nothing but what was synced has all that was acknowledged,
+// in the log and in files.
+func TestPowerFails(t *testing.T) {
+	dir, disk := t.TempDir(), &durable{bytes: map[string]int64{}}
+	e := mustOpen(t, dir, Config{MemoryBytes: childFull, synced: disk.synced}, wideTable())
+	inFiles := 0
+	var all []int64
+	for n := range int64(900) {
+		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
+		if all = append(all, n); n%50 != 7 {
+			continue
+		}
+		until(t, "files are written", func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
+		e.keeping.Lock()
+		copied := copyOf(t, dir)
+		e.keeping.Unlock()
+		must(t, filepath.Walk(copied, func(path string, info os.FileInfo, err error) error {
+			if err == nil && !info.IsDir() {
+				disk.mu.Lock()
+				defer disk.mu.Unlock()
+				return os.Truncate(path, disk.bytes[filepath.Base(path)])
+			}
+			return err
+		}))
+		again := mustOpen(t, copied, Config{}, wideTable())
+		if gone := missing(t, again, all); len(gone) > 0 {
+			t.Fatalf("of %d puts %v are lost", len(all), gone)
+		}
+		inFiles = max(inFiles, len(again.all()))
+		again.Close()
+	}
+	if inFiles == 0 {
+		t.Error("all was in the log")
+	}
+}
+
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")

@@ -17,6 +17,7 @@ import (
 type disk struct {
 	written atomic.Int64
 	room    func(n int) (int, error) // how many bytes of n there is room for; nil: all
+	synced  func(f *os.File)         // is told what is durable; nil: nobody
 }
 
 // create makes a file that is not there.
@@ -68,7 +69,7 @@ func (d *disk) replace(path string, b []byte) error {
 	}
 	err = d.write(f, b, 0)
 	if err == nil {
-		err = f.Sync()
+		err = d.sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(next, path)
@@ -83,10 +84,14 @@ func (d *disk) replace(path string, b []byte) error {
 // temporary ends the names of files that are being written. Open removes them.
 const temporary = ".tmp"
 
-// syncFile makes a file's bytes, and its length, durable.
-func syncFile(f *os.File) error {
+// sync makes a file's bytes, and its length, durable.
+func (d *disk) sync(f *os.File) error {
 	for {
-		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
+		err := unix.Fdatasync(int(f.Fd()))
+		if err == nil && d.synced != nil {
+			d.synced(f)
+		}
+		if err != unix.EINTR {
 			return err
 		}
 	}

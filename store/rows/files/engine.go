@@ -49,7 +49,8 @@ type Config struct {
 	// Log takes what an operator should know; nil: slog.Default().
 	Log *slog.Logger
 
-	room func(n int) (int, error) // see disk; for tests
+	room   func(n int) (int, error) // see disk; for tests
+	synced func(f *os.File)
 }
 
 // Engine keeps rows in a directory. Its methods may be called from many goroutines.
@@ -77,6 +78,7 @@ type Engine struct {
 	keeping  sync.Mutex // held while files are removed, merged and mended
 
 	commits chan *commit
+	flushes chan chan error
 	logFile *logFile // the runLog goroutine's; nil: there is none yet
 	logID   int64    // the last number of a log file
 	group   atomic.Int64
@@ -147,10 +149,10 @@ func New(dir string, c Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
-		tables: map[string]*known{}, files: map[string][]*file{}, commits: make(chan *commit),
+		tables: map[string]*known{}, files: map[string][]*file{}, commits: make(chan *commit), flushes: make(chan chan error),
 		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
-	e.disk.room = c.room
+	e.disk.room, e.disk.synced = c.room, c.synced
 	return e, nil
 }
 

@@ -55,7 +55,7 @@ func (d *disk) createLog(path string) (*logFile, error) {
 	}
 	err = d.write(f, []byte(logMagic), 0)
 	if err == nil {
-		err = f.Sync()
+		err = d.sync(f)
 	}
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
@@ -73,7 +73,7 @@ func (l *logFile) append(d *disk, group []byte) (broken bool, err error) {
 	err = d.write(l.f, group, l.size)
 	wrote := err == nil
 	if wrote {
-		err = syncFile(l.f)
+		err = d.sync(l.f)
 	}
 	if err == nil {
 		l.size += int64(len(group))

@@ -298,33 +298,55 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what a crash leaves half-written, and files that were replaced, are removed.
+// TestLeftovers: what a crash leaves half-written is removed, and so are files that others replace:
+// they would show again what was hidden and forgotten.
 func TestLeftovers(t *testing.T) {
-	dir := filled(t)
-	e := mustOpen(t, dir, Config{}, wideTable())
-	var old []string
-	kept := t.TempDir()
+	dir, now := t.TempDir(), newClock()
+	config := Config{Now: now.now}
+	e := mustOpen(t, dir, config, replacedTable())
+	put := func(ttl time.Duration) {
+		t.Helper()
+		for n := range int64(10) {
+			must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), rows.Row{Key: []any{n, n}, Values: []any{[]byte("x"), n}, TTL: ttl}))
+		}
+	}
+	left := func() (n int) {
+		for p := range int64(11) {
+			must(t, e.Read(t.Context(), rows.Work{}, rows.Query{Table: replacedTable(), Key: []any{p}, Columns: []string{"y"}}, func(scan func(...any) bool) bool {
+				if scan(nil) {
+					n++
+				}
+				return false
+			}))
+		}
+		return n
+	}
+	put(0)
+	must(t, e.Flush(t.Context()))
+	first := e.all()[0]
+	kept, err := os.ReadFile(first.path)
+	must(t, err)
+	put(time.Minute)
+	must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), putOf(10)...))
+	must(t, e.Flush(t.Context()))
+	now.step(time.Hour)
 	e.keeping.Lock()
-	files := e.all()
-	for _, f := range files {
-		b, err := os.ReadFile(f.path)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(kept, filepath.Base(f.path)), b, 0o600))
-		old = append(old, filepath.Base(f.path))
-	}
-	must(t, e.mergeFiles(files))
+	must(t, e.mergeFiles(e.all()))
 	e.keeping.Unlock()
-	e.Close()
-	must(t, os.CopyFS(filepath.Join(dir, rowsDir), os.DirFS(kept))) // as if they had not been removed
-	half := filepath.Join(dir, rowsDir, "wide-0000009999"+rowsSuffix+temporary)
-	must(t, os.WriteFile(half, []byte("half"), 0o600))
-	e = mustOpen(t, dir, Config{}, wideTable())
-	if n := lost(t, e); n > 0 || len(e.all()) > 2 {
-		t.Errorf("%d rows are lost, there are %d files", n, len(e.all()))
+	if n := left(); n != 1 {
+		t.Fatalf("%d rows are left", n)
 	}
-	for _, name := range append(old, filepath.Base(half)) {
-		if _, err := os.Stat(filepath.Join(dir, rowsDir, name)); err == nil {
-			t.Errorf("%s is still there", name)
+	e.Close()
+	must(t, os.WriteFile(first.path, kept, 0o600)) // as if it had not been removed
+	half := filepath.Join(dir, rowsDir, "replaced-0000009999"+rowsSuffix+temporary)
+	must(t, os.WriteFile(half, []byte("half"), 0o600))
+	e = mustOpen(t, dir, config, replacedTable())
+	if n := left(); n != 1 {
+		t.Errorf("%d rows are left after a crash", n)
+	}
+	for _, path := range []string{first.path, half} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is still there", path)
 		}
 	}
 }

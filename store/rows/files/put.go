@@ -105,6 +105,8 @@ func (e *Engine) runLog() {
 		select {
 		case <-e.closing:
 			return
+		case done := <-e.flushes:
+			done <- e.flushAll()
 		case first := <-e.commits:
 			group := e.gather(first)
 			err := e.write(group)
@@ -235,6 +237,52 @@ func (e *Engine) freeze() error {
 	e.mu.Unlock()
 	wake(e.flush)
 	return nil
+}
+
+// Flush writes all that is in memory to files; Puts wait meanwhile.
+func (e *Engine) Flush(ctx context.Context) error {
+	if err := e.Connected(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	select {
+	case e.flushes <- done:
+		return trouble(e.dir, <-done)
+	case <-e.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) flushAll() error {
+	if err := e.makeRoom(); err != nil {
+		return err
+	}
+	if err := e.thaw(); err != nil {
+		return err
+	}
+	if err := e.freeze(); err != nil {
+		return err
+	}
+	return e.thaw()
+}
+
+// thaw waits until nothing is frozen.
+func (e *Engine) thaw() error {
+	for {
+		e.mu.RLock()
+		busy, dry := e.frozen != nil, e.dry
+		e.mu.RUnlock()
+		if !busy || dry != nil {
+			return dry
+		}
+		select {
+		case <-e.thawed:
+		case <-e.closing:
+			return errClosed
+		}
+	}
 }
 
 func (e *Engine) nextLog() error {

@@ -194,7 +194,7 @@ func (w *writer) finish() error {
 	if err := w.flush(0); err != nil {
 		return err
 	}
-	return syncFile(w.f)
+	return w.d.sync(w.f)
 }
 
 // drop gives a file up.
