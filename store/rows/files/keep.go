@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // keepEvery is how often the keeper looks for what has expired.
@@ -47,7 +49,7 @@ func (e *Engine) keep() error {
 		e.expire()
 		e.shrink()
 		inputs := e.due()
-		if len(inputs) == 0 {
+		if len(inputs) == 0 || !e.roomFor(inputs) {
 			return nil
 		}
 		if err := e.mergeFiles(inputs); err != nil {
@@ -55,6 +57,16 @@ func (e *Engine) keep() error {
 		}
 	}
 	return nil
+}
+
+// roomFor reports whether files can be merged and leave room to the log, which needs it more.
+func (e *Engine) roomFor(inputs []*file) bool {
+	need := 2 * int64(e.config.MemoryBytes)
+	for _, f := range inputs {
+		need += f.size
+	}
+	var disk unix.Statfs_t
+	return unix.Statfs(e.dir, &disk) != nil || int64(disk.Bavail)*disk.Bsize > need
 }
 
 // all returns the files of rows as they are now. Only the keeper removes files, so it may use them.
