@@ -10,8 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
 
-// database is an engine with what a store needs of it beside rows: its connection, how it fares, and
-// its tables.
+// database is an engine with what a store needs of it beside rows: its connection, how it fares,
+// and its tables.
 type database interface {
 	rows.Engine
 
@@ -54,7 +54,9 @@ func newDatabase(c *Config, m *Metrics) (database, error) {
 	}
 	own := files.Config{MaxBytes: c.MaxBytes, Counted: counted, Registerer: c.Registerer, Log: c.Log}
 	if admit := c.Admit; admit != nil {
-		own.Admit = func(ctx context.Context, w rows.Work, table string, n int) (func(time.Duration, error), error) {
+		own.Admit = func(
+			ctx context.Context, w rows.Work, table string, n int,
+		) (func(time.Duration, error), error) {
 			return admit(ctx, ring.Work{Class: w.Class, Client: w.Client}, c.Keyspace, table, n)
 		}
 	}

@@ -39,9 +39,16 @@ func main() {
 	if *days < 3 {
 		log.Fatalln("rows: -days: use at least 3")
 	}
-	r := bench.Result{Name: "rows", Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
-		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of their time, as fast as each takes them; each_: a sync for each frame, of 3 nodes over 36 hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
-			"read is one metric of a node over a day, from page cache; rss is anonymous memory at most; start is from the start of the process to its first read, after kill -9. modules are those that a program gets with it beside the standard library."}
+	r := bench.Result{
+		Name:    "rows",
+		Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
+		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of " +
+			"their time, as fast as each takes them; each_: a sync for each frame, of 3 nodes over 36 " +
+			"hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
+			"read is one metric of a node over a day, from page cache; rss is anonymous memory at " +
+			"most; start is from the start of the process to its first read, after kill -9. " +
+			"modules are those that our module does not have already.",
+	}
 	r.Add("nodes", *nodes)
 	r.Add("days", *days)
 	for _, side := range strings.Split(*sides, ",") {
@@ -154,7 +161,9 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 	size := sizeOf(dir)
 	var us []float64
 	for i := range 400 {
-		day := begin/86400 + 1 + uint64(l.random.IntN(days-2)) // the first has begun to expire, the last has not ended
+		day := begin/86400 + 1 + uint64(
+			l.random.IntN(days-2),
+		) // the first has begun to expire, the last has not ended
 		l.read(l.random.IntN(nodes), day, byte(1+l.random.IntN(partsOfHour-1)))
 		n, _, t, err := p.out.rows()
 		if err != nil {
@@ -192,8 +201,14 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		return err
 	}
 	for _, v := range []bench.Value{
-		{Key: "logical_mb", Value: float64(l.bytes) / 1e6}, {Key: "write_amp", Value: float64(written) / float64(l.bytes)}, {Key: "disk_mb", Value: float64(size) / 1e6}, {Key: "read_day_p50_us", Value: bench.Quantile(us, 0.5)},
-		{Key: "read_day_p99_us", Value: bench.Quantile(us, 0.99)}, {Key: "rss_mb", Value: float64(rss) / 1e3}, {Key: "cpu_s", Value: cpu(usage)}, {Key: "load_s", Value: took.Seconds()},
+		{Key: "logical_mb", Value: float64(l.bytes) / 1e6},
+		{Key: "write_amp", Value: float64(written) / float64(l.bytes)},
+		{Key: "disk_mb", Value: float64(size) / 1e6},
+		{Key: "read_day_p50_us", Value: bench.Quantile(us, 0.5)},
+		{Key: "read_day_p99_us", Value: bench.Quantile(us, 0.99)},
+		{Key: "rss_mb", Value: float64(rss) / 1e3},
+		{Key: "cpu_s", Value: cpu(usage)},
+		{Key: "load_s", Value: took.Seconds()},
 		{Key: "start_ms", Value: float64(started.Microseconds()) / 1e3}, {Key: "modules", Value: modules},
 	} {
 		r.Add(side+"_"+v.Key, v.Value)
@@ -266,11 +281,14 @@ func sizeOf(dir string) (n int64) {
 
 // modulesOf returns how many modules a side brings along that the product does not have already.
 func modulesOf(side string) (int, error) {
-	pkg := map[string]string{"bbolt": "go.etcd.io/bbolt", "pebble": "github.com/cockroachdb/pebble/v2"}[side]
+	pkg := map[string]string{
+		"bbolt": "go.etcd.io/bbolt", "pebble": "github.com/cockroachdb/pebble/v2",
+	}[side]
 	if pkg == "" {
 		return 0, nil
 	}
-	list := exec.CommandContext(context.Background(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pkg)
+	list := exec.CommandContext(context.Background(), "go", "list", "-deps", "-f",
+		"{{with .Module}}{{.Path}}{{end}}", pkg)
 	list.Dir = filepath.Join("bench", "rows", "peers")
 	out, err := list.Output()
 	if err != nil {

@@ -10,11 +10,16 @@ import (
 
 // What a side is told, on its standard input, numbers as varints and bytes behind their length:
 //
-//	P table width expires partition clustering value   a row; width is how long, in seconds, a part of the TTL is
-//	C now                                              make all durable, and forget what has expired
-//	R table partition clustering                       read rows whose clustering key begins so; answered "rows bytes µs"
-//	T table part                                       after a start: rows that expire until then are there
-//	Q                                                  answered "ok"
+//	P table width expires partition clustering value
+//	  a row; width is how long, in seconds, a part of the TTL is
+//	C now
+//	  make all durable, and forget what has expired
+//	R table partition clustering
+//	  read rows whose clustering key begins so; answered "rows bytes µs"
+//	T table part
+//	  after a start: rows that expire until then are there
+//	Q
+//	  answered "ok"
 
 // kind is a table of the workload, in the proportions of store's.
 type kind struct {
@@ -47,7 +52,14 @@ type load struct {
 }
 
 func newLoad(out io.Writer, nodes int) *load {
-	l := &load{out: bufio.NewWriterSize(out, 1<<20), nodes: nodes, random: rand.New(rand.NewPCG(29, 1)), noise: make([]byte, 4<<20), half: make([]byte, 4<<20), parts: map[byte]map[uint64]bool{}}
+	l := &load{
+		out:    bufio.NewWriterSize(out, 1<<20),
+		nodes:  nodes,
+		random: rand.New(rand.NewPCG(29, 1)),
+		noise:  make([]byte, 4<<20),
+		half:   make([]byte, 4<<20),
+		parts:  map[byte]map[uint64]bool{},
+	}
 	for i := range l.noise {
 		n := l.random.Uint32()
 		l.noise[i], l.half[i] = byte(n), byte(n>>8)&15

@@ -28,7 +28,9 @@ func serve(dir string) error {
 			Partition:  []rows.Column{{Name: "p", Kind: rows.Blob}},
 			Clustering: []rows.Column{{Name: "c", Kind: rows.Blob}},
 			Values:     []rows.Column{{Name: "v", Kind: rows.Blob}},
-			TTL:        time.Duration(k.ttl) * time.Second, AgeUnit: time.Minute, Compression: rows.Zip(1, 16),
+			TTL: time.Duration(
+				k.ttl,
+			) * time.Second, AgeUnit: time.Minute, Compression: rows.Zip(1, 16),
 		}
 		if name == 'h' || name == 'r' {
 			t.AgeUnit, t.Compression = time.Hour, rows.Zip(3, 64)
@@ -36,7 +38,8 @@ func serve(dir string) error {
 		tables[name] = t
 		list = append(list, t)
 	}
-	e, err := files.Open(dir, files.Config{Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+	e, err := files.Open(dir,
+		files.Config{Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,14 @@ func serve(dir string) error {
 				send()
 				table, partition = t, p
 			}
-			rowsOf = append(rowsOf, rows.Row{Key: []any{p, c}, Values: []any{v}, TTL: time.Duration(expires-clock.Load()) * time.Second})
+			rowsOf = append(
+				rowsOf,
+				rows.Row{
+					Key:    []any{p, c},
+					Values: []any{v},
+					TTL:    time.Duration(expires-clock.Load()) * time.Second,
+				},
+			)
 		case 'C':
 			send()
 			wg.Wait()
@@ -103,7 +113,13 @@ func serve(dir string) error {
 			name, _ := in.ReadByte()
 			p, c := text(), text()
 			begun, n, size := time.Now(), 0, 0
-			q := rows.Query{Table: tables[name], Key: []any{p}, From: c, To: append(c, bytes.Repeat([]byte{255}, 8)...), Columns: []string{"v"}}
+			q := rows.Query{
+				Table:   tables[name],
+				Key:     []any{p},
+				From:    c,
+				To:      append(c, bytes.Repeat([]byte{255}, 8)...),
+				Columns: []string{"v"},
+			}
 			err := e.Read(ctx, rows.Work{}, q, func(scan func(...any) bool) bool {
 				var v []byte
 				if !scan(&v) {

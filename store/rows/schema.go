@@ -37,7 +37,7 @@ type TableUse struct {
 	Name         string
 	TTL          time.Duration // 0: for ever
 	DiskMiB      int64         // of all nodes together
-	PartitionMiB int64         // its largest partition, before compression; 0: the engine does not know
+	PartitionMiB int64         // its largest partition, before compression; 0: nobody knows
 }
 
 // Use is how much there is of all tables.

@@ -1,8 +1,8 @@
 // Command peers keeps rows in bbolt or in Pebble, for bench/rows: a module of its own, so that the
 // product does not depend on them. It does what its standard input says; see bench/rows/ops.go.
 //
-// Both get the layout that suits data which expires: rows of a table that expire in the same part of
-// its TTL have a bucket (bbolt) or a prefix (Pebble) of their own, which is deleted as a whole.
+// Both get the layout that suits data which expires: rows of a table that expire in the same part
+// of its TTL have a bucket (bbolt) or a prefix (Pebble) of their own, which is deleted as a whole.
 package main
 
 import (
@@ -229,7 +229,9 @@ func (p *pebbles) commit() error {
 
 func (p *pebbles) read(part, prefix []byte) (rows, size int, err error) {
 	from := append(bytes.Clone(part), prefix...)
-	it, err := p.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: append(bytes.Clone(from), 255, 255, 255, 255)})
+	it, err := p.db.NewIter(
+		&pebble.IterOptions{LowerBound: from, UpperBound: append(bytes.Clone(from), 255, 255, 255, 255)},
+	)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -51,7 +51,8 @@ func encoder(c rows.Compression) *zstd.Encoder {
 	if e, there := levels.Load(level); there {
 		return e.(*zstd.Encoder)
 	}
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // options that are always the same
 	}
@@ -60,7 +61,8 @@ func encoder(c rows.Compression) *zstd.Encoder {
 }
 
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxBlock), zstd.WithDecoderLowmem(true))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2),
+		zstd.WithDecoderMaxMemory(maxBlock), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		panic(err) // options that are always the same
 	}
@@ -95,9 +97,11 @@ func readBlock(f *os.File, at, size int64) (kind byte, content []byte, end int64
 	if _, err := f.ReadAt(head[:], at); err != nil {
 		return 0, nil, 0, readFailed(err)
 	}
-	raw, stored := int64(binary.LittleEndian.Uint32(head[10:])), int64(binary.LittleEndian.Uint32(head[14:]))
+	raw := int64(binary.LittleEndian.Uint32(head[10:]))
+	stored := int64(binary.LittleEndian.Uint32(head[14:]))
 	end = at + blockHead + stored
-	if binary.LittleEndian.Uint32(head[:]) != blockMagic || raw > maxBlock || stored > raw || end > size || head[9] > 1 {
+	if binary.LittleEndian.Uint32(head[:]) != blockMagic || raw > maxBlock || stored > raw ||
+		end > size || head[9] > 1 {
 		return 0, nil, 0, fmt.Errorf("%w: no block at %d", errDamaged, at)
 	}
 	body := make([]byte, stored)
@@ -114,7 +118,8 @@ func readBlock(f *os.File, at, size int64) (kind byte, content []byte, end int64
 		}
 	}
 	if int64(len(body)) != raw {
-		return 0, nil, 0, fmt.Errorf("%w: the block at %d has %d bytes, and says %d", errDamaged, at, len(body), raw)
+		return 0, nil, 0, fmt.Errorf("%w: the block at %d has %d bytes, and says %d", errDamaged,
+			at, len(body), raw)
 	}
 	return head[8], body, end, nil
 }
@@ -126,7 +131,8 @@ func readFailed(err error) error {
 	return fmt.Errorf("%w: %w", errDamaged, err)
 }
 
-// nextBlock returns where the next block of a damaged file may begin, from an offset on; −1: nowhere.
+// nextBlock returns where the next block of a damaged file may begin, from an offset on; −1:
+// nowhere.
 func nextBlock(f *os.File, at, size int64) int64 {
 	const step = 64 << 10
 	buffer := make([]byte, step+3)

@@ -53,7 +53,8 @@ func content(partition, row int64) []byte {
 
 func putOf(partition int64) (list []rows.Row) {
 	for c := range int64(inPut) {
-		list = append(list, rows.Row{Key: []any{partition, c}, Values: []any{content(partition, c), partition}})
+		list = append(list,
+			rows.Row{Key: []any{partition, c}, Values: []any{content(partition, c), partition}})
 	}
 	return list
 }
@@ -61,7 +62,8 @@ func putOf(partition int64) (list []rows.Row) {
 // child writes puts until it is killed, and prints the number of each that was acknowledged. Its
 // input is the first number.
 func child(dir string) {
-	e, err := Open(dir, Config{MemoryBytes: childFull, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	e, err := Open(dir,
+		Config{MemoryBytes: childFull, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err == nil {
 		err = e.Create(context.Background(), wideTable())
 	}
@@ -91,8 +93,8 @@ func child(dir string) {
 	wg.Wait()
 }
 
-// load runs a child on a directory until it has acknowledged so many puts, kills it, and returns all
-// that it has acknowledged.
+// load runs a child on a directory until it has acknowledged so many puts, kills it, and returns
+// all that it has acknowledged.
 func load(t *testing.T, dir string, first int64, enough int) (acknowledged []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -194,8 +196,9 @@ func TestKilledUnderLoad(t *testing.T) {
 	t.Logf("%d puts after %d kills, %d files", len(all), *kills, len(e.all()))
 }
 
-// TestLogCutAtAnyByte: a file system that loses what was not synced leaves a log that ends anywhere,
-// or has zeros at its end. What was synced before is there, mutations whole and in order.
+// TestLogCutAtAnyByte: a file system that loses what was not synced leaves a log that ends
+// anywhere, or has zeros at its end. What was synced before is there, mutations whole and in
+// order.
 func TestLogCutAtAnyByte(t *testing.T) {
 	dir := t.TempDir()
 	e := mustOpen(t, dir, Config{}, wideTable())
@@ -246,8 +249,8 @@ func (d *durable) synced(f *os.File) {
 	d.bytes[strings.TrimSuffix(filepath.Base(f.Name()), temporary)] = info.Size()
 }
 
-// TestPowerFails: a file system that keeps nothing but what was synced has all that was acknowledged,
-// in the log and in files.
+// TestPowerFails: a file system that keeps nothing but what was synced has all that was
+// acknowledged, in the log and in files.
 func TestPowerFails(t *testing.T) {
 	dir, disk := t.TempDir(), &durable{bytes: map[string]int64{}}
 	e := mustOpen(t, dir, Config{MemoryBytes: childFull, synced: disk.synced}, wideTable())
@@ -258,7 +261,8 @@ func TestPowerFails(t *testing.T) {
 		if all = append(all, n); n%50 != 7 {
 			continue
 		}
-		until(t, "files are written", func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
+		until(t, "files are written",
+			func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
 		e.keeping.Lock()
 		copied := copyOf(t, dir)
 		e.keeping.Unlock()
@@ -294,7 +298,8 @@ func TestOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	e := mustOpen(t, dir, Config{})
 	_, err := Open(dir, Config{})
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d (", os.Getpid())) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d (", os.Getpid())) ||
+		strings.Contains(err.Error(), "\n") {
 		t.Fatalf("a second one: %v", err)
 	}
 	e.Close()
@@ -337,7 +342,8 @@ func TestNewerFormat(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, Config{}).Close()
 	must(t, new(disk).replace(filepath.Join(dir, formatName), fmt.Appendf(nil, formatText, format+1)))
-	if _, err := Open(dir, Config{}); err == nil || !strings.Contains(err.Error(), "newer") || strings.Contains(err.Error(), "\n") {
+	if _, err := Open(dir, Config{}); err == nil || !strings.Contains(err.Error(), "newer") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Fatalf("a newer directory: %v", err)
 	}
 }

@@ -58,7 +58,8 @@ func filled(t *testing.T) string {
 	for n := range int64(damagedPuts) {
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
 	}
-	until(t, "files are written", func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
+	until(t, "files are written",
+		func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
 	e.Close()
 	return dir
 }
@@ -171,7 +172,8 @@ func damageOne(t *testing.T, random *rand.Rand, dir, path string) {
 		return
 	}
 	// A log's end may be cut by a crash, and a group that is its last by nobody else.
-	if name := filepath.Base(of); !strings.Contains(log.String(), name) && !inLog && !(what == "missing" && !inRows) {
+	if name := filepath.Base(of); !strings.Contains(log.String(), name) && !inLog &&
+		!(what == "missing" && !inRows) {
 		t.Fatalf("%s %s: the log does not name it: %s", relative, what, log.String())
 	}
 	if inRows && what != "missing" {

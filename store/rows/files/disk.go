@@ -50,7 +50,8 @@ func read(path string) ([]byte, error) {
 		return nil, nil
 	}
 	n := len(b) - len(fmt.Sprintf(checksumLine, 0))
-	if err == nil && (n < 0 || string(b[n:]) != fmt.Sprintf(checksumLine, crc32.Checksum(b[:n], castagnoli))) {
+	if err == nil &&
+		(n < 0 || string(b[n:]) != fmt.Sprintf(checksumLine, crc32.Checksum(b[:n], castagnoli))) {
 		return nil, fmt.Errorf("%w: it has another checksum", errDamaged)
 	}
 	return b[:max(0, n)], err

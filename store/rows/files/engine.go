@@ -5,12 +5,12 @@
 // that expire in the same part of its TTL together. So what has expired is a file that is deleted,
 // and what is kept is merged with its like only. FORMAT.md has the bytes.
 //
-// What it promises: what rows.Engine does, for one process. A crash at any moment loses nothing that
-// was acknowledged. A full disk refuses to write, and writing goes on by itself. A damaged file is
-// named in the log and set aside; what of it can be read, is.
+// What it promises: what rows.Engine does, for one process. A crash at any moment loses nothing
+// that was acknowledged. A full disk refuses to write, and writing goes on by itself. A damaged
+// file is named in the log and set aside; what of it can be read, is.
 //
-// What bites: a Put returns after a sync, so a slow disk is a slow Put. Whoever wants more rows a second
-// puts from several goroutines.
+// What bites: a Put returns after a sync, so a slow disk is a slow Put. Whoever wants more rows a
+// second puts from several goroutines.
 package files
 
 import (
@@ -39,7 +39,9 @@ type Config struct {
 	// Rows that never expire, and those of the last three hours, stay. 0: there is no bound.
 	MaxBytes int64
 	// Admit is asked before calls whose Work has a class; nil: all may begin.
-	Admit func(ctx context.Context, w rows.Work, table string, n int) (done func(took time.Duration, err error), err error)
+	Admit func(
+		ctx context.Context, w rows.Work, table string, n int,
+	) (done func(took time.Duration, err error), err error)
 	// Counted is told of the rows of each call, by table; nil: nobody.
 	Counted func(table string, read, written int)
 	// Registerer takes the engine's metrics; nil: nobody.
@@ -142,15 +144,20 @@ func New(dir string, c Config) (*Engine, error) {
 		c.Log = slog.Default()
 	}
 	if c.MemoryBytes < 1<<12 || c.CacheBytes < 0 || c.MaxBytes < 0 {
-		return nil, fmt.Errorf("rows: %d bytes of memory, %d of cache or %d of disk are no bounds", c.MemoryBytes, c.CacheBytes, c.MaxBytes)
+		return nil, fmt.Errorf(
+			"rows: %d bytes of memory, %d of cache or %d of disk are no bounds", c.MemoryBytes,
+			c.CacheBytes, c.MaxBytes,
+		)
 	}
 	if dir == "" {
 		return nil, errors.New("rows: no directory is named")
 	}
 	e := &Engine{
 		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
-		tables: map[string]*known{}, files: map[string][]*file{}, commits: make(chan *commit), flushes: make(chan chan error),
-		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{}),
+		tables: map[string]*known{}, files: map[string][]*file{},
+		commits: make(chan *commit), flushes: make(chan chan error),
+		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1),
+		look: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	e.disk.room, e.disk.synced = c.room, c.synced
 	return e, nil
@@ -213,8 +220,8 @@ func (e *Engine) release() {
 	}
 }
 
-// table returns a table that is here. What the caller says of it must not be otherwise, but may lack
-// newer columns.
+// table returns a table that is here. What the caller says of it must not be otherwise, but may
+// lack newer columns.
 func (e *Engine) table(t *rows.Table) (*known, error) {
 	if err := e.Connected(); err != nil {
 		return nil, err
@@ -244,7 +251,9 @@ func (e *Engine) stamp() int64 {
 func (e *Engine) now() int64 { return e.config.Now().Unix() }
 
 // admit asks the throttle for one call, and returns what is to be called when it has ended.
-func (e *Engine) admit(ctx context.Context, w rows.Work, table string, n int) (func(time.Duration, error), error) {
+func (e *Engine) admit(
+	ctx context.Context, w rows.Work, table string, n int,
+) (func(time.Duration, error), error) {
 	if w.Class == "" || e.config.Admit == nil {
 		return func(time.Duration, error) {}, nil
 	}
@@ -261,7 +270,9 @@ func (e *Engine) admit(ctx context.Context, w rows.Work, table string, n int) (f
 }
 
 // call does what a call is for, when the throttle lets it.
-func (e *Engine) call(ctx context.Context, w rows.Work, table string, n int, do func() error) error {
+func (e *Engine) call(
+	ctx context.Context, w rows.Work, table string, n int, do func() error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

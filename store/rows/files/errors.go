@@ -27,18 +27,25 @@ func unknown(format string, args ...any) error {
 
 // full reports whether an error says that there is no room.
 func full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		errors.Is(err, syscall.EFBIG)
 }
 
-// trouble returns an error of the file system's as a rows.Error. It is retryable: writing goes on by
-// itself when the file system lets it.
+// trouble returns an error of the file system's as a rows.Error. It is retryable: writing goes on
+// by itself when the file system lets it.
 func trouble(dir string, err error) error {
 	var already *rows.Error
 	switch {
 	case err == nil || errors.As(err, &already):
 		return err
 	case full(err):
-		return &rows.Error{Err: err, Retryable: true, Meaning: fmt.Sprintf("the disk of %s is full: make room there, and writing goes on by itself", dir)}
+		return &rows.Error{
+			Err:       err,
+			Retryable: true,
+			Meaning: fmt.Sprintf(
+				"the disk of %s is full: make room there, and writing goes on by itself", dir,
+			),
+		}
 	}
 	return &rows.Error{Err: err, Retryable: true, Meaning: fmt.Sprintf("%s cannot be written", dir)}
 }

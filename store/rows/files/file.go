@@ -129,7 +129,8 @@ func (e *Engine) mayHave(f *file, partition []byte, h uint64) bool {
 	if f.blind {
 		return true
 	}
-	if f.Rows == 0 || bytes.Compare(partition, f.Highest) > 0 || bytes.Compare(f.Lowest, partition) > 0 && !bytes.HasPrefix(f.Lowest, partition) {
+	if f.Rows == 0 || bytes.Compare(partition, f.Highest) > 0 ||
+		bytes.Compare(f.Lowest, partition) > 0 && !bytes.HasPrefix(f.Lowest, partition) {
 		return false
 	}
 	bits, err := f.cached(e.cache, filterBlock, f.Filter)
@@ -199,7 +200,12 @@ func (r *rowReader) next() (bool, error) {
 			r.before.stamp += b.Svarint()
 			r.before.expires += b.Svarint()
 		}
-		c := cell{column: b.Number("a column", maxColumns+1), stamp: r.before.stamp, expires: r.before.expires, value: takeBytes(&b)}
+		c := cell{
+			column:  b.Number("a column", maxColumns+1),
+			stamp:   r.before.stamp,
+			expires: r.before.expires,
+			value:   takeBytes(&b),
+		}
 		if c.column <= last {
 			b.Fail("columns are in no order")
 		}

@@ -36,7 +36,10 @@ func (e *Engine) runFlush() {
 				break
 			}
 			if !told {
-				e.log.Error("rows: cannot write files; when memory is full, nothing is taken until this works", "directory", e.dir, "error", err)
+				e.log.Error(
+					"rows: cannot write files; when memory is full, nothing is taken until this works",
+					"directory", e.dir, "error", err,
+				)
 			}
 			select {
 			case <-e.closing:
@@ -185,15 +188,16 @@ func (f *file) known() span {
 	return f.span
 }
 
-// exchange lets files be read, and others no more, and then removes those. group, if it is not 0, is
-// the last one of the log whose rows are all in files now. also runs in the same moment.
+// exchange lets files be read, and others no more, and then removes those. group, if it is not 0,
+// is the last one of the log whose rows are all in files now. also runs in the same moment.
 func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
 	e.filing.Lock()
 	defer e.filing.Unlock()
 	e.flushed = max(e.flushed, group)
 	e.mu.Lock()
 	for _, f := range gone {
-		e.files[f.Table] = slices.DeleteFunc(slices.Clone(e.files[f.Table]), func(o *file) bool { return o == f })
+		e.files[f.Table] = slices.DeleteFunc(slices.Clone(e.files[f.Table]),
+			func(o *file) bool { return o == f })
 	}
 	for _, f := range added {
 		e.files[f.Table] = append(slices.Clone(e.files[f.Table]), f)
@@ -205,7 +209,10 @@ func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
 	if err := e.writeList(); err != nil {
 		// None is better than one that names files which are gone.
 		os.Remove(filepath.Join(e.dir, filesName))
-		e.log.Warn("rows: cannot write the list of files; one that is missing later may not be named", "error", err)
+		e.log.Warn(
+			"rows: cannot write the list of files; one that is missing later may not be named",
+			"error", err,
+		)
 	}
 	for _, f := range gone {
 		var err error

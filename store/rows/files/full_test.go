@@ -34,7 +34,8 @@ func TestFullDisk(t *testing.T) {
 	for range 8 {
 		var disk quota
 		disk.left.Store(1 << 30)
-		e := mustOpen(t, dir, Config{MemoryBytes: 1 << 15, Log: (&lines{}).logger(), room: disk.room}, wideTable())
+		e := mustOpen(t, dir,
+			Config{MemoryBytes: 1 << 15, Log: (&lines{}).logger(), room: disk.room}, wideTable())
 		for range 3 {
 			disk.left.Store(random.Int64N(300 << 10))
 			var mu sync.Mutex

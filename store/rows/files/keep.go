@@ -114,12 +114,12 @@ func (e *Engine) hides(f *file, now int64) bool {
 	return false
 }
 
-// underWay is how old rows are at least that are removed because the directory is too large: younger
-// ones may still be made into others.
+// underWay is how old rows are at least that are removed because the directory is too large:
+// younger ones may still be made into others.
 const underWay = 3 * time.Hour
 
-// shrink removes files until the directory is as small as it should be. Of each table what has lived
-// most of its time goes first, so all keep the same share of it.
+// shrink removes files until the directory is as small as it should be. Of each table what has
+// lived most of its time goes first, so all keep the same share of it.
 func (e *Engine) shrink() {
 	if e.config.MaxBytes == 0 {
 		return
@@ -134,7 +134,8 @@ func (e *Engine) shrink() {
 		return (float64(now.UnixMicro()) - float64(f.First)) / (float64(f.Expires)*1e6 - float64(f.First))
 	}
 	list := slices.DeleteFunc(e.all(), func(f *file) bool {
-		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 || now.UnixMicro()-f.Last < underWay.Microseconds()
+		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
+			now.UnixMicro()-f.Last < underWay.Microseconds()
 	})
 	slices.SortFunc(list, func(a, b *file) int { return cmp.Compare(lived(b), lived(a)) })
 	var gone []*file
@@ -142,7 +143,10 @@ func (e *Engine) shrink() {
 		if size <= e.config.MaxBytes {
 			break
 		}
-		e.log.Warn("rows: the directory is too large; the oldest of a table is removed", "table", f.Table, "until", time.UnixMicro(f.Last).UTC(), "bytes", f.size, "max_bytes", e.config.MaxBytes)
+		e.log.Warn(
+			"rows: the directory is too large; the oldest of a table is removed", "table", f.Table,
+			"until", time.UnixMicro(f.Last).UTC(), "bytes", f.size, "max_bytes", e.config.MaxBytes,
+		)
 		gone = append(gone, f)
 		size -= f.size
 	}
@@ -176,7 +180,8 @@ const (
 	worthShrinking = 64 << 10 // bytes of a file that only hides
 )
 
-// due returns files that should be made one; nil: there are none. A damaged file comes first, alone.
+// due returns files that should be made one; nil: there are none. A damaged file comes first,
+// alone.
 func (e *Engine) due() []*file {
 	type place struct {
 		table       string
@@ -228,8 +233,8 @@ func (e *Engine) due() []*file {
 // ended is how long, in seconds, after the last rows of a part of a TTL were due none is expected.
 const ended = 60
 
-// sameSize returns how many of the smallest files should be merged: those up to the end of the first
-// size that so many have; 0: none. Sizes are powers of four.
+// sameSize returns how many of the smallest files should be merged: those up to the end of the
+// first size that so many have; 0: none. Sizes are powers of four.
 func sameSize(files []*file) int {
 	tier := func(f *file) int { return max(0, bits.Len64(uint64(f.size))-smallTier) / 2 }
 	for from := 0; from < len(files); {
@@ -289,7 +294,8 @@ func (e *Engine) mergeFiles(inputs []*file) error {
 	}
 	for i, f := range inputs {
 		if f.damaged.Load() {
-			e.log.Error("rows: a damaged file is replaced by what is good of it", "file", f.path, "rows", w.meta.Rows, "lost_bytes", read[i].lost)
+			e.log.Error("rows: a damaged file is replaced by what is good of it", "file", f.path,
+				"rows", w.meta.Rows, "lost_bytes", read[i].lost)
 		}
 	}
 	e.metrics.merged.Add(float64(w.size))

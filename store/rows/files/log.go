@@ -108,7 +108,8 @@ func readGroup(b []byte) (number int64, payload []byte, size int) {
 		return 0, nil, 0
 	}
 	n := int(binary.LittleEndian.Uint32(b[8:]))
-	if n > maxGroup || n > len(b)-groupHead || crc32.Checksum(b[8:groupHead+n], castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
+	if n > maxGroup || n > len(b)-groupHead ||
+		crc32.Checksum(b[8:groupHead+n], castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
 		return 0, nil, 0
 	}
 	return int64(binary.LittleEndian.Uint64(b[12:])), b[groupHead : groupHead+n], groupHead + n

@@ -53,7 +53,8 @@ func (m *memtable) apply(u mutation) {
 }
 
 func (p *partition) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(p.rows, key, func(r keyed, key string) int { return strings.Compare(r.key, key) })
+	return slices.BinarySearchFunc(p.rows, key,
+		func(r keyed, key string) int { return strings.Compare(r.key, key) })
 }
 
 // slice returns copies of the rows of a partition within a range of keys.

@@ -20,19 +20,72 @@ type metrics struct {
 func newMetrics(e *Engine) *metrics {
 	m := &metrics{
 		synced: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_rows_log_sync_seconds",
-			Help: "Time to write and sync a group of rows to the log.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12)}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_rows_refused_total", Help: "Writings that the log did not take, as on a full disk; callers try again."}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_rows_files_removed_total", Help: "Files of rows that were removed, by reason: expired, or max_bytes because the directory was too large."}, []string{"reason"}),
-		damaged: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_rows_damaged_total", Help: "Files that were found damaged or missing; the log names them."}, []string{"file"}),
-		merged:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_rows_merged_bytes_total", Help: "Bytes of files of rows that were written by merging others."}),
-		over:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_rows_over_max_bytes", Help: "By how many bytes the directory is larger than it should be, because what is left is too new to remove."}),
+			Help:    "Time to write and sync a group of rows to the log.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12)}),
+		refused: prometheus.NewCounter(
+			prometheus.CounterOpts{
+				Name: "ringwatch_rows_refused_total",
+				Help: "Writings that the log did not take, as on a full disk; callers try again.",
+			},
+		),
+		removed: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "ringwatch_rows_files_removed_total",
+				Help: "Files of rows that were removed, by reason: expired, or max_bytes: too large.",
+			},
+			[]string{"reason"},
+		),
+		damaged: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "ringwatch_rows_damaged_total",
+				Help: "Files that were found damaged or missing; the log names them.",
+			},
+			[]string{"file"},
+		),
+		merged: prometheus.NewCounter(
+			prometheus.CounterOpts{
+				Name: "ringwatch_rows_merged_bytes_total",
+				Help: "Bytes of files of rows that were written by merging others.",
+			},
+		),
+		over: prometheus.NewGauge(
+			prometheus.GaugeOpts{
+				Name: "ringwatch_rows_over_max_bytes",
+				Help: "By how much the directory is larger than max_bytes; what is left is too new to remove.",
+			},
+		),
 	}
-	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_rows_bytes", Help: "Size of the directory of rows: files and log."}, func() float64 { return float64(e.Bytes()) })
-	count := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_rows_files", Help: "Files of rows."}, func() float64 { return float64(len(e.all())) })
-	memory := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_rows_memory_bytes", Help: "Rows in memory that are in the log and not in files yet."}, func() float64 { return float64(e.inMemory()) })
+	size := prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{
+			Name: "ringwatch_rows_bytes",
+			Help: "Size of the directory of rows: files and log.",
+		},
+		func() float64 { return float64(e.Bytes()) },
+	)
+	count := prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "ringwatch_rows_files", Help: "Files of rows."},
+		func() float64 { return float64(len(e.all())) },
+	)
+	memory := prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{
+			Name: "ringwatch_rows_memory_bytes",
+			Help: "Rows in memory that are in the log and not in files yet.",
+		},
+		func() float64 { return float64(e.inMemory()) },
+	)
 	m.removed.WithLabelValues("expired")
 	m.removed.WithLabelValues("max_bytes")
-	m.all = []prometheus.Collector{m.synced, m.refused, m.removed, m.damaged, m.merged, m.over, size, count, memory}
+	m.all = []prometheus.Collector{
+		m.synced,
+		m.refused,
+		m.removed,
+		m.damaged,
+		m.merged,
+		m.over,
+		size,
+		count,
+		memory,
+	}
 	return m
 }
 

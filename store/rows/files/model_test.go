@@ -91,7 +91,11 @@ func TestModel(t *testing.T) {
 				model[key] = &[2]written{}
 			}
 			now.step(time.Millisecond)
-			row := rows.Row{Key: []any{p, c}, Values: []any{nil, nil}, Stamp: now.Load() - random.Int64N(30e6)}
+			row := rows.Row{
+				Key:    []any{p, c},
+				Values: []any{nil, nil},
+				Stamp:  now.Load() - random.Int64N(30e6),
+			}
 			ttl := table.TTL
 			if random.IntN(2) == 0 {
 				ttl = time.Duration(60+random.IntN(7200)) * time.Second
@@ -110,7 +114,8 @@ func TestModel(t *testing.T) {
 				if v == 0 {
 					row.Values[v] = []byte(text)
 				}
-				model[key][v] = append(model[key][v], cell{stamp: row.Stamp, expires: expires, value: []byte(text)})
+				model[key][v] = append(model[key][v],
+					cell{stamp: row.Stamp, expires: expires, value: []byte(text)})
 			}
 			must(t, e.Put(t.Context(), rows.Work{}, table, row))
 		}
@@ -123,9 +128,11 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// compare reads a partition and compares its values with the model's. Whether a row is there without
-// values is not compared.
-func compare(t *testing.T, e *Engine, table *rows.Table, p int64, model map[string]*[2]written, now int64) {
+// compare reads a partition and compares its values with the model's. Whether a row is there
+// without values is not compared.
+func compare(
+	t *testing.T, e *Engine, table *rows.Table, p int64, model map[string]*[2]written, now int64,
+) {
 	t.Helper()
 	var got, want []string
 	q := rows.Query{Table: table, Key: []any{p}, Columns: []string{"c", "x", "y"}}
@@ -184,7 +191,9 @@ func TestExpiryRemovesFiles(t *testing.T) {
 		t.Error("files were not removed for their age")
 	}
 	for n := range int64(600) {
-		there, want := look(t, e, n) > 0, now.now().Add(-24*time.Hour).Before(newClock().now().Add(time.Duration(n)*3*time.Minute))
+		there, want := look(t, e, n) > 0, now.now().
+			Add(-24*time.Hour).
+			Before(newClock().now().Add(time.Duration(n)*3*time.Minute))
 		if there != want {
 			t.Fatalf("put %d: there %v", n, there)
 		}
@@ -198,7 +207,19 @@ func TestMaxBytes(t *testing.T) {
 	const most = 400 << 10
 	dir, now := t.TempDir(), newClock()
 	var log lines
-	e := mustOpen(t, dir, Config{MemoryBytes: 1 << 14, MaxBytes: most, Now: now.now, Log: log.logger(), Registerer: prometheus.NewRegistry()}, wideTable(), replacedTable())
+	e := mustOpen(
+		t,
+		dir,
+		Config{
+			MemoryBytes: 1 << 14,
+			MaxBytes:    most,
+			Now:         now.now,
+			Log:         log.logger(),
+			Registerer:  prometheus.NewRegistry(),
+		},
+		wideTable(),
+		replacedTable(),
+	)
 	must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), putOf(7)...))
 	random := rand.New(rand.NewPCG(1, 1))
 	noise := func() []byte {
@@ -210,17 +231,29 @@ func TestMaxBytes(t *testing.T) {
 	}
 	const n = 1200
 	for i := range int64(n) {
-		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), rows.Row{Key: []any{i, i}, Values: []any{noise(), i}}))
+		must(
+			t,
+			e.Put(t.Context(), rows.Work{}, wideTable(),
+				rows.Row{Key: []any{i, i}, Values: []any{noise(), i}}),
+		)
 		now.step(time.Minute)
 	}
 	until(t, "the directory is small", func() bool { wake(e.look); return e.Bytes() <= most+64<<10 })
-	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 || !strings.Contains(log.String(), "too large") {
+	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 ||
+		!strings.Contains(log.String(), "too large") {
 		t.Errorf("nothing is said of it: %s", log.String())
 	}
 	first := int64(-1)
 	for i := range int64(n) {
 		there := false
-		must(t, e.Read(t.Context(), rows.Work{}, rows.Query{Table: wideTable(), Key: []any{i}, Columns: []string{"y"}}, func(scan func(...any) bool) bool { there = scan(nil); return false }))
+		must(
+			t,
+			e.Read(
+				t.Context(), rows.Work{},
+				rows.Query{Table: wideTable(), Key: []any{i}, Columns: []string{"y"}},
+				func(scan func(...any) bool) bool { there = scan(nil); return false },
+			),
+		)
 		if there && first < 0 {
 			first = i
 		} else if !there && first >= 0 && i > first+60 { // hours are removed, not rows
@@ -234,7 +267,14 @@ func TestMaxBytes(t *testing.T) {
 		t.Error("no files are left")
 	}
 	found := false
-	must(t, e.Read(t.Context(), rows.Work{}, rows.Query{Table: replacedTable(), Key: []any{int64(7)}, Columns: []string{"y"}}, func(scan func(...any) bool) bool { found = scan(nil); return false }))
+	must(
+		t,
+		e.Read(
+			t.Context(), rows.Work{},
+			rows.Query{Table: replacedTable(), Key: []any{int64(7)}, Columns: []string{"y"}},
+			func(scan func(...any) bool) bool { found = scan(nil); return false },
+		),
+	)
 	if !found {
 		t.Error("what never expires was removed")
 	}
@@ -248,11 +288,19 @@ func TestClockWentBack(t *testing.T) {
 	key, stamp := []any{int64(1), int64(1)}, int64(0)
 	read := func() (y int64) {
 		q := rows.Query{Table: wideTable(), Key: key[:1], Columns: []string{"y"}, Written: "y"}
-		must(t, e.Read(t.Context(), rows.Work{}, q, func(scan func(...any) bool) bool { return scan(&y, &stamp) }))
+		must(
+			t,
+			e.Read(t.Context(), rows.Work{}, q,
+				func(scan func(...any) bool) bool { return scan(&y, &stamp) }),
+		)
 		return y
 	}
 	for i := range int64(40) {
-		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), rows.Row{Key: key, Values: []any{content(i, 1), i}}))
+		must(
+			t,
+			e.Put(t.Context(), rows.Work{}, wideTable(),
+				rows.Row{Key: key, Values: []any{content(i, 1), i}}),
+		)
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(100+i)...))
 		before := stamp
 		if y := read(); y != i || stamp <= before {
@@ -280,7 +328,11 @@ func TestLayout(t *testing.T) {
 	wider := wideTable()
 	wider.Values = append(wider.Values, rows.Column{Name: "z", Kind: rows.Text})
 	must(t, e.Create(t.Context(), wider))
-	must(t, e.Put(t.Context(), rows.Work{}, wider, rows.Row{Key: []any{int64(1), int64(0)}, Values: []any{nil, nil, "new"}}))
+	must(
+		t,
+		e.Put(t.Context(), rows.Work{}, wider,
+			rows.Row{Key: []any{int64(1), int64(0)}, Values: []any{nil, nil, "new"}}),
+	)
 	e.Close()
 	e = mustOpen(t, dir, Config{}, wideTable()) // an older program
 	if look(t, e, 1) != inPut {
@@ -292,7 +344,14 @@ func TestLayout(t *testing.T) {
 		t.Errorf("other columns: %v", err)
 	}
 	z := ""
-	must(t, e.Read(t.Context(), rows.Work{}, rows.Query{Table: wider, Key: []any{int64(1)}, Columns: []string{"z"}, Limit: 1}, func(scan func(...any) bool) bool { return scan(&z) }))
+	must(
+		t,
+		e.Read(
+			t.Context(), rows.Work{},
+			rows.Query{Table: wider, Key: []any{int64(1)}, Columns: []string{"z"}, Limit: 1},
+			func(scan func(...any) bool) bool { return scan(&z) },
+		),
+	)
 	if z != "new" {
 		t.Errorf("the new column has %q", z)
 	}
@@ -307,17 +366,29 @@ func TestLeftovers(t *testing.T) {
 	put := func(ttl time.Duration) {
 		t.Helper()
 		for n := range int64(10) {
-			must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), rows.Row{Key: []any{n, n}, Values: []any{[]byte("x"), n}, TTL: ttl}))
+			must(
+				t,
+				e.Put(t.Context(), rows.Work{}, replacedTable(),
+					rows.Row{Key: []any{n, n}, Values: []any{[]byte("x"), n}, TTL: ttl}),
+			)
 		}
 	}
 	left := func() (n int) {
 		for p := range int64(11) {
-			must(t, e.Read(t.Context(), rows.Work{}, rows.Query{Table: replacedTable(), Key: []any{p}, Columns: []string{"y"}}, func(scan func(...any) bool) bool {
-				if scan(nil) {
-					n++
-				}
-				return false
-			}))
+			must(
+				t,
+				e.Read(
+					t.Context(),
+					rows.Work{},
+					rows.Query{Table: replacedTable(), Key: []any{p}, Columns: []string{"y"}},
+					func(scan func(...any) bool) bool {
+						if scan(nil) {
+							n++
+						}
+						return false
+					},
+				),
+			)
 		}
 		return n
 	}

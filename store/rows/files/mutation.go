@@ -38,7 +38,9 @@ type known struct {
 }
 
 // encode appends the first rows of a list as a mutation, and returns how many those are.
-func (k *known) encode(list []rows.Row, now time.Time, stamp func() int64) (dst []byte, n int, err error) {
+func (k *known) encode(
+	list []rows.Row, now time.Time, stamp func() int64,
+) (dst []byte, n int, err error) {
 	p := len(k.Partition)
 	partition, err := k.partitionKey(list[0].Key)
 	if err != nil {
@@ -49,7 +51,10 @@ func (k *known) encode(list []rows.Row, now time.Time, stamp func() int64) (dst 
 	for n < len(list) && (n == 0 || len(dst) < mutationBytes) {
 		r := &list[n]
 		if len(r.Key) != p+len(k.Clustering) {
-			return nil, 0, fmt.Errorf("rows: a row of %s has %d values in its key, and the table's has %d", k.Name, len(r.Key), p+len(k.Clustering))
+			return nil, 0, fmt.Errorf(
+				"rows: a row of %s has %d values in its key, and the table's has %d", k.Name,
+				len(r.Key), p+len(k.Clustering),
+			)
 		}
 		if n > 0 {
 			own, err := k.partitionKey(r.Key)
@@ -71,12 +76,15 @@ func (k *known) encode(list []rows.Row, now time.Time, stamp func() int64) (dst 
 
 func (k *known) partitionKey(key []any) ([]byte, error) {
 	if len(key) < len(k.Partition) {
-		return nil, fmt.Errorf("rows: a key of %s has %d values, and the partition's has %d", k.Name, len(key), len(k.Partition))
+		return nil, fmt.Errorf("rows: a key of %s has %d values, and the partition's has %d",
+			k.Name, len(key), len(k.Partition))
 	}
 	return appendKeys(nil, k.Partition, key[:len(k.Partition)])
 }
 
-func (k *known) encodeRow(dst []byte, r *rows.Row, now time.Time, stamp func() int64) ([]byte, error) {
+func (k *known) encodeRow(
+	dst []byte, r *rows.Row, now time.Time, stamp func() int64,
+) ([]byte, error) {
 	key, err := appendKeys(nil, k.Clustering, r.Key[len(k.Partition):])
 	if err != nil {
 		return nil, err
@@ -87,7 +95,8 @@ func (k *known) encodeRow(dst []byte, r *rows.Row, now time.Time, stamp func() i
 			continue
 		}
 		if i >= len(k.Values) {
-			return nil, unknown("table %s has %d value columns, and a row has %d", k.Name, len(k.Values), len(r.Values))
+			return nil, unknown("table %s has %d value columns, and a row has %d", k.Name,
+				len(k.Values), len(r.Values))
 		}
 		n++
 	}
@@ -104,7 +113,8 @@ func (k *known) encodeRow(dst []byte, r *rows.Row, now time.Time, stamp func() i
 		expires = now.Unix() + int64(ttl/time.Second)
 	}
 	dst = blob.AppendText(dst, string(key))
-	dst = blob.AppendUvarint(blob.AppendSvarint(blob.AppendUvarint(dst, uint64(n)), written), uint64(expires))
+	dst = blob.AppendUvarint(blob.AppendSvarint(blob.AppendUvarint(dst, uint64(n)), written),
+		uint64(expires))
 	dst = blob.AppendUvarint(blob.AppendUvarint(dst, marker), 0)
 	var value []byte
 	for i, v := range r.Values {
@@ -134,7 +144,12 @@ func decodeMutation(b []byte) (mutation, error) {
 		row.cells = make([]cell, 0, n)
 		last := -1
 		for range n {
-			c := cell{column: r.Number("a column", maxColumns+1), stamp: stamp, expires: expires, value: takeBytes(&r)}
+			c := cell{
+				column:  r.Number("a column", maxColumns+1),
+				stamp:   stamp,
+				expires: expires,
+				value:   takeBytes(&r),
+			}
 			if c.column <= last {
 				r.Fail("columns are in no order")
 			}

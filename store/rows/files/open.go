@@ -82,7 +82,10 @@ func (e *Engine) readFormat() error {
 	}
 	var n int
 	if _, err := fmt.Sscanf(string(b), formatText, &n); err != nil || n > format {
-		return fmt.Errorf("%w: %s has format %d, and this program knows %d; use the newer program", ErrVersion, e.dir, n, format)
+		return fmt.Errorf(
+			"%w: %s has format %d, and this program knows %d; use the newer program", ErrVersion,
+			e.dir, n, format,
+		)
 	}
 	return nil
 }
@@ -162,7 +165,8 @@ func (e *Engine) openFiles() (list, error) {
 		_, id, _ := nameOf(name)
 		if !there[name] && !replaced[id] {
 			e.metrics.damaged.WithLabelValues("missing").Inc()
-			e.log.Error("rows: a file is missing, and what was in it is lost", "file", filepath.Join(e.dir, rowsDir, name))
+			e.log.Error("rows: a file is missing, and what was in it is lost", "file",
+				filepath.Join(e.dir, rowsDir, name))
 		}
 	}
 	return should, syncDir(filepath.Join(e.dir, rowsDir))
@@ -223,7 +227,8 @@ func (e *Engine) readLogs(flushed int64) error {
 		holes := readLog(b, func(number int64, list [][]byte) {
 			if groups++; last >= 0 && number > last+1 || last < 0 && number > flushed+1 {
 				e.metrics.damaged.WithLabelValues("missing").Inc()
-				e.log.Error("rows: a part of the log is missing, and what was in it is lost", "before", path, "groups", number-max(last, flushed)-1)
+				e.log.Error("rows: a part of the log is missing, and what was in it is lost",
+					"before", path, "groups", number-max(last, flushed)-1)
 			}
 			last = max(last, number)
 			e.group.Store(max(e.group.Load(), number))
@@ -238,7 +243,10 @@ func (e *Engine) readLogs(flushed int64) error {
 		})
 		if len(holes) > 0 || broken > 0 {
 			e.metrics.damaged.WithLabelValues("log").Inc()
-			e.log.Error("rows: a log file is damaged; a copy is set aside, and what is good of it is used", "file", path, "holes", fmt.Sprint(holes), "mutations", broken)
+			e.log.Error(
+				"rows: a log file is damaged; a copy is set aside, and what is good of it is used",
+				"file", path, "holes", fmt.Sprint(holes), "mutations", broken,
+			)
 			e.copyAside(path, b)
 		}
 		if groups == 0 && len(holes) == 0 {

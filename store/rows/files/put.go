@@ -16,7 +16,8 @@ func (e *Engine) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...ro
 	}
 	for i := range list {
 		if len(list[i].Values) != len(t.Values) {
-			return fmt.Errorf("rows: a row of %s has %d values, and the table's has %d", t.Name, len(list[i].Values), len(t.Values))
+			return fmt.Errorf("rows: a row of %s has %d values, and the table's has %d", t.Name,
+				len(list[i].Values), len(t.Values))
 		}
 	}
 	for len(list) > 0 {
@@ -34,9 +35,15 @@ func (e *Engine) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...ro
 }
 
 // PutNew writes a row if there is none with its key; see rows.Engine.
-func (e *Engine) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row, columns []string, into ...any) (bool, error) {
-	if row.Stamp != 0 || len(row.Key) != len(t.Partition)+len(t.Clustering) || len(row.Values) != len(t.Values) || len(columns) != len(into) {
-		return false, fmt.Errorf("rows: a new row of %s has a write time, or another number of values than it should", t.Name)
+func (e *Engine) PutNew(
+	ctx context.Context, w rows.Work, t *rows.Table, row rows.Row, columns []string, into ...any,
+) (bool, error) {
+	if row.Stamp != 0 || len(row.Key) != len(t.Partition)+len(t.Clustering) ||
+		len(row.Values) != len(t.Values) || len(columns) != len(into) {
+		return false, fmt.Errorf(
+			"rows: a new row of %s has a write time, or another number of values than it should",
+			t.Name,
+		)
 	}
 	k, err := e.table(t)
 	if err != nil {
@@ -45,13 +52,22 @@ func (e *Engine) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row row
 	if len(columns) == 0 {
 		columns, into = []string{t.Partition[0].Name}, []any{nil}
 	}
-	q := rows.Query{Table: t, Key: row.Key[:len(t.Partition)], Equal: row.Key[len(t.Partition):], Columns: columns}
+	q := rows.Query{
+		Table:   t,
+		Key:     row.Key[:len(t.Partition)],
+		Equal:   row.Key[len(t.Partition):],
+		Columns: columns,
+	}
 	done := false
 	err = e.call(ctx, w, t.Name, 1, func() error {
 		e.firsts.Lock()
 		defer e.firsts.Unlock()
 		found := false
-		if err := e.read(q, func(scan func(...any) bool) bool { found = scan(into...) || found; return false }); err != nil || found {
+		err := e.read(q, func(scan func(...any) bool) bool {
+			found = scan(into...)
+			return false
+		})
+		if err != nil || found {
 			return err
 		}
 		b, _, err := k.encode([]rows.Row{row}, e.config.Now(), e.stamp)

@@ -11,19 +11,25 @@ import (
 )
 
 // Read reads rows of a partition; see rows.Engine.
-func (e *Engine) Read(ctx context.Context, w rows.Work, q rows.Query, row func(scan func(into ...any) bool) bool) error {
+func (e *Engine) Read(
+	ctx context.Context, w rows.Work, q rows.Query, row func(scan func(into ...any) bool) bool,
+) error {
 	if err := check(&q); err != nil {
 		return err
 	}
 	return e.call(ctx, w, q.Table.Name, 1, func() error {
 		return e.read(q, func(scan func(into ...any) bool) bool {
-			return row(func(into ...any) bool { return ctx.Err() == nil && scan(into...) }) && ctx.Err() == nil
+			return row(func(into ...any) bool { return ctx.Err() == nil && scan(into...) }) &&
+				ctx.Err() == nil
 		})
 	})
 }
 
 // ReadMany reads many partitions, one after the other; see rows.Engine.
-func (e *Engine) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error {
+func (e *Engine) ReadMany(
+	ctx context.Context, w rows.Work, q rows.Query, keys [][]any,
+	take func(i int, scan func(into ...any) bool, err error),
+) error {
 	err := check(&q)
 	if err == nil && q.In != nil {
 		err = fmt.Errorf("rows: a query of many partitions of %s has a list", q.Table.Name)
@@ -62,9 +68,15 @@ func (e *Engine) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [
 }
 
 // Partitions tells which of a list of partitions have rows; see rows.Engine.
-func (e *Engine) Partitions(ctx context.Context, w rows.Work, t *rows.Table, key []any, last any, found func(scan func(into ...any) bool) bool) error {
+func (e *Engine) Partitions(
+	ctx context.Context, w rows.Work, t *rows.Table, key []any, last any,
+	found func(scan func(into ...any) bool) bool,
+) error {
 	if len(key)+1 != len(t.Partition) {
-		return fmt.Errorf("rows: partitions of %s are named by %d values beside the list, and it takes %d", t.Name, len(key), len(t.Partition)-1)
+		return fmt.Errorf(
+			"rows: partitions of %s are named by %d values beside the list, and it takes %d",
+			t.Name, len(key), len(t.Partition)-1,
+		)
 	}
 	list := reflect.ValueOf(last)
 	name := t.Partition[len(key)].Name
@@ -72,7 +84,12 @@ func (e *Engine) Partitions(ctx context.Context, w rows.Work, t *rows.Table, key
 	// find reads the next partition that has a row, and scans its last column.
 	find := func(into ...any) (is bool, err error) {
 		for ; i < list.Len() && !is && err == nil && ctx.Err() == nil; i++ {
-			q := rows.Query{Table: t, Key: append(key[:len(key):len(key)], list.Index(i).Interface()), Columns: []string{name}, Limit: 1}
+			q := rows.Query{
+				Table:   t,
+				Key:     append(key[:len(key):len(key)], list.Index(i).Interface()),
+				Columns: []string{name},
+				Limit:   1,
+			}
 			err = e.read(q, func(scan func(...any) bool) bool { is = scan(into...); return false })
 		}
 		return is, err
@@ -104,7 +121,8 @@ func check(q *rows.Query) error {
 		need++
 	}
 	if need > len(q.Table.Clustering) {
-		return fmt.Errorf("rows: a query of %s restricts %d clustering columns, and it has %d", q.Table.Name, need, len(q.Table.Clustering))
+		return fmt.Errorf("rows: a query of %s restricts %d clustering columns, and it has %d",
+			q.Table.Name, need, len(q.Table.Clustering))
 	}
 	return nil
 }
@@ -120,7 +138,10 @@ func (e *Engine) read(q rows.Query, row func(scan func(into ...any) bool) bool) 
 		return err
 	}
 	if len(q.Key) != len(k.Partition) {
-		return fmt.Errorf("rows: a query of %s has %d values in its key, and the partition's has %d", k.Name, len(q.Key), len(k.Partition))
+		return fmt.Errorf(
+			"rows: a query of %s has %d values in its key, and the partition's has %d", k.Name,
+			len(q.Key), len(k.Partition),
+		)
 	}
 	partition, err := k.partitionKey(q.Key)
 	if err != nil {
@@ -146,7 +167,8 @@ func (e *Engine) read(q rows.Query, row func(scan func(into ...any) bool) bool) 
 		if len(into) == len(columns) || len(into) == 1 && into[0] == nil {
 			broken = k.scan(key, cells, columns, into)
 		} else {
-			broken = fmt.Errorf("rows: a query of %s reads %d columns, and %d are scanned", k.Name, len(columns), len(into))
+			broken = fmt.Errorf("rows: a query of %s reads %d columns, and %d are scanned",
+				k.Name, len(columns), len(into))
 		}
 		return broken == nil
 	}
@@ -232,7 +254,9 @@ func (k *known) scan(key []byte, cells []cell, columns []column, into []any) err
 // ranges returns the ranges of keys within the partition that a query names, in order.
 func (k *known) ranges(q *rows.Query) ([]keyRange, error) {
 	if len(q.Equal) > len(k.Clustering) {
-		return nil, fmt.Errorf("rows: a query of %s restricts more clustering columns than it has", k.Name)
+		return nil, fmt.Errorf(
+			"rows: a query of %s restricts more clustering columns than it has", k.Name,
+		)
 	}
 	prefix, err := appendKeys(nil, k.Clustering, q.Equal)
 	if err != nil {
@@ -354,7 +378,10 @@ func (v *view) open(i int) *merged {
 	var list []source
 	for _, found := range v.memory {
 		if len(found[i]) > 0 {
-			list = append(list, &memorySource{key: slices.Clone(v.partition), part: len(v.partition), rows: found[i]})
+			list = append(
+				list,
+				&memorySource{key: slices.Clone(v.partition), part: len(v.partition), rows: found[i]},
+			)
 		}
 	}
 	r := v.ranges[i]

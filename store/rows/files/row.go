@@ -101,6 +101,6 @@ func (s *span) add(cells []cell) {
 // dead reports whether all of it has expired.
 func (s *span) dead(now int64) bool { return s.Rows == 0 || s.Expires != 0 && s.Expires <= now }
 
-// hidden reports whether something of it may be hidden by a cell with a write time: who forgets that
-// cell lets it be read again.
+// hidden reports whether something of it may be hidden by a cell with a write time: who forgets
+// that cell lets it be read again.
 func (s *span) hidden(stamp, now int64) bool { return !s.dead(now) && s.First < stamp }

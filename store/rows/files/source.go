@@ -31,8 +31,8 @@ func (s *memorySource) next() bool {
 
 func (s *memorySource) row() ([]byte, int, []cell) { return s.key, s.part, s.rows[s.at-1].cells }
 
-// fileSource gives a file's rows within a range of keys, by its index. Where that cannot be read, it
-// goes on block by block, so that what is good is found.
+// fileSource gives a file's rows within a range of keys, by its index. Where that cannot be read,
+// it goes on block by block, so that what is good is found.
 type fileSource struct {
 	e      *Engine
 	f      *file
@@ -79,7 +79,13 @@ func (s *fileSource) block() {
 	if !s.started {
 		s.started = true
 		s.all = s.all || s.f.blind
-		s.top = max(0, sort.Search(len(s.f.Indexes), func(i int) bool { return bytes.Compare(s.f.Indexes[i].First, s.within.from) > 0 })-1)
+		s.top = max(
+			0,
+			sort.Search(
+				len(s.f.Indexes),
+				func(i int) bool { return bytes.Compare(s.f.Indexes[i].First, s.within.from) > 0 },
+			)-1,
+		)
 	}
 	for !s.all {
 		if len(s.index) == 0 {

@@ -22,7 +22,9 @@ var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 // with. Whatever Changes say, it takes over what the configuration says of tables: a TTL holds for
 // what is written from now on. It returns a sentence for each table that is new. A table that is
 // there with other columns is an error that wraps rows.ErrLayout.
-func (e *Engine) Apply(ctx context.Context, _ rows.Changes, schema rows.Schema) (done []string, err error) {
+func (e *Engine) Apply(
+	ctx context.Context, _ rows.Changes, schema rows.Schema,
+) (done []string, err error) {
 	tables, err := schema.Tables(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,10 @@ func (e *Engine) TTL(_ context.Context, table string) (ttl time.Duration, found 
 
 // Drop removes a table with all that is in it.
 func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
-	if err := e.change(ctx, func(tables map[string]*known) error { delete(tables, t.Name); return nil }); err != nil {
+	if err := e.change(ctx, func(tables map[string]*known) error {
+		delete(tables, t.Name)
+		return nil
+	}); err != nil {
 		return err
 	}
 	e.keeping.Lock()
@@ -90,7 +95,8 @@ func (e *Engine) Use(context.Context) (rows.Use, error) {
 		for _, f := range e.files[name] {
 			size += f.size
 		}
-		u.Tables = append(u.Tables, rows.TableUse{Name: name, TTL: e.tables[name].TTL, DiskMiB: (size + 1<<20 - 1) >> 20})
+		u.Tables = append(u.Tables,
+			rows.TableUse{Name: name, TTL: e.tables[name].TTL, DiskMiB: (size + 1<<20 - 1) >> 20})
 	}
 	return u, nil
 }
@@ -125,7 +131,12 @@ func (e *Engine) change(ctx context.Context, to func(map[string]*known) error) e
 	if err := to(next); err != nil {
 		return err
 	}
-	b, err := json.MarshalIndent(slices.SortedFunc(maps.Values(next), func(a, b *known) int { return cmp.Compare(a.Name, b.Name) }), "", " ")
+	b, err := json.MarshalIndent(
+		slices.SortedFunc(maps.Values(next),
+			func(a, b *known) int { return cmp.Compare(a.Name, b.Name) }),
+		"",
+		" ",
+	)
 	if err != nil {
 		return err
 	}
@@ -148,8 +159,12 @@ func extend(is *known, t *rows.Table) (*known, error) {
 		return k, nil
 	}
 	n := min(len(is.Values), len(t.Values))
-	if !slices.Equal(is.Partition, t.Partition) || !slices.Equal(is.Clustering, t.Clustering) || !slices.Equal(is.Values[:n], t.Values[:n]) {
-		return nil, &rows.Error{Err: fmt.Errorf("%w: %s has other columns in its directory; use another directory", rows.ErrLayout, t.Name)}
+	if !slices.Equal(is.Partition, t.Partition) || !slices.Equal(is.Clustering, t.Clustering) ||
+		!slices.Equal(is.Values[:n], t.Values[:n]) {
+		return nil, &rows.Error{
+			Err: fmt.Errorf("%w: %s has other columns in its directory; use another directory",
+				rows.ErrLayout, t.Name),
+		}
 	}
 	if n < len(is.Values) { // an older program's
 		k.Values = is.Values
@@ -167,8 +182,8 @@ func widthOf(t *rows.Table) int64 {
 	return max(1, (part+unit-1)/unit) * unit
 }
 
-// bucket returns from when on what lies in a row's file expires, seconds; 0: the file has what never
-// does, or all.
+// bucket returns from when on what lies in a row's file expires, seconds; 0: the file has what
+// never does, or all.
 func (k *known) bucket(cells []cell) int64 {
 	last := lasts(cells)
 	if k.width == 0 || last == 0 {

@@ -185,7 +185,8 @@ func assign(kind rows.Kind, b []byte, there bool, into any) error {
 		to = to.Elem()
 	}
 	from := reflect.ValueOf(v)
-	if !from.CanConvert(to.Type()) || (from.Kind() == reflect.String) != (to.Kind() == reflect.String) {
+	if !from.CanConvert(to.Type()) ||
+		(from.Kind() == reflect.String) != (to.Kind() == reflect.String) {
 		return fmt.Errorf("rows: a value cannot be scanned into a %T", into)
 	}
 	to.Set(from.Convert(to.Type()))

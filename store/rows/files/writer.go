@@ -141,7 +141,9 @@ func (w *writer) cut() error {
 	if w.indexed == 0 {
 		w.indexFirst = bytes.Clone(w.first)
 	}
-	w.index = blob.AppendUvarint(blob.AppendText(blob.AppendText(w.index, string(w.first)), string(w.last)), uint64(w.at()))
+	w.index = blob.AppendUvarint(
+		blob.AppendText(blob.AppendText(w.index, string(w.first)), string(w.last)), uint64(w.at()),
+	)
 	w.indexed++
 	w.meta.Highest = append(w.meta.Highest[:0], w.last...)
 	w.out = appendBlock(w.out, dataBlock, w.block, w.compression)
