@@ -267,7 +267,13 @@ func TestPowerFails(t *testing.T) {
 		until(t, "files are written",
 			func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
 		e.keeping.Lock()
-		copied := copyOf(t, dir)
+		e.filing.Lock()
+		copied := ""
+		until(t, "a copy is made", func() bool { // a log file may be removed meanwhile
+			copied = filepath.Join(t.TempDir(), "copy")
+			return os.CopyFS(copied, os.DirFS(dir)) == nil
+		})
+		e.filing.Unlock()
 		e.keeping.Unlock()
 		must(t, filepath.Walk(copied, func(path string, info os.FileInfo, err error) error {
 			if err == nil && !info.IsDir() {
