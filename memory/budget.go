@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,7 +54,9 @@ type account struct {
 
 type waiter struct {
 	bytes   int64
-	granted chan struct{}
+	holds   func() []*Lease // what is kept while it waits, or nil
+	decided chan struct{}
+	refused bool // when decided is closed
 }
 
 // NewBudget returns a budget of total bytes and registers its metrics under a name such as "close";
@@ -91,6 +94,16 @@ func (b *Budget) Share() int64 {
 	return b.share
 }
 
+// Beside returns how many bytes one account may have beside these leases.
+func (b *Budget) Beside(leases []*Lease) int64 {
+	if b == nil {
+		return math.MaxInt64
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.share - sumOf(leases)
+}
+
 // Used returns how many bytes are leased.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
@@ -118,8 +131,12 @@ func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
 // Open returns a lease of nothing, which may grow.
 func (b *Budget) Open(accountName string) *Lease { return &Lease{budget: b, account: accountName} }
 
-// Acquire is Try, but waits its turn among the account's own until ctx ends.
-func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64) (*Lease, error) {
+// Acquire is Try, but waits its turn among the account's own until ctx ends. holds returns the leases
+// of those that wait for this one, its caller among them; nil says that there are none. Who holds some
+// goes first. It is refused as too large what does not fit beside them, and as busy when those that
+// wait hold all memory: nobody would give any back. holds is called with the budget locked.
+func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64, holds func() []*Lease) (
+	*Lease, error) {
 	if b == nil {
 		return Unbounded(), nil
 	}
@@ -136,29 +153,63 @@ func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64) (
 		b.mu.Unlock()
 		return lease, nil
 	}
-	w := &waiter{bytes: bytes, granted: make(chan struct{})}
-	a.waiting = append(a.waiting, w)
+	w := &waiter{bytes: bytes, holds: holds, decided: make(chan struct{})}
+	if need := bytes + sumOf(w.held()); need > b.share {
+		defer b.mu.Unlock()
+		b.forget(accountName, a)
+		return nil, b.refuse(need)
+	}
+	a.enqueue(w)
+	b.pass(a)
 	b.mu.Unlock()
 	select {
-	case <-w.granted:
-		return lease, nil
+	case <-w.decided:
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-w.granted: // in the same moment
+	case <-w.decided:
+		if w.refused {
+			return nil, b.refuse(bytes)
+		} else if ctx.Err() == nil {
+			return lease, nil
+		}
 		b.give(accountName, bytes)
 	default:
-		for i := range a.waiting {
-			if a.waiting[i] == w {
-				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
-				break
-			}
-		}
+		a.waiting = slices.DeleteFunc(a.waiting, func(other *waiter) bool { return other == w })
 		b.grant() // who came behind may ask for less
 	}
 	return nil, fmt.Errorf("%w: %w", b.refuse(bytes), ctx.Err())
+}
+
+// Look looks for waiters that wait for nothing, after what they hold has grown.
+func (b *Budget) Look(accountName string) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a := b.accounts[accountName]; a != nil {
+		b.pass(a)
+	}
+}
+
+// enqueue puts a waiter behind the others, but one that holds memory before those that hold none.
+func (a *account) enqueue(w *waiter) {
+	at := len(a.waiting)
+	if len(w.held()) > 0 {
+		at = a.lastHolder() + 1
+	}
+	a.waiting = slices.Insert(a.waiting, at, w)
+}
+
+// held returns the leases of those that wait for a waiter.
+func (w *waiter) held() []*Lease {
+	if w.holds == nil {
+		return nil
+	}
+	return w.holds()
 }
 
 // of returns an account's part. The caller holds the lock, here and below.
@@ -212,13 +263,71 @@ func (b *Budget) give(name string, bytes int64) {
 // not wait for each other, except for the whole.
 func (b *Budget) grant() {
 	for name, a := range b.accounts {
-		for len(a.waiting) > 0 && b.fits(a, a.waiting[0].bytes) {
-			b.take(a, a.waiting[0].bytes)
-			close(a.waiting[0].granted)
-			a.waiting = a.waiting[1:]
-		}
+		b.pass(a)
 		b.forget(name, a)
 	}
+}
+
+// pass lets an account's waiters go on for whom there is memory. Where nobody would give any back, it
+// refuses the last of those that hold some, so that the others can go on.
+func (b *Budget) pass(a *account) {
+	for len(a.waiting) > 0 {
+		w := a.waiting[0]
+		if b.fits(a, w.bytes) {
+			b.take(a, w.bytes)
+		} else if last := a.lastHolder(); last >= 0 && b.stuck(a, w.bytes) {
+			w = a.waiting[last]
+			w.refused = true
+		} else {
+			return
+		}
+		a.waiting = slices.DeleteFunc(a.waiting, func(other *waiter) bool { return other == w })
+		close(w.decided)
+	}
+}
+
+// lastHolder returns the place of the last waiter that holds memory, or -1.
+func (a *account) lastHolder() int {
+	for i, w := range slices.Backward(a.waiting) {
+		if len(w.held()) > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// stuck reports whether all memory that keeps so many bytes from an account is held by waiters.
+func (b *Budget) stuck(a *account, bytes int64) bool {
+	if bytes > b.share-a.used {
+		return a.used <= sumOf(a.held())
+	}
+	var all []*Lease
+	for _, other := range b.accounts {
+		all = append(all, other.held()...)
+	}
+	return b.used <= sumOf(all)
+}
+
+// held returns what an account's waiters hold.
+func (a *account) held() []*Lease {
+	var all []*Lease
+	for _, w := range a.waiting {
+		all = append(all, w.held()...)
+	}
+	return all
+}
+
+// sumOf returns what leases have reserved, each once. The caller holds the budget's lock.
+func sumOf(leases []*Lease) int64 {
+	seen := make(map[*Lease]bool, len(leases))
+	var sum int64
+	for _, l := range leases {
+		if !seen[l] {
+			sum += l.reserved
+		}
+		seen[l] = true
+	}
+	return sum
 }
 
 // Lease is memory that one piece of work may take. Its methods may be called from many goroutines.
@@ -227,9 +336,10 @@ type Lease struct {
 	account string
 
 	mu       sync.Mutex
-	reserved int64
+	reserved int64 // changes under the budget's lock as well
 	taken    int64
 	most     int64 // 0: no bound of its own
+	lacked   bool
 	ended    bool
 }
 
@@ -277,6 +387,7 @@ func (l *Lease) grow(need, rest int64) error {
 	a := b.of(l.account)
 	defer b.forget(l.account, a)
 	if !b.fits(a, need+rest-l.reserved) {
+		l.lacked = true
 		return b.refuse(need + rest - l.reserved)
 	}
 	more := max(0, need-l.reserved)
@@ -306,9 +417,9 @@ func (l *Lease) Return(bytes int64) {
 	if l.budget == nil || l.ended || surplus <= 0 {
 		return
 	}
-	l.reserved -= surplus
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
+	l.reserved -= surplus
 	l.budget.give(l.account, surplus)
 }
 
@@ -317,6 +428,13 @@ func (l *Lease) Taken() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taken
+}
+
+// Lacked reports whether the lease was refused memory that a larger one might have had.
+func (l *Lease) Lacked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lacked
 }
 
 // Release gives everything back. It may be called more than once.
@@ -332,7 +450,9 @@ func (l *Lease) Release() {
 	l.ended = true
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
-	l.budget.give(l.account, l.reserved)
+	bytes := l.reserved
+	l.reserved = 0
+	l.budget.give(l.account, bytes)
 }
 
 func mebibytes(bytes int64) string {

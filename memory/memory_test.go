@@ -81,7 +81,7 @@ func TestWaiting(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	gaveUp := make(chan error)
 	go func() {
-		_, err := b.Acquire(impatient, "a", 30)
+		_, err := b.Acquire(impatient, "a", 30, nil)
 		gaveUp <- err
 	}()
 	until(t, b, func() bool { return b.accounts["a"] != nil && len(b.accounts["a"].waiting) == 1 })
@@ -90,7 +90,7 @@ func TestWaiting(t *testing.T) {
 	}
 	got := make(chan *Lease)
 	go func() {
-		l, err := b.Acquire(t.Context(), "a", 10)
+		l, err := b.Acquire(t.Context(), "a", 10, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -103,7 +103,7 @@ func TestWaiting(t *testing.T) {
 	}
 	(<-got).Release() // it fits beside the first once nobody waits before it
 	go func() {
-		l, err := b.Acquire(t.Context(), "a", 50)
+		l, err := b.Acquire(t.Context(), "a", 50, nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -112,7 +112,7 @@ func TestWaiting(t *testing.T) {
 	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 1 })
 	first.Release()
 	(<-got).Release()
-	if _, err := b.Acquire(t.Context(), "a", 51); !errors.Is(err, ErrTooLarge) {
+	if _, err := b.Acquire(t.Context(), "a", 51, nil); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("it would wait for ever: %v", err)
 	}
 	if b.Used() != 0 || len(b.accounts) != 0 {
@@ -254,7 +254,7 @@ func TestManyAtOnce(t *testing.T) {
 			wg.Go(func() {
 				for range 500 {
 					n := rand.Int64N(500) + 1
-					l, err := b.Acquire(t.Context(), name, n)
+					l, err := b.Acquire(t.Context(), name, n, nil)
 					if err != nil {
 						t.Error(err)
 						return
@@ -273,6 +273,94 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	if b.Used() != 0 || len(b.accounts) != 0 || most.Load() == 0 {
 		t.Errorf("%d bytes and %d accounts are left, %d were used", b.Used(), len(b.accounts), most.Load())
+	}
+}
+
+// TestHoldersWaitForNoHolder: those that hold memory and wait for more never wait for each other. One
+// of them is refused, and who needs more than what it holds leaves is told that this is too much.
+func TestHoldersWaitForNoHolder(t *testing.T) {
+	b := mustBudget(t, 200)
+	var work sync.WaitGroup
+	var busy, done atomic.Int64
+	var all sync.WaitGroup // have their first lease
+	all.Add(10)
+	for range 10 {
+		work.Go(func() {
+			outer, err := b.Acquire(t.Context(), "a", 10, nil)
+			all.Done()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer outer.Release()
+			all.Wait()
+			inner, err := b.Acquire(t.Context(), "a", 40, func() []*Lease { return []*Lease{outer, outer} })
+			switch {
+			case err == nil:
+				done.Add(1)
+				inner.Release()
+			case errors.Is(err, ErrBusy):
+				busy.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	if busy.Load() == 0 || done.Load() < 5 {
+		t.Errorf("%d were refused, %d done", busy.Load(), done.Load())
+	}
+	outer, err := b.Acquire(t.Context(), "a", 61, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Acquire(t.Context(), "a", 40, func() []*Lease { return []*Lease{outer} })
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("it would wait for itself: %v", err)
+	}
+	outer.Release()
+	if b.Used() != 0 || len(b.accounts) != 0 {
+		t.Errorf("%d bytes and %d accounts are left", b.Used(), len(b.accounts))
+	}
+}
+
+// TestHoldersGoFirst: who holds memory gets more before who holds none, and who works is waited for.
+func TestHoldersGoFirst(t *testing.T) {
+	b := mustBudget(t, 200)
+	working, err := b.Try("a", 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer, err := b.Try("a", 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	wait := func(name string, bytes int64, holds func() []*Lease) {
+		all.Go(func() {
+			l, err := b.Acquire(t.Context(), "a", bytes, holds)
+			if err != nil {
+				t.Error(name, err)
+				return
+			}
+			mu.Lock()
+			order = append(order, name)
+			mu.Unlock()
+			l.Release()
+		})
+	}
+	wait("none", 90, nil)
+	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 1 })
+	wait("some", 30, func() []*Lease { return []*Lease{outer} })
+	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 2 })
+	working.Release()
+	until(t, b, func() bool { return len(b.accounts["a"].waiting) == 1 })
+	outer.Release()
+	all.Wait()
+	if got := strings.Join(order, " "); got != "some none" {
+		t.Errorf("in order %s", got)
 	}
 }
 

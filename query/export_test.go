@@ -37,7 +37,7 @@ func Waiting(r *Reader, key string) int {
 	r.flights.mu.Lock()
 	defer r.flights.mu.Unlock()
 	if f := r.flights.under[key]; f != nil {
-		return f.waiting
+		return len(f.waiting)
 	}
 	return 0
 }

@@ -23,13 +23,14 @@ type flights struct {
 // takes the memory of its lease until the last of them is done with it. When nobody waits for it any
 // more it ends.
 type flight struct {
+	of      *flights
 	key     string
 	done    chan struct{} // closed when value and err are there
 	value   any
 	err     error
 	lease   *memory.Lease
-	users   int // the reading itself among them
-	waiting int
+	users   int      // the reading itself among them
+	waiting []*scope // a nil one for each who has none
 	end     context.CancelFunc
 }
 
@@ -44,7 +45,7 @@ func (fs *flights) join(ctx context.Context, key string, begin func(context.Cont
 			fs.under = map[string]*flight{}
 		}
 		within, end := context.WithCancel(context.WithoutCancel(ctx))
-		f = &flight{key: key, done: make(chan struct{}), users: 1, end: end}
+		f = &flight{of: fs, key: key, done: make(chan struct{}), users: 1, end: end}
 		fs.under[key] = f
 		go func() {
 			defer end()
@@ -57,7 +58,7 @@ func (fs *flights) join(ctx context.Context, key string, begin func(context.Cont
 		}()
 	}
 	f.users++
-	f.waiting++
+	f.waiting = append(f.waiting, scopeIn(ctx))
 	return f
 }
 
@@ -70,10 +71,12 @@ func (fs *flights) land(f *flight) {
 
 // forsake says that somebody does not wait for a flight any more. One for which nobody waits ends:
 // who wants the same later begins anew.
-func (fs *flights) forsake(f *flight) {
+func (fs *flights) forsake(f *flight, sc *scope) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
+	at := slices.Index(f.waiting, sc)
+	f.waiting = slices.Delete(f.waiting, at, at+1)
+	if len(f.waiting) == 0 {
 		fs.land(f)
 		f.end()
 	}
@@ -82,18 +85,52 @@ func (fs *flights) forsake(f *flight) {
 // leave says that a user is done with a flight's result.
 func (fs *flights) leave(f *flight) {
 	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if f.users--; f.users == 0 && f.lease != nil {
+	f.users--
+	ended := f.users == 0
+	fs.mu.Unlock()
+	if ended && f.lease != nil {
 		f.lease.Release()
 	}
+}
+
+// held returns the leases that those hold who wait for a flight: their scopes', and the readings'
+// whose results these use.
+func (fs *flights) held(f *flight) []*memory.Lease {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	seen := map[any]bool{}
+	var all []*memory.Lease
+	var ofScope func(sc *scope)
+	ofFlight := func(f *flight) {
+		if f == nil || seen[f] {
+			return
+		}
+		seen[f] = true
+		for _, sc := range f.waiting {
+			ofScope(sc)
+		}
+	}
+	ofScope = func(sc *scope) {
+		if sc == nil || seen[sc] {
+			return
+		}
+		seen[sc] = true
+		all = append(all, sc.leases()...)
+		ofScope(sc.of)
+		ofFlight(sc.reads)
+	}
+	ofFlight(f)
+	return all
 }
 
 // Once lets requests that want the same thing at the same time share one reading of it, which does
 // not end with the request that began it, but when nobody waits for it any more, or after
 // ReaderConfig.Timeout. key says what is read, and of which account; Latest, Range, Windows, Heard,
 // LastSeen and Unchanged have keys that begin with latest/, values/, range/, heard/, young/, seen/
-// and newest/. What read returns is shared, so nobody changes it. It takes its memory from the context's lease; with that the account waits for its share, and for more of it if read
-// finds that it needs more. ctx is within a Scope, which uses the result until it ends.
+// and newest/. What read returns is shared, so nobody changes it. It takes its memory from the
+// context's lease; with that the account waits for its share, and for more of it if read finds that
+// it needs more. A reading within another one holds what that has, so it waits only while others
+// could give memory back. ctx is within a Scope, which uses the result until it ends.
 func Once[T any](
 	ctx context.Context, r *Reader, accountName, key string,
 	read func(context.Context) (T, error),
@@ -102,29 +139,35 @@ func Once[T any](
 		bounded, cancel := context.WithTimeout(within, r.config.Timeout)
 		defer cancel()
 		r.metrics.flights.Inc()
+		holds := func() []*memory.Lease { return r.flights.held(f) }
 		for estimate := int64(leastRead); ; {
-			lease, err := r.sources.Memory.Acquire(bounded, accountName, estimate)
+			lease, err := r.sources.Memory.Acquire(bounded, accountName, estimate, holds)
 			if err != nil {
 				f.err = err
 				return
 			}
-			within, end := r.Scope(bounded, accountName)
-			f.value, f.err = read(memory.With(within, lease))
-			end()
-			if errors.Is(f.err, memory.ErrBusy) && bounded.Err() == nil && estimate < r.sources.Memory.Share() {
-				estimate = min(max(2*lease.Taken(), 2*estimate), r.sources.Memory.Share())
-				lease.Release()
-				continue
+			sc := &scope{account: accountName, lease: lease, reads: f}
+			f.value, f.err = read(sc.within(bounded))
+			sc.end()
+			if !errors.Is(f.err, memory.ErrBusy) || bounded.Err() != nil {
+				f.lease = lease
+				return
 			}
-			f.lease = lease
-			return
+			if lease.Lacked() { // or else what it waits for did
+				estimate = max(2*lease.Taken(), 2*estimate)
+				if most := r.sources.Memory.Beside(holds()); lease.Taken() < most {
+					estimate = min(estimate, most)
+				} // or it is refused as too large
+			}
+			lease.Release()
 		}
 	})
-	use(ctx, func() { r.flights.leave(f) })
+	uses(ctx, f)
+	r.sources.Memory.Look(accountName) // one more that holds memory may wait
 	var none T
 	select {
 	case <-ctx.Done():
-		r.flights.forsake(f)
+		r.flights.forsake(f, scopeIn(ctx))
 		return none, ctx.Err()
 	case <-f.done:
 		if f.err != nil {
@@ -140,10 +183,14 @@ const leastRead = 1 << 20
 // scope is a part of a request after which what it has read is not used any more.
 type scope struct {
 	account string
+	lease   *memory.Lease
+	of      *scope  // that it is a part of, or nil
+	reads   *flight // whose reading it is, or nil
 
-	mu    sync.Mutex
-	ended bool
-	after []func()
+	mu      sync.Mutex
+	ended   bool
+	after   []func()
+	flights []*flight // whose results it uses
 }
 
 type scopeKey struct{}
@@ -153,13 +200,57 @@ type scopeKey struct{}
 // read by Once.
 func (r *Reader) Scope(ctx context.Context, accountName string) (context.Context, func()) {
 	lease := r.sources.Memory.Open(accountName)
-	sc := &scope{account: accountName, after: []func(){lease.Release}}
-	return context.WithValue(memory.With(ctx, lease), scopeKey{}, sc), sc.end
+	sc := &scope{account: accountName, lease: lease, of: scopeIn(ctx), after: []func(){lease.Release}}
+	return sc.within(ctx), sc.end
+}
+
+func (sc *scope) within(ctx context.Context) context.Context {
+	return context.WithValue(memory.With(ctx, sc.lease), scopeKey{}, sc)
+}
+
+// scopeIn returns the context's scope, or nil.
+func scopeIn(ctx context.Context) *scope {
+	sc, _ := ctx.Value(scopeKey{}).(*scope)
+	return sc
+}
+
+// uses says that the context's scope uses a flight's result.
+func uses(ctx context.Context, f *flight) {
+	sc := scopeIn(ctx)
+	if sc != nil {
+		sc.mu.Lock()
+		ended := sc.ended
+		if !ended {
+			sc.flights = append(sc.flights, f)
+		}
+		sc.mu.Unlock()
+		if !ended {
+			return
+		}
+	}
+	f.of.leave(f)
+}
+
+// leases returns the scope's own and those of the results that it uses.
+func (sc *scope) leases() []*memory.Lease {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	all := []*memory.Lease{sc.lease}
+	for _, f := range sc.flights {
+		select {
+		case <-f.done:
+			if f.lease != nil {
+				all = append(all, f.lease)
+			}
+		default:
+		}
+	}
+	return all
 }
 
 // Part is Scope for a part of the context's scope. It ends with that at the latest.
 func (r *Reader) Part(ctx context.Context) (context.Context, func()) {
-	of, _ := ctx.Value(scopeKey{}).(*scope)
+	of := scopeIn(ctx)
 	if of == nil {
 		return ctx, func() {}
 	}
@@ -171,9 +262,12 @@ func (r *Reader) Part(ctx context.Context) (context.Context, func()) {
 // end gives back what the scope has used. It may be called more than once.
 func (sc *scope) end() {
 	sc.mu.Lock()
-	after := sc.after
-	sc.ended, sc.after = true, nil
+	after, flights := sc.after, sc.flights
+	sc.ended, sc.after, sc.flights = true, nil, nil
 	sc.mu.Unlock()
+	for _, f := range flights {
+		f.of.leave(f)
+	}
 	for _, f := range after {
 		f()
 	}
@@ -181,7 +275,7 @@ func (sc *scope) end() {
 
 // use calls f when the context's scope ends; now, if that has ended.
 func use(ctx context.Context, f func()) {
-	sc, _ := ctx.Value(scopeKey{}).(*scope)
+	sc := scopeIn(ctx)
 	if sc == nil {
 		f()
 		return

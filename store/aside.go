@@ -65,7 +65,7 @@ func (w *Writer) setAside(o *openWindow, aside bool) {
 // is no error: they have done what can be done.
 func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d due) error {
 	for {
-		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d))
+		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d), nil)
 		if err != nil {
 			return err
 		}

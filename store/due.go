@@ -411,7 +411,7 @@ func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error 
 		}
 		for _, d := range list {
 			err := w.store.retry(ctx, "make hour", func() error {
-				lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimateOf(d))
+				lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimateOf(d), nil)
 				if err != nil {
 					return err
 				}
