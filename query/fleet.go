@@ -54,7 +54,7 @@ func sameNode(a, b Node) bool {
 		slices.Equal(a.Facts, b.Facts)
 }
 
-// hash returns a number for who the nodes are, where they are and how often they send.
+// hash returns a number for who the nodes are, where they are, how often they send and their facts.
 func (f *fleet) hash() uint64 {
 	f.sum.Do(func() {
 		h := fnv.New64a()
@@ -65,6 +65,11 @@ func (f *fleet) hash() uint64 {
 			b = binary.AppendVarint(b, n.Interval)
 			for _, text := range []string{n.Cluster, n.Datacenter, n.Rack} {
 				b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+			}
+			b = binary.AppendUvarint(b, uint64(len(n.Facts)))
+			for _, fact := range n.Facts {
+				b = append(binary.AppendUvarint(b, uint64(len(fact.Name))), fact.Name...)
+				b = append(binary.AppendUvarint(b, uint64(len(fact.Value))), fact.Value...)
 			}
 			_, _ = h.Write(b) // never fails
 		}

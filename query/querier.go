@@ -40,6 +40,7 @@ type queryable struct {
 
 	series atomic.Int64 // of all selectors
 	rolled atomic.Bool  // rollups were to answer a selector
+	silent atomic.Bool  // nodes were asked for that have never been heard of
 
 	mu   sync.Mutex
 	read map[string]*reading // selectors that were read: a query may name one twice

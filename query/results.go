@@ -19,7 +19,8 @@ import (
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
 // the samples that the step looks at (see keepable), all of these are settled, and nothing was said
 // about them, neither a warning nor an info. What is kept counts while nothing old has changed
-// (Sources.Unchanged), the account has the same nodes and series, and samples are kept so long.
+// (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left, and
+// samples are kept so long.
 
 // leastSteps is how many steps are evaluated at least: one alone would be an instant, which other
 // sources may answer.
@@ -115,7 +116,7 @@ func (r *ranged) part(ctx context.Context, from, to int64) (*Answer, error) {
 // about it.
 func (a *Answer) plain() (promql.Matrix, bool) {
 	m, is := a.Value.(promql.Matrix)
-	if !is || len(a.Warnings) > 0 || a.of.rolled.Load() {
+	if !is || len(a.Warnings) > 0 || a.of.rolled.Load() || a.of.silent.Load() {
 		return nil, false
 	}
 	return m, !slices.ContainsFunc(m, func(s promql.Series) bool { return len(s.Histograms) > 0 })
@@ -215,8 +216,8 @@ func (r *ranged) keep(ctx context.Context, m promql.Matrix, known *result, fleet
 	r.results.put(r.key, of)
 }
 
-// fleetID tells which nodes and series an account has for a key.
-type fleetID struct{ nodes, recorders, series uint64 }
+// fleetID tells which nodes and series an account has for a key, and who has left.
+type fleetID struct{ nodes, recorders, series, left uint64 }
 
 // indexChanges is what an Index may say beside what it selects.
 type indexChanges interface {
@@ -229,7 +230,7 @@ func (r *ranged) fleet(ctx context.Context) (id fleetID, err error) {
 	if err != nil {
 		return id, err
 	}
-	id.nodes, id.recorders = nodes.hash(), recorders.hash()
+	id.nodes, id.recorders, id.left = nodes.hash(), recorders.hash(), r.reader.Roster().Changes()
 	if x, is := r.index.(indexChanges); is {
 		id.series = x.Changes(r.who.Account)
 	}

@@ -22,8 +22,9 @@ var keptFunctions = strings.Fields(`
 
 // keepable reports whether each step's value of an expression follows from the samples that the
 // step looks at, whatever the range is. So there is no @ and no subquery, and every selector names
-// one metric of frames: of others it is found over all steps whether series become one without their
-// names, and what nodes' own series say depends on now.
+// one metric: of several it is found over all steps whether series become one without their names.
+// Of nodes' own series only the value of MetricInfo is the same at all steps. When they have samples,
+// and what the others say, depends on where the question begins.
 func keepable(tree parser.Expr) bool {
 	selects, can := false, true
 	parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {
@@ -33,12 +34,18 @@ func keepable(tree parser.Expr) bool {
 			can = can && n.Op != parser.LIMITK && n.Op != parser.LIMIT_RATIO
 		case *parser.Call:
 			can = can && slices.Contains(keptFunctions, n.Func.Name)
+			if n.Func.Name == "timestamp" {
+				v, is := unparenthesized(n.Args[0]).(*parser.VectorSelector)
+				can = can && !(is && names(v.LabelMatchers, MetricInfo))
+			}
 		case *parser.MatrixSelector:
-			can = can && n.RangeExpr == nil
+			v, is := n.VectorSelector.(*parser.VectorSelector)
+			can = can && n.RangeExpr == nil && is && !names(v.LabelMatchers, MetricInfo)
 		case *parser.VectorSelector:
 			selects = true
 			can = can && n.Timestamp == nil && n.StartOrEnd == 0 && n.OriginalOffsetExpr == nil &&
-				!n.Anchored && !n.Smoothed && namesOne(n.LabelMatchers)
+				!n.Anchored && !n.Smoothed &&
+				(namesOne(n.LabelMatchers) || names(n.LabelMatchers, MetricInfo))
 		case *parser.StringLiteral: // of count_values
 		default:
 			can = false
@@ -53,6 +60,13 @@ func namesOne(matchers []*labels.Matcher) bool {
 	return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
 		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value != "" &&
 			!slices.Contains(virtualMetrics, m.Value)
+	})
+}
+
+// names reports whether matchers name this metric.
+func names(matchers []*labels.Matcher, metric string) bool {
+	return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == metric
 	})
 }
 

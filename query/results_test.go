@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/roster"
 	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -34,9 +35,34 @@ type arriving struct {
 	all     querytest.Frames
 	held    map[uuid.UUID]map[int64]bool // frames that come late, by time
 	nodes   map[uuid.UUID]bool           // that are there
-	marks   map[string]int64             // by cluster
-	ignored bool                         // marks are, as a broken reader would
-	now     atomic.Int64                 // ms
+	release int                          // a fact of all nodes
+	left    roster.Roster
+	marks   map[string]int64 // by cluster
+	ignored bool             // marks are, as a broken reader would
+	now     atomic.Int64     // ms
+}
+
+func (s *arriving) Nodes(ctx context.Context, a string) ([]query.Node, error) {
+	list, err := s.Memory.Nodes(ctx, a)
+	for i := range list {
+		list[i].Facts = append(slices.Clone(list[i].Facts), frame.Fact{Name: "release", Value: fmt.Sprint(s.release)})
+	}
+	return list, err
+}
+
+// leave says that a node has left, a while ago.
+func (s *arriving) leave(id uuid.UUID, at int64) {
+	nodes, err := s.Nodes(s.t.Context(), querytest.Account)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.ID == id {
+			s.left.Take(s.left.Changed(querytest.Account, n.Cluster, id, s.now.Load(), func(rec *roster.Record) {
+				rec.End = &roster.End{Why: roster.Decommissioned, At: at}
+			}))
+		}
+	}
 }
 
 func (s *arriving) clock() time.Time { return time.UnixMilli(s.now.Load()) }
@@ -93,7 +119,7 @@ func (s *arriving) engine(kept int64) (*query.Engine, *prometheus.Registry) {
 	s.t.Helper()
 	reg := prometheus.NewRegistry()
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Nanosecond,
-		Timeout: time.Minute, Clock: s.clock}, query.Sources{Store: s, Rollups: s.Rollups, Metrics: reg,
+		Timeout: time.Minute, Clock: s.clock}, query.Sources{Store: s, Rollups: s.Rollups, Metrics: reg, Roster: &s.left,
 		LastSeen: func(ctx context.Context, a string, n []uuid.UUID) (map[uuid.UUID]int64, error) {
 			return s.LastSeen(ctx, a, n)
 		},
@@ -143,20 +169,30 @@ var panels = []string{
 	`timestamp(node_load1) - time()`, `cassandra_table_live_disk_space_bytes{table=~".+_0"}`,
 }
 
+// infoPanels look at which nodes there are, and at their facts.
+var infoPanels = []string{
+	`node_load1 * on (cluster, node) group_left (release) ringwatch_node_info`,
+	`sum by (node) (rate(node_cpu_seconds_total[2m])) * on (node) group_left (release) ringwatch_node_info`,
+	`ringwatch_node_info`, `count(ringwatch_node_info offset 2m) or vector(0)`,
+	`timestamp(ringwatch_node_info)`, `count_over_time(ringwatch_node_info[150s])`,
+}
+
 // TestKeptResults moves ranges over a fleet whose frames come in time and late, whose nodes come and
 // go, and asks with kept results and without: all values, labels and warnings are equal. Where late
 // frames are not told of they are not.
 func TestKeptResults(t *testing.T) {
 	n := seed(t)
-	if wrong, hits := keptResults(t, n, false, 500); len(wrong) > 0 || hits < 40 {
-		t.Errorf("%d wrong answers, %v made of kept results\n%v", len(wrong), hits, wrong[:min(3, len(wrong))])
+	for _, of := range [][]string{panels[:4], panels, infoPanels} {
+		if wrong, hits := keptResults(t, n, false, 300, of); len(wrong) > 0 || hits < 25 {
+			t.Errorf("%d wrong answers, %v made of kept results\n%v", len(wrong), hits, wrong[:min(3, len(wrong))])
+		}
 	}
-	if wrong, _ := keptResults(t, n, true, 500); len(wrong) == 0 {
+	if wrong, _ := keptResults(t, n, true, 500, panels); len(wrong) == 0 {
 		t.Error("late frames that nobody was told of have changed no kept answer")
 	}
 }
 
-func keptResults(t *testing.T, n uint64, ignored bool, questions int) (wrong []string, hits float64) {
+func keptResults(t *testing.T, n uint64, ignored bool, questions int, panels []string) (wrong []string, hits float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(n, 28))
 	span := 3 * time.Hour
@@ -195,6 +231,14 @@ func keptResults(t *testing.T, n uint64, ignored bool, questions int) (wrong []s
 				s.nodes[id] = !s.nodes[id]
 				s.pass(now + 1) // lists of nodes are as old as the clock says
 			}
+		case 5:
+			switch r.IntN(4) {
+			case 0:
+				s.leave(ids[r.IntN(len(ids))], now-int64(r.IntN(40))*60_000)
+			case 1:
+				s.release++
+				s.pass(now + 1)
+			}
 		}
 		w := windows[r.IntN(len(windows))]
 		end := s.now.Load()
@@ -202,7 +246,7 @@ func keptResults(t *testing.T, n uint64, ignored bool, questions int) (wrong []s
 			end -= int64(r.IntN(30)) * 60_000
 		}
 		to := time.UnixMilli(end - end%w.step.Milliseconds())
-		from, expr := to.Add(-w.span), panels[r.IntN(4+r.IntN(len(panels)-3))]
+		from, expr := to.Add(-w.span), panels[r.IntN(len(panels))]
 		who := whos[max(0, r.IntN(6)-3)]
 		got, err := keeps.Range(t.Context(), who, expr, from, to, w.step, query.Options{})
 		if err != nil {

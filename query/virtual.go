@@ -97,6 +97,8 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, er
 	for i := range chosen {
 		if last[chosen[i].ID] > 0 {
 			v.nodes = append(v.nodes, &chosen[i])
+		} else {
+			s.silent.Store(true)
 		}
 	}
 	v.last, v.beats, v.lists = last, s.beats(), make([][]*oneSeries, len(v.nodes))
