@@ -92,7 +92,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	if len(c.Redis.Addresses) == 0 {
-		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from Cassandra")
+		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from the store")
 	}
 	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit.String())
 	return p, nil
@@ -111,6 +111,7 @@ func (p *process) run(ctx context.Context, parts ...part) error {
 		return err
 	}
 	err = p.telling(ctx, append(parts, metrics))
+	p.endRows()
 	err = errors.Join(err, p.endStream())
 	p.log.Info("stopped")
 	return err
@@ -136,7 +137,7 @@ func beside(ctx context.Context, parts []part, f func(context.Context) error) er
 
 type allCmd struct {
 	roleFlags
-	Data string `help:"The directory of this process for what has no engine; without kafka.brokers the stream is there. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+	Data string `help:"The directory of this process for what has no engine; without kafka.brokers the stream is there, without cassandra.hosts all that is stored. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
 }
 
 // Run serves ingest as soon as the stream is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
@@ -147,7 +148,7 @@ func (c *allCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Data != "" {
-		p.Data.Dir = c.Data
+		p.keepIn(c.Data)
 	}
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {

@@ -20,7 +20,7 @@ type backfillCmd struct {
 
 // Run loads file after file. A file that is bad does not keep the others from being loaded; the exit code says that something was not.
 func (c *backfillCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "backfill", func(c *config) []engine { return []engine{c.cassandra()} })
+	p, err := c.start(ctx, "backfill", func(c *config) []engine { return []engine{c.rows()} })
 	if err != nil {
 		return err
 	}

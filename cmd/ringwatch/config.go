@@ -153,6 +153,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	check("limits", c.Limits.Validate)
 	check("kafka", c.Kafka.Validate)
 	check("data", c.Data.validate)
+	c.keepIn(c.Data.Dir)
 	check("cassandra", c.Cassandra.Validate)
 	check("redis", c.Redis.Validate)
 	for name, tls := range c.clientTLS() {
