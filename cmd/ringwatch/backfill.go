@@ -13,7 +13,7 @@ import (
 )
 
 type backfillCmd struct {
-	roleFlags
+	dataFlags
 	Account string   `help:"The account of the configuration that owns these nodes." default:"default" env:"RINGWATCH_ACCOUNT"`
 	Files   []string `arg:"" name:"file" help:"Recordings: frames one after another (frame/FORMAT.md), such as bench/recordings has."`
 }
@@ -25,7 +25,7 @@ func (c *backfillCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if !slices.ContainsFunc(p.Accounts, func(a account.Account) bool { return a.Name == c.Account }) {
-		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.Config, c.Account)}
+		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.file(), c.Account)}
 	}
 	_, parts, err := p.throttled()
 	if err != nil {

@@ -20,7 +20,7 @@ type schemaCmd struct {
 }
 
 type schemaApplyCmd struct {
-	roleFlags
+	dataFlags
 	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also shorten the time after which rows expire."`
 }
 
@@ -66,7 +66,7 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 }
 
 // schemaFlags are those of the commands that need the rows alone.
-type schemaFlags struct{ roleFlags }
+type schemaFlags struct{ dataFlags }
 
 func (f *schemaFlags) open(ctx context.Context, what string) (*process, *store.Store, error) {
 	p, err := f.start(ctx, "schema "+what, func(c *config) []engine { return []engine{c.rows()} })

@@ -144,6 +144,11 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	if p.Cassandra.Dir != "" {
 		p.Cassandra.Registerer = p.metrics // there is no ring
 	}
+	if p.role != "all" {
+		if err := p.directoryThere(); err != nil {
+			return nil, err
+		}
+	}
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err
@@ -155,24 +160,6 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 		p.log.Info("rows are kept in files", "directory", p.Cassandra.Dir)
 	}
 	return db, nil
-}
-
-// connectError says what to do about a directory that cannot be opened.
-func (c *config) connectError(err error) error {
-	switch {
-	case c.Cassandra.Dir == "":
-		return err
-	case errors.Is(err, store.ErrInUse):
-		return usageError{fmt.Errorf("%w: stop that process first, or name another directory", err)}
-	}
-	return usageError{err}
-}
-
-// endRows gives up a directory of rows, when no role uses it any more.
-func (p *process) endRows() {
-	if db := p.database.Load(); db != nil && p.Cassandra.Dir != "" {
-		db.Close()
-	}
 }
 
 // storeHandler is store.Writer in the words of stream.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -29,45 +28,6 @@ func defaultKafka() kafkaConfig {
 // Validate reports everything that is wrong at once.
 func (c kafkaConfig) Validate() error {
 	return errors.Join(c.framesConfig.Validate(), c.Config.Validate())
-}
-
-// dataConfig is where one process keeps what has no engine.
-type dataConfig struct {
-	Dir string
-	// MaxBytes bounds the rows in Dir; 0: they have no bound but their tables' TTLs.
-	MaxBytes int64
-	// StreamMaxBytes bounds the frames in Dir, beside kafka.retention.
-	StreamMaxBytes int64
-}
-
-func defaultData() dataConfig { return dataConfig{Dir: "ringwatch-data", StreamMaxBytes: 16 << 30} }
-
-func (c *dataConfig) validate() error {
-	var errs []error
-	if c.Dir == "" {
-		errs = append(errs, errors.New("dir is empty: name a directory of this process"))
-	}
-	if c.MaxBytes != 0 && c.MaxBytes < minRowBytes {
-		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound", c.MaxBytes,
-			minRowBytes))
-	}
-	if c.StreamMaxBytes < files.MinBytes {
-		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes,
-			files.MinBytes))
-	}
-	return errors.Join(errs...)
-}
-
-// minRowBytes is the least bound of rows: what their log takes alone is a quarter of it.
-const minRowBytes = 256 << 20
-
-// keepIn says that what has no engine lies in a directory.
-func (c *config) keepIn(dir string) {
-	c.Data.Dir = dir
-	c.Cassandra.Dir, c.Cassandra.MaxBytes = "", 0
-	if len(c.Cassandra.Hosts) == 0 {
-		c.Cassandra.Dir, c.Cassandra.MaxBytes = filepath.Join(dir, "rows"), c.Data.MaxBytes
-	}
 }
 
 // errNoStream is for a role that runs alone.
