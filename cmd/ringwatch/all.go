@@ -63,6 +63,7 @@ type process struct {
 	streamMu    sync.Mutex
 	topics      stream.Engine // once a role has asked for it
 	closeStream func() error  // nil: there is nothing to close
+	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/files"
 	"github.com/ringwatch/ringwatch/stream/kafka"
@@ -57,8 +60,22 @@ func (p *process) openStream() (stream.Engine, error) {
 		return nil, usageError{err}
 	}
 	p.log.Info("the stream is kept in files", "directory", dir)
-	p.topics, p.closeStream = f, f.Close
+	p.topics, p.closeStream, p.streamWarns = f, f.Close, f.Warning
 	return f, nil
+}
+
+// warning is what an operator should know of the store and the stream although they answer.
+func (p *process) warning(db *store.Store) func(context.Context) string {
+	return func(ctx context.Context) string {
+		list := []string{db.Warning(ctx)}
+		p.streamMu.Lock()
+		warns := p.streamWarns
+		p.streamMu.Unlock()
+		if warns != nil {
+			list = append(list, warns())
+		}
+		return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "; ")
+	}
 }
 
 // endStream gives up what openStream has opened, when no role uses it any more.
