@@ -258,7 +258,7 @@ func TestFirstStart(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p.welcome(&out, key)
-	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/\n", "    key: " + key,
+	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/#key=" + key, "    key: " + key,
 		`["http://127.0.0.1:9471"]`, "-javaagent:", "RINGWATCH_KEY=" + key} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing is said of %q:\n%s", want, &out)

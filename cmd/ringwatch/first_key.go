@@ -38,24 +38,25 @@ func (p *process) welcome(out io.Writer, key string) {
 	if err != nil {
 		dir = p.Data.Dir
 	}
-	fmt.Fprintf(out, "Ringwatch keeps everything in %s.\nConsole:  %s/\n", dir, console)
+	fmt.Fprintf(out, "Ringwatch keeps everything in %s.\n", dir)
 	if key == "" {
-		fmt.Fprintln(out, "API keys: ringwatch key list shows them, ringwatch key create makes one.")
+		fmt.Fprintf(out, "Console:  %s/\nAPI keys: ringwatch key list shows them, ringwatch key create makes one.\n", console)
 		return
 	}
-	fmt.Fprintf(out, `API key:  %s
+	fmt.Fprintf(out, `Console:  %[3]s/#key=%[1]s
+API key:  %[1]s
 Keep the key: it is not shown again. ringwatch key create makes others.
 
 The agent, on this machine: write these lines into agent.yaml,
   ingest:
-    urls: ["http://%s"]
-    key: %s
+    urls: ["http://%[2]s"]
+    key: %[1]s
 and add this one to Cassandra's jvm-server.options:
   -javaagent:/opt/ringwatch/ringwatch-agent.jar=/etc/ringwatch/agent.yaml
 For agents on other machines set ingest.listen in a configuration: see docs/INSTALL.md.
 
-To ask here: RINGWATCH_API=%s RINGWATCH_KEY=%[1]s ringwatch nodes
-`, key, dialable(p.Ingest.Listen), key, console)
+To ask here: RINGWATCH_API=%[3]s RINGWATCH_KEY=%[1]s ringwatch nodes
+`, key, dialable(p.Ingest.Listen), console)
 }
 
 // dialable is a listener's address as this machine can call it.
