@@ -133,6 +133,19 @@ api: {listen: "127.0.0.1:%d"}
 	if _, err := os.Stat(filepath.Join(d.data, socketName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
+	var out bytes.Buffer
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(&out); err != nil || out.String() != "all files are whole\n" {
+		t.Errorf("ringwatch data check: %v\n%s", err, &out)
+	}
+	format := filepath.Join(d.data, "rows", "FORMAT")
+	if err := os.Truncate(format, 3); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := check.run(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
+		t.Errorf("ringwatch data check of a damaged file: %v\n%s", err, &out)
+	}
 }
 
 // secondProcesses are those that somebody starts while the directory has its process.
@@ -140,6 +153,10 @@ func (d *directory) secondProcesses(t *testing.T) {
 	d.refused(t, "another process has "+filepath.Join(d.data, "stream")+": stop it", "all")
 	for _, command := range [][]string{{"schema", "show"}, {"backfill", "--account", "alone", "x"}} {
 		d.refused(t, "stop that process first", command...)
+	}
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(io.Discard); err == nil || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("ringwatch data check of a running process: %v", err)
 	}
 	info, err := os.Stat(filepath.Join(d.data, socketName))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != fs.ModeSocket {
