@@ -12,7 +12,8 @@ import (
 )
 
 type dataCmd struct {
-	Check dataCheckCmd `cmd:"" help:"Read all files of a directory and name those that are damaged."`
+	Check  dataCheckCmd  `cmd:"" help:"Read all files of a directory and name those that are damaged."`
+	Backup dataBackupCmd `cmd:"" help:"Copy a directory, while ringwatch all runs, too."`
 }
 
 type dataCheckCmd struct {
@@ -38,7 +39,7 @@ func (c *dataCheckCmd) run(out io.Writer) error {
 		check func(string, func(path, what string)) error
 	}{{"rows", rows.Check}, {"stream", stream.Check}} {
 		dir := filepath.Join(c.Dir, part.name)
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		if !isThere(dir) {
 			continue // an engine has it
 		}
 		err := part.check(dir, damaged)
@@ -52,7 +53,7 @@ func (c *dataCheckCmd) run(out io.Writer) error {
 	}
 	switch {
 	case checked == 0:
-		return usageError{fmt.Errorf("%s has neither rows nor a stream: name the directory of ringwatch all", c.Dir)}
+		return noData(c.Dir)
 	case found > 0:
 		return fmt.Errorf("%d files are damaged or missing; ringwatch all uses what is whole in them", found)
 	}

@@ -122,13 +122,20 @@ api: {listen: "127.0.0.1:%d"}
 	d.secondProcesses(t)
 	send(base)
 	d.answers(t, base, flags)
+	copied := filepath.Join(t.TempDir(), "copy")
+	backup := dataBackupCmd{Dir: d.data, To: copied}
+	if err := backup.run(io.Discard); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	d.begin(t)
-	d.answers(t, base, flags)
-	if err := d.Stop(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, d.data = range []string{d.data, copied} {
+		d.begin(t)
+		d.answers(t, base, flags)
+		if err := d.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(d.data, socketName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
