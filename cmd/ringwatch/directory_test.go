@@ -234,6 +234,51 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 	})
 }
 
+// TestRowsBesideKafka: what has an engine is there, the rest in the directory.
+func TestRowsBesideKafka(t *testing.T) {
+	engines.Needed(t, "Kafka")
+	ports := engines.FreePorts(t, 2)
+	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	d.config = configFile(t, fmt.Sprintf(`
+accounts: [{name: beside}]
+kafka: {brokers: [%q], topic: rows.beside.kafka}
+ingest: {listen: "127.0.0.1:%d"}
+api: {listen: "127.0.0.1:%d"}
+`, engines.SharedKafka(t).Addr(), ports[0], ports[1]))
+	d.begin(t)
+	key := d.key(t, "all", account.Read, account.Write)
+	d.fleet = &promFleet{cluster: "beside-prod", key: key, load: map[int64][]float64{},
+		nodes: []*frametest.Node{frametest.New("beside-prod", 8100, 2)}}
+	d.fleet.nodes[0].Interval = pastEvery
+	base := time.Now().UnixMilli() / pastEvery * pastEvery
+	for at := base - 9*pastEvery; at <= base; at += pastEvery {
+		d.fleet.send(t, d.ingest, at)
+	}
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.begin(t)
+	ask := url.Values{"query": {"count_over_time(node_load1[5m])"}, "time": {fmt.Sprint(base / 1000)}}
+	eventually(t, "all frames", func(ctx context.Context) error {
+		text, err := d.get(ctx, key, "/api/v1/query?"+ask.Encode())
+		if err == nil && !strings.Contains(text, `"10"`) {
+			err = errors.New(text)
+		}
+		return err
+	})
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if isThere(filepath.Join(d.data, "stream")) || !isThere(filepath.Join(d.data, "rows")) {
+		t.Error("the stream is in the directory, or the rows are not")
+	}
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRolesAloneNeedCassandra: a role that is not beside the others says which key to set, and ends.
 func TestRolesAloneNeedCassandra(t *testing.T) {
 	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: [\"127.0.0.1:1\"]}\n")
