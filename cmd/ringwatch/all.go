@@ -36,6 +36,9 @@ import (
 //
 //	each process ── self.Sender ──POST──► ingest.Server: what it has on /metrics
 //
+//	What has no address is in files and in memory instead: Kafka, Cassandra, Redis. Then ringwatch
+//	key asks this process, on the socket in its directory.
+//
 //	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
 // process is what the roles of one process share.
