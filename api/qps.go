@@ -67,7 +67,7 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		return all || client == p.Account || strings.HasPrefix(client, p.Account+"/")
 	}, by)
 	if err != nil {
-		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the usage of Cassandra cannot be read now: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the usage of the database cannot be read now: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
 	}
 	if partial != "" {
 		s.notePartial(w, []string{partial})

@@ -122,7 +122,7 @@ func (w *Writer) keepUp(ctx context.Context) error {
 			return nil
 		}
 		if wait.Sleep(ctx) != nil {
-			return fmt.Errorf("%w by %s, so frames wait: run more processes of the role, or give Cassandra more nodes", ErrBehind, behind.Round(time.Second))
+			return fmt.Errorf("%w by %s, so frames wait: give this process more cores or a faster disk, or run more processes of the role on more nodes of Cassandra", ErrBehind, behind.Round(time.Second))
 		}
 	}
 }

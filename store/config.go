@@ -89,10 +89,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// DefaultConfig returns the settings for one Cassandra on this machine.
+// DefaultConfig returns the settings for one Cassandra or one directory; Hosts or Dir says which.
 func DefaultConfig() Config {
 	return Config{
-		Hosts:             []string{"127.0.0.1:9042"},
 		TLS:               certs.Section("cassandra.tls"),
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
@@ -114,10 +113,12 @@ func DefaultConfig() Config {
 // Validate returns all that is wrong with the configuration, joined, or nil.
 func (c *Config) Validate() error {
 	var errs []error
-	if cluster := c.cluster(); c.Dir == "" {
-		errs = append(errs, cluster.Validate())
-	}
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Dir == "" && len(c.Hosts) == 0 {
+		bad("hosts: name at least one Cassandra node")
+	}
+	cluster := c.cluster()
+	errs = append(errs, cluster.Validate())
 	if !knownGeneration(c.Generation) {
 		bad("generation: %q must be one of %v", c.Generation, Generations())
 	}

@@ -18,6 +18,8 @@ type database interface {
 	Connect(context.Context) error
 	Connected() error // rows.ErrNotConnected, or nil
 	Failing() error   // why the last call failed, or nil
+	// Warning returns in a sentence what its operator should know although it answers, or "".
+	Warning(context.Context) string
 	Close()
 
 	Apply(context.Context, rows.Changes, rows.Schema) ([]string, error)
@@ -33,7 +35,6 @@ type operated interface {
 	Applying() error // why Apply does not get on, or nil
 	Grants(role string, list ...cassandra.Grant) []string
 	CommitLog(context.Context) (CommitLog, error)
-	Warning(context.Context) string
 	ClockOff(context.Context) (time.Duration, error)
 }
 

@@ -5,12 +5,15 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
+	"github.com/ringwatch/ringwatch/store/rows/files"
 )
 
 var (
 	// ErrNotConnected is returned by all that needs Cassandra before Connect has succeeded, and
 	// after Close. It is retryable.
 	ErrNotConnected = rows.ErrNotConnected
+	// ErrInUse is wrapped by Connect's error about a directory that another process has.
+	ErrInUse = files.ErrInUse
 	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than
 	// ours.
 	ErrLayout = rows.ErrLayout

@@ -39,10 +39,10 @@ type Metrics struct {
 	Owed          prometheus.Gauge         // hours and days that are to be made: see due.go
 	Hours         *prometheus.CounterVec   // hours that were due, by result: written, unchanged, empty
 	HourSeconds   prometheus.Histogram     // time to make one
-	HourBytes     prometheus.Counter       // theirs, before Cassandra's compression
+	HourBytes     prometheus.Counter       // theirs, before compression
 	Days          *prometheus.CounterVec   // days that were due, by result: written, unchanged, empty, damaged
 	RollupSeconds *prometheus.HistogramVec // time to compute a rollup without reading and writing, by level
-	RollupBytes   *prometheus.CounterVec   // written, before Cassandra's compression, by level
+	RollupBytes   *prometheus.CounterVec   // written, before compression, by level
 	ReadWindows   *prometheus.CounterVec   // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter       // key frames whose identity could not be read
 
@@ -62,7 +62,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		Accepted:    counter("frames_accepted_total", "Records the store role was given."),
-		Written:     counter("frames_written_total", "Frames written to Cassandra."),
+		Written:     counter("frames_written_total", "Frames written to the database."),
 		Dropped:     vec("frames_dropped_total", "Frames that cannot be stored, by reason.", "reason"),
 		Pending:     gauge("frames_pending", "Frames being written."),
 		Returned:    counter("frames_returned_total", "Frames given back unwritten; the stream brings them again."),
@@ -70,32 +70,32 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Closed:      vec("windows_closed_total", "Windows closed, by what that took.", "result"),
 		CloseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "window_close_seconds",
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
-		ClosingAtOnce:       gauge("windows_closing_limit", "Windows that may be closed at once; it follows how fast Cassandra answers."),
+		ClosingAtOnce:       gauge("windows_closing_limit", "Windows that may be closed at once; it follows how fast the database answers."),
 		Aside:               gauge("windows_set_aside", "Windows that are not closed because they need more memory than their account may have."),
 		DictionariesWritten: counter("dictionaries_written_total", "Dictionaries written, those of rollups among them."),
 		DictionariesKnown:   counter("dictionaries_known_total", "Dictionaries that were not written because they are there."),
 		Receipts:            vec("dictionary_receipts_total", "Partitions of which the process did not know what dictionaries they have, and asked, by whether it learned of some.", "result"),
 
-		ColumnBytes: counter("column_bytes_total", "Bytes of columns written, before Cassandra's compression."),
+		ColumnBytes: counter("column_bytes_total", "Bytes of columns written, before compression."),
 		Columns:     counter("columns_total", "Columns written."),
 		Samples:     counter("samples_total", "Samples written as rows of their own, by generations v1 and v2."),
 		LostFrames:  vec("lost_frames_total", "Frames of closed windows that could not be read, by reason.", "reason"),
 		Damaged:     counter("damaged_blobs_total", "Stored blobs that could not be decoded."),
-		Retries:     counter("retries_total", "Calls to Cassandra that were tried again."),
+		Retries:     counter("retries_total", "Calls to the database that were tried again."),
 		Owed:        gauge("spans_owed", "Hours and days of nodes that are to be made of what was closed in them."),
 		Hours:       vec("hours_total", "Hours of nodes that were due, by what making them took.", "result"),
 		HourSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "hour_make_seconds",
 			Help: "Time to make an hour of a node.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
-		HourBytes: counter("hour_bytes_total", "Bytes of hours written, before Cassandra's compression."),
+		HourBytes: counter("hour_bytes_total", "Bytes of hours written, before compression."),
 		Days:      vec("days_total", "Days of nodes that were due, by what making them took.", "result"),
 		RollupSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: "store", Name: "rollup_compute_seconds",
-			Help: "Time to compute a rollup, without Cassandra's.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}, []string{"level"}),
-		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before Cassandra's compression.", "level"),
+			Help: "Time to compute a rollup, without the database's.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15)}, []string{"level"}),
+		RollupBytes:   vec("rollup_bytes_total", "Bytes of rollups written, before compression.", "level"),
 		ReadWindows:   vec("read_windows_total", "Windows answered, by layer; kept: this process had read them before.", "layer"),
 		BadKeyPayload: counter("key_payload_errors_total", "Key frames whose identity could not be read."),
 
-		RowsWritten: vec("rows_written_total", "Rows written to Cassandra, by table.", "table"),
-		RowsRead:    vec("rows_read_total", "Rows that Cassandra answered, by table.", "table"),
+		RowsWritten: vec("rows_written_total", "Rows written to the database, by table.", "table"),
+		RowsRead:    vec("rows_read_total", "Rows that the database answered, by table.", "table"),
 	}
 	seconds := func(age *atomic.Pointer[func() time.Duration]) func() float64 {
 		return func() float64 {

@@ -131,15 +131,11 @@ func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) {
 	return s.operated.CommitLog(ctx)
 }
 
-// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost, or "". It
-// logs the sentence when it is new: roles call it when they start. What it cannot learn, for want
-// of rights or because Cassandra is away, is no warning, and what it knew before stays.
-func (s *Schema) Warning(ctx context.Context) string {
-	if s.operated == nil {
-		return ""
-	}
-	return s.operated.Warning(ctx)
-}
+// Warning returns in a sentence, with the remedy, how acknowledged frames can be lost in Cassandra,
+// why a directory cannot be written or that its bound removes rows before their time, or "". The
+// log has the sentence when it is new: roles call it when they start. What it cannot learn, for
+// want of rights or because Cassandra is away, is no warning, and what it knew before stays.
+func (s *Schema) Warning(ctx context.Context) string { return s.session.Warning(ctx) }
 
 // ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange
 // can tell. Cutovers and write times need clocks that agree.

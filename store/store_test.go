@@ -36,10 +36,13 @@ func (c *clock) now() time.Time {
 
 var keyspaces atomic.Int64
 
-// testConfig returns a configuration with a keyspace of the test's own.
+// testConfig returns a configuration with a keyspace of the test's own. Without an address the
+// caller sets Dir.
 func testConfig(t *testing.T, addr string, c *clock) Config {
 	config := DefaultConfig()
-	config.Hosts = []string{addr}
+	if addr != "" {
+		config.Hosts = []string{addr}
+	}
 	config.Timeout = time.Minute // a crowded machine is no outage
 	config.Keyspace = fmt.Sprintf("store_%d_%d", os.Getpid(), keyspaces.Add(1))
 	config.Now = c.now
@@ -366,8 +369,14 @@ func TestConfigReportsAllErrors(t *testing.T) {
 		}
 	}
 	d := DefaultConfig()
-	if err := d.Validate(); err != nil {
-		t.Error(err)
+	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "at least one") {
+		t.Errorf("neither Cassandra nor a directory: %v", err)
+	}
+	for _, set := range []func(){func() { d.Dir = "rows" }, func() { d.Dir, d.Hosts = "", []string{"a"} }} {
+		set()
+		if err := d.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

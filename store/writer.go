@@ -158,7 +158,7 @@ func (w *Writer) admit(r stream.Record) (h frame.Header, reason string) {
 		w.store.log.Warn("store: skipped a record that is not a frame", "partition", r.Partition, "offset", r.Offset, "error", err)
 		return h, "corrupt"
 	case len(r.Value) > MaxFrameBytes:
-		w.store.log.Warn("store: skipped a frame that Cassandra would refuse", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
+		w.store.log.Warn("store: skipped a frame that is too large for the database", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
 		return h, "too_large"
 	case w.store.expired(&h):
 		return h, "expired"

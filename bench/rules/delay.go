@@ -134,6 +134,7 @@ func startLive(ctx context.Context, o options, dir string) (l *live, stop func()
 	for name, text := range map[string]string{
 		config: fmt.Sprintf(`accounts:
   - {name: bench, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
+keys: {stored: false}
 kafka: {brokers: [%q], partitions: 4}
 ingest: {listen: %q}
 rules: {listen: %q, files: [%q]}

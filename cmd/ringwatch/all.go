@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,9 @@ import (
 //
 //	each process ── self.Sender ──POST──► ingest.Server: what it has on /metrics
 //
+//	What has no address is in files and in memory instead: Kafka, Cassandra, Redis. Then ringwatch
+//	key asks this process, on the socket in its directory.
+//
 //	ringwatch key ──► Cassandra ──► account.Keyring ◄── account.Door ◄── ingest.Server, api.Server
 
 // process is what the roles of one process share.
@@ -62,6 +66,7 @@ type process struct {
 	streamMu    sync.Mutex
 	topics      stream.Engine // once a role has asked for it
 	closeStream func() error  // nil: there is nothing to close
+	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
@@ -70,11 +75,15 @@ func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) [
 	if err != nil {
 		return nil, err
 	}
-	needed := pick(p.config)
-	if err := named(needed...); err != nil {
-		return nil, err
+	return p, p.need(ctx, f.Wait, pick(p.config)...)
+}
+
+// need waits for engines.
+func (p *process) need(ctx context.Context, patience time.Duration, engines ...engine) error {
+	if err := named(engines...); err != nil {
+		return err
 	}
-	return p, reach(ctx, p.log, f.Wait, needed...)
+	return reach(ctx, p.log, patience, engines...)
 }
 
 // prepare loads the configuration and waits for nothing.
@@ -83,6 +92,11 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newProcess(role, f.file(), c, registry)
+}
+
+// newProcess makes a process of a configuration, which file has.
+func newProcess(role, file string, c *config, registry *account.Registry) (*process, error) {
 	p := &process{config: c, role: role, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
 	p.Redis.Log = p.log
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
@@ -92,9 +106,9 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	if len(c.Redis.Addresses) == 0 {
-		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from Cassandra")
+		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from the store")
 	}
-	p.log.Info("starting", "role", role, "version", version(), "config", f.Config, "memory", p.limit.String())
+	p.log.Info("starting", "role", role, "version", version(), "config", file, "memory", p.limit.String())
 	return p, nil
 }
 
@@ -111,6 +125,7 @@ func (p *process) run(ctx context.Context, parts ...part) error {
 		return err
 	}
 	err = p.telling(ctx, append(parts, metrics))
+	p.endRows()
 	err = errors.Join(err, p.endStream())
 	p.log.Info("stopped")
 	return err
@@ -134,9 +149,11 @@ func beside(ctx context.Context, parts []part, f func(context.Context) error) er
 	return errors.Join(err, <-ended)
 }
 
-type allCmd struct {
-	roleFlags
-	Data string `help:"The directory of this process for what has no engine; without kafka.brokers the stream is there. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+type allCmd struct{ dataFlags }
+
+// Help implements kong.HelpProvider.
+func (*allCmd) Help() string {
+	return "What has an address in the configuration is in that engine: kafka.brokers, cassandra.hosts, redis.addresses. What has none is in the directory, and the last 15 minutes and limits are in this process. Without a configuration everything is in the directory, and the first start makes an API key and prints it.\n\nExample: ringwatch all --data /var/lib/ringwatch"
 }
 
 // Run serves ingest as soon as the stream is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
@@ -145,9 +162,6 @@ func (c *allCmd) Run(ctx context.Context) error {
 	p, err := c.prepare("all")
 	if err != nil {
 		return err
-	}
-	if c.Data != "" {
-		p.Data.Dir = c.Data
 	}
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {
@@ -171,12 +185,12 @@ func (c *allCmd) Run(ctx context.Context) error {
 		if err := <-all; err != nil {
 			return err
 		}
-		return p.beyondIngest(ctx)
+		return p.beyondIngest(ctx, c.bare())
 	})...)
 }
 
-// beyondIngest wires and runs what needs Cassandra.
-func (p *process) beyondIngest(ctx context.Context) error {
+// beyondIngest wires and runs what needs the store. A bare process has no configuration.
+func (p *process) beyondIngest(ctx context.Context, bare bool) error {
 	var parts []part
 	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts, p.rulesParts, p.apiParts} {
 		more, err := role(ctx)
@@ -189,7 +203,18 @@ func (p *process) beyondIngest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return together(ctx, append(parts, keys...)...)
+	parts = append(parts, keys...)
+	if p.Cassandra.Dir != "" {
+		parts = append(parts, p.keySocket(p.database.Load()))
+	}
+	if bare {
+		key, err := firstKey(ctx, p.database.Load(), p.Accounts[0].Name)
+		if err != nil {
+			return err
+		}
+		p.welcome(os.Stdout, key)
+	}
+	return together(ctx, parts...)
 }
 
 // keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in the background: what the configuration has is enough to start with.

@@ -141,7 +141,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,
-		Warning:     db.Warning,
+		Warning:     p.warning(db),
 		Lookup:      lookup,
 		Work:        apiWork(held),
 		MakeKey:     p.makeKey(db),

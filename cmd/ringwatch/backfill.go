@@ -13,19 +13,19 @@ import (
 )
 
 type backfillCmd struct {
-	roleFlags
+	dataFlags
 	Account string   `help:"The account of the configuration that owns these nodes." default:"default" env:"RINGWATCH_ACCOUNT"`
 	Files   []string `arg:"" name:"file" help:"Recordings: frames one after another (frame/FORMAT.md), such as bench/recordings has."`
 }
 
 // Run loads file after file. A file that is bad does not keep the others from being loaded; the exit code says that something was not.
 func (c *backfillCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "backfill", func(c *config) []engine { return []engine{c.cassandra()} })
+	p, err := c.start(ctx, "backfill", func(c *config) []engine { return []engine{c.rows()} })
 	if err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(p.Accounts, func(a account.Account) bool { return a.Name == c.Account }) {
-		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.Config, c.Account)}
+		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.file(), c.Account)}
 	}
 	_, parts, err := p.throttled()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -124,17 +125,25 @@ func defaultConfig() config {
 
 // roleFlags are what every role takes.
 type roleFlags struct {
-	Config string `help:"The configuration file." type:"path" default:"ringwatch.yaml" env:"RINGWATCH_CONFIG" short:"c"`
+	Config string `help:"The configuration file. Without it: ringwatch.yaml here." type:"path" env:"RINGWATCH_CONFIG" short:"c"`
 	// A Cassandra that starts beside us needs most of the default.
 	Wait time.Duration `help:"How long to wait for engines at the start. After that the start fails." default:"90s"`
 }
 
+// file is the configuration's.
+func (f *roleFlags) file() string { return cmp.Or(f.Config, "ringwatch.yaml") }
+
 // load reads the configuration and the accounts. Every error of the file is reported at once, as a usageError.
 func (f *roleFlags) load() (*config, *account.Registry, error) {
-	text, err := os.ReadFile(f.Config)
+	text, err := os.ReadFile(f.file())
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("%w; name the configuration with --config", err)}
 	}
+	return parseConfig(f.file(), text)
+}
+
+// parseConfig is load for a file's text.
+func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	c := defaultConfig()
 	unset, err := decodeYAML(text, &c)
 	errs := []error{err}
@@ -153,6 +162,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	check("limits", c.Limits.Validate)
 	check("kafka", c.Kafka.Validate)
 	check("data", c.Data.validate)
+	c.keepIn(c.Data.Dir)
 	check("cassandra", c.Cassandra.Validate)
 	check("redis", c.Redis.Validate)
 	for name, tls := range c.clientTLS() {
@@ -180,7 +190,7 @@ func (f *roleFlags) load() (*config, *account.Registry, error) {
 	check("log", c.Log.validate)
 	check("self", c.Self.Validate)
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", f.Config, err)}
+		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", file, err)}
 	}
 	return &c, registry, nil
 }
@@ -198,7 +208,7 @@ func (c *config) validateBound() error {
 	for _, a := range c.Accounts {
 		for _, k := range a.Keys {
 			if k.Node == account.FirstNode && !c.Keys.Stored {
-				errs = append(errs, fmt.Errorf("account %s: key %s: node: first is remembered in Cassandra: name the node's id, or set keys.stored", a.Name, k.Name))
+				errs = append(errs, fmt.Errorf("account %s: key %s: node: first is remembered where stored keys are: name the node's id, or set keys.stored", a.Name, k.Name))
 			}
 		}
 	}

@@ -25,10 +25,11 @@ func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
 		config.Redis.Addresses = []string{c.Redis}
 	}
 	if c.Cassandra != "" {
-		config.Cassandra.Hosts = []string{c.Cassandra}
+		config.Cassandra.Hosts, config.Cassandra.Dir = []string{c.Cassandra}, ""
 	}
 	var results []doctor.Result
 	if all {
+		results = append(results, config.examineData()...)
 		results = append(results, config.examineKafka(ctx)...)
 	}
 	if all || c.Cassandra != "" {
@@ -100,6 +101,9 @@ func (c *config) askKafka(ctx context.Context) error {
 }
 
 func (c *config) examineCassandra(ctx context.Context) ([]doctor.Result, error) {
+	if len(c.Cassandra.Hosts) == 0 {
+		return nil, nil
+	}
 	results, in := examineTLS(ctx, "cassandra.tls", c.cassandra())
 	if !in {
 		return results, nil

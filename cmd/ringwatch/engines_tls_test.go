@@ -105,7 +105,7 @@ func TestEnginesTLS(t *testing.T) {
 
 func (g *guarded) testCommands(t *testing.T) {
 	config := g.config(t, "localhost", g.good())
-	if err := (&schemaApplyCmd{roleFlags: roleFlags{Config: config, Wait: time.Minute}}).Run(t.Context()); err != nil {
+	if err := (&schemaApplyCmd{dataFlags: dataFlags{roleFlags: roleFlags{Config: config, Wait: time.Minute}}}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := (&keyFlags{Config: config, Wait: time.Minute}).open(t.Context())
@@ -188,7 +188,7 @@ func (g *guarded) testRoles(t *testing.T) {
 		fmt.Sprintf("{ca_file: %q}", g.at("ca.crt")):         "ENGINE: ADDRESS demands a client certificate, and we have none",
 		strings.Replace(g.good(), "ours.key", "none.key", 1): "ENGINE.tls.key_file: open " + g.at("none.key"),
 	} {
-		err := (&allCmd{roleFlags: roleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}}).Run(t.Context())
+		err := (&allCmd{dataFlags: dataFlags{roleFlags: roleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}}}).Run(t.Context())
 		if !errors.As(err, new(usageError)) {
 			t.Fatalf("%s: %v", tls, err)
 		}

@@ -11,7 +11,15 @@ import (
 type ingestCmd struct{ roleFlags }
 
 func (c *ingestCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "ingest", func(c *config) []engine { return []engine{c.kafka(), c.redis()} })
+	p, err := c.start(ctx, "ingest", func(c *config) []engine {
+		list := []engine{c.kafka(), c.redis()}
+		if c.Keys.Stored {
+			keys := c.cassandra()
+			keys.later, keys.unset = true, noKeys
+			list = append(list, keys)
+		}
+		return list
+	})
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,11 @@ type keyCmd struct {
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke an API key."`
 }
 
-// keyFlags are those of the commands that write keys into Cassandra.
+// keyFlags are those of the commands that write keys down.
 type keyFlags struct {
-	Config string        `help:"The configuration file, which names the accounts and Cassandra. Without it: ringwatch.yaml here, else the nearest .ringwatch/ringwatch.yaml, which make up leaves." type:"path" env:"RINGWATCH_CONFIG" short:"c"`
-	Wait   time.Duration `help:"How long to wait for Cassandra." default:"10s"`
+	Config string        `help:"The configuration file, which names the accounts and Cassandra. Without it: ringwatch.yaml here, else the nearest .ringwatch/ringwatch.yaml, which make up leaves, else the directory ringwatch-data here." type:"path" env:"RINGWATCH_CONFIG" short:"c"`
+	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+	Wait   time.Duration `help:"How long to wait for Cassandra, or for a process that has the directory." default:"10s"`
 	JSON   bool          `name:"json" help:"Print JSON."`
 }
 
@@ -30,7 +31,7 @@ type keyFlags struct {
 type keyStore struct {
 	*config
 	accounts *account.Registry
-	db       *store.Store
+	db       keyBook
 	keys     []account.StoredKey
 }
 
@@ -40,22 +41,14 @@ func (f *keyFlags) open(ctx context.Context) (*keyStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := roleFlags{Config: file, Wait: f.Wait}
+	flags := dataFlags{roleFlags: roleFlags{Config: file}, Data: f.Data}
 	c, registry, err := flags.load()
 	if err != nil {
 		return nil, err
 	}
 	c.Cassandra.Log = logger(logConfig{Level: "error", Format: c.Log.Format})
-	if err := reach(ctx, c.Cassandra.Log, f.Wait, c.cassandra()); err != nil {
-		return nil, err
-	}
-	db, err := store.New(c.Cassandra, nil)
+	db, err := c.openKeys(ctx, f.Wait)
 	if err != nil {
-		return nil, err
-	}
-	connect, cancel := context.WithTimeout(ctx, f.Wait)
-	defer cancel()
-	if err := db.Connect(connect); err != nil {
 		return nil, err
 	}
 	s := &keyStore{config: c, accounts: registry, db: db}
@@ -66,7 +59,7 @@ func (f *keyFlags) open(ctx context.Context) (*keyStore, error) {
 	return s, nil
 }
 
-// file finds the configuration.
+// file finds the configuration; "": there is none, and a directory without one is meant.
 func (f *keyFlags) file() (string, error) {
 	if f.Config != "" {
 		return f.Config, nil
@@ -74,6 +67,9 @@ func (f *keyFlags) file() (string, error) {
 	const name = "ringwatch.yaml"
 	if _, err := os.Stat(name); err == nil {
 		return name, nil
+	}
+	if f.Data != "" {
+		return "", nil
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -86,14 +82,17 @@ func (f *keyFlags) file() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", usageError{errors.New("there is no ringwatch.yaml here and no .ringwatch directory above: name the configuration with --config")}
+			if _, err := os.Stat(defaultData().Dir); err == nil {
+				return "", nil
+			}
+			return "", usageError{errors.New("there is no ringwatch.yaml here and no .ringwatch directory above: name the configuration with --config, or the directory of ringwatch all with --data")}
 		}
 		dir = up
 	}
 }
 
-// storedKeys is store.Store.Keys in the words of account.
-func storedKeys(ctx context.Context, db *store.Store) ([]account.StoredKey, error) {
+// storedKeys is keyBook.Keys in the words of account.
+func storedKeys(ctx context.Context, db keyBook) ([]account.StoredKey, error) {
 	rows, err := db.Keys(ctx)
 	keys := make([]account.StoredKey, len(rows))
 	for i, r := range rows {
@@ -108,8 +107,8 @@ func storedKeys(ctx context.Context, db *store.Store) ([]account.StoredKey, erro
 	return keys, err
 }
 
-// keyWriter is store.Store.CreateKey in the words of account.
-func keyWriter(db *store.Store) func(context.Context, account.StoredKey) error {
+// keyWriter is keyBook.CreateKey in the words of account.
+func keyWriter(db keyBook) func(context.Context, account.StoredKey) error {
 	return func(ctx context.Context, k account.StoredKey) error {
 		row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256,
 			Networks: k.Networks, Clusters: k.Clusters, Node: k.Node,

@@ -24,7 +24,7 @@ type keyCreateCmd struct {
 	Networks  []string        `name:"network" help:"The network that it may be used from, such as 10.1.0.0/16; may be repeated. Without it: any."`
 	Clusters  []string        `name:"cluster" help:"The clusters whose frames it may write, such as prod-*; may be repeated. Without it: all of the account's."`
 	Node      string          `help:"The one node whose frames it may write: an id as ringwatch nodes shows it, or 'first' for the node that uses the key first. Without it: all nodes."`
-	ForConfig bool            `name:"for-config" help:"Write nothing into Cassandra; print the line for the configuration instead."`
+	ForConfig bool            `name:"for-config" help:"Write nothing down; print the line for the configuration instead."`
 }
 
 // Help implements kong.HelpProvider.

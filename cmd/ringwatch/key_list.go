@@ -84,7 +84,7 @@ type keyRevokeCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*keyRevokeCmd) Help() string {
-	return "Every api and ingest process that can read Cassandra refuses the key within ten seconds. A process that cannot read it goes on with the keys that it knows. To revoke a key of the configuration, take it out of the file."
+	return "Every api and ingest process that can read the store refuses the key within ten seconds. A process that cannot read it goes on with the keys that it knows. To revoke a key of the configuration, take it out of the file."
 }
 
 // Run implements the command.

@@ -47,6 +47,9 @@ func (c *config) lookupConfig() lookup.Config {
 // validateLookup also knows which accounts there are.
 func (c *config) validateLookup() error {
 	errs := []error{c.Lookup.Validate()}
+	if len(c.Lookup.Tables) > 0 && len(c.lookupConfig().Hosts) == 0 {
+		errs = append(errs, errors.New("hosts is empty, and so is cassandra.hosts: name the Cassandra that has the tables"))
+	}
 	for _, t := range c.Lookup.Tables {
 		if t.CacheTTL > 0 && c.Ring.CacheBytes == 0 {
 			errs = append(errs, fmt.Errorf("tables %s.cache_ttl: set ring.cache_bytes, which is how much memory rows may take", t.Table))

@@ -49,6 +49,7 @@ type cli struct {
 	Node   nodeCmd   `cmd:"" group:"Set-up" help:"Say that a node has left for good."`
 	Schema schemaCmd `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 
+	Data     dataCmd     `cmd:"" group:"Set-up" help:"Look after the directory of ringwatch all."`
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 	Tail     tailCmd     `cmd:"" group:"Set-up" help:"Print the frames as they come into Kafka."`
 

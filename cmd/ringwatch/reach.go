@@ -19,6 +19,7 @@ type engine struct {
 	name      string // as in the configuration
 	addresses []string
 	optional  bool   // the role is right without it, only slower
+	later     bool   // the role starts without it, and connects by itself
 	unset     string // what to do where there is no address and a role needs one
 	tls       certs.Client
 	names     []string // by which a server may be known that is called by its address
@@ -32,7 +33,16 @@ func (c *config) kafka() engine {
 }
 
 func (c *config) cassandra() engine {
-	return cassandraEngine("cassandra.hosts", c.Cassandra.Hosts, c.Cassandra.TLS)
+	e := cassandraEngine("cassandra.hosts", c.Cassandra.Hosts, c.Cassandra.TLS)
+	e.unset = noHosts
+	return e
+}
+
+// rows is Cassandra for a command that does as well with rows in a directory.
+func (c *config) rows() engine {
+	e := c.cassandra()
+	e.unset = ""
+	return e
 }
 
 func cassandraEngine(name string, hosts []string, tls certs.Client) engine {
@@ -66,6 +76,8 @@ func readable(engines ...engine) error {
 
 // What to do when an engine has no address and a role needs it.
 const (
+	noHosts   = "name Cassandra's contact points; only ringwatch all keeps rows in files of its own"
+	noKeys    = "API keys lie there: name Cassandra's contact points, or set keys.stored to false"
 	noBrokers = "name Kafka's brokers; only ringwatch all keeps the stream in files of its own"
 	noRedis   = "this role is nothing without it: name a host:port, or run ringwatch all"
 )
@@ -105,7 +117,7 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 		switch {
 		case errs[i] == nil:
 		case e.optional:
-			log.Warn("Redis cannot be reached; reads go to Cassandra, and limits count in each process", "engine", e.name, "error", errs[i])
+			log.Warn("Redis cannot be reached; reads go to the store, and limits count in each process", "engine", e.name, "error", errs[i])
 		default:
 			fatal = append(fatal, errs[i])
 		}
@@ -145,7 +157,7 @@ func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*
 }
 
 func (e *engine) reach(ctx context.Context, log *slog.Logger) error {
-	if len(e.addresses) == 0 {
+	if len(e.addresses) == 0 || e.later {
 		return nil // the process does without
 	}
 	var last error

@@ -104,6 +104,7 @@ receivers: [{name: people, webhook_configs: [{url: %q, send_resolved: true}]}]
 	for name, port := range l.ports {
 		text := fmt.Sprintf(`accounts:
 %s
+keys: {stored: false}
 kafka: {brokers: [%q], partitions: 4, instance_id: %s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}

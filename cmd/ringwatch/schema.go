@@ -20,17 +20,31 @@ type schemaCmd struct {
 }
 
 type schemaApplyCmd struct {
-	roleFlags
+	dataFlags
 	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also shorten the time after which rows expire."`
 }
 
 func (c *schemaApplyCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "schema apply", func(c *config) []engine { return []engine{c.kafka(), c.cassandra()} })
+	p, err := c.start(ctx, "schema apply", func(c *config) []engine {
+		kafka := c.kafka()
+		kafka.unset = ""
+		return []engine{kafka, c.rows()}
+	})
 	if err != nil {
 		return err
 	}
-	if err := c.topic(ctx, p); err != nil {
-		return err
+	if len(p.Kafka.Brokers) > 0 {
+		if err := c.topic(ctx, p); err != nil {
+			return err
+		}
+		fmt.Printf("topic %s is there\n", p.Kafka.Topic)
+	} else {
+		fmt.Printf("the stream lies in %s: ringwatch all makes what it needs there\n", p.Data.Dir)
+	}
+	if p.Cassandra.Dir != "" {
+		fmt.Printf("rows lie in %s: ringwatch all makes their tables, and nothing is to be applied\n",
+			p.Cassandra.Dir)
+		return nil
 	}
 	db, err := c.connect(ctx, p)
 	if err != nil {
@@ -44,18 +58,18 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("topic %s and keyspace %s are there\n", p.Kafka.Topic, p.Cassandra.Keyspace)
+	fmt.Printf("keyspace %s is there\n", p.Cassandra.Keyspace)
 	if len(done) > 0 && p.Cassandra.Username != "" {
 		fmt.Println("if Ringwatch's services use another role, give it the rights that ringwatch schema grants prints")
 	}
 	return nil
 }
 
-// schemaFlags are those of the commands that need Cassandra alone.
-type schemaFlags struct{ roleFlags }
+// schemaFlags are those of the commands that need the rows alone.
+type schemaFlags struct{ dataFlags }
 
 func (f *schemaFlags) open(ctx context.Context, what string) (*process, *store.Store, error) {
-	p, err := f.start(ctx, "schema "+what, func(c *config) []engine { return []engine{c.cassandra()} })
+	p, err := f.start(ctx, "schema "+what, func(c *config) []engine { return []engine{c.rows()} })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +111,11 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"), moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), plain(r.By), moment(r.Written, "-"))
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintf(w, "TABLE (%s)\tKEEPS\tDISK\tLARGEST PARTITION\n", p.Cassandra.Keyspace)
+	where := p.Cassandra.Keyspace
+	if p.Cassandra.Dir != "" {
+		where = p.Cassandra.Dir
+	}
+	fmt.Fprintf(w, "TABLE (%s)\tKEEPS\tDISK\tLARGEST PARTITION\n", where)
 	for _, t := range o.Tables {
 		keeps := "for ever"
 		if t.TTL > 0 {
@@ -107,6 +125,10 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if p.Cassandra.Dir != "" {
+		fmt.Println("\nsizes are of files of rows, rounded up to whole MiB, without what is in the log alone; partitions have no files of their own")
+		return nil
 	}
 	fmt.Printf("\nsizes are what %d Cassandra node(s) say of their SSTables (system_views.disk_usage, max_partition_size): all replicas, whole MiB rounded up at each node, without memtables; partitions before compression\n", o.Nodes)
 	if o.Away > 0 {

@@ -141,11 +141,25 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	if p.throttle != nil {
 		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)
 	}
+	if p.Cassandra.Dir != "" {
+		p.Cassandra.Registerer = p.metrics // there is no ring
+	}
+	if p.role != "all" {
+		if err := p.directoryThere(); err != nil {
+			return nil, err
+		}
+	}
 	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
 	if err != nil {
 		return nil, err
 	}
-	return db, db.Connect(ctx)
+	if err := db.Connect(ctx); err != nil {
+		return nil, p.connectError(err)
+	}
+	if p.Cassandra.Dir != "" {
+		p.log.Info("rows are kept in files", "directory", p.Cassandra.Dir)
+	}
+	return db, nil
 }
 
 // storeHandler is store.Writer in the words of stream.

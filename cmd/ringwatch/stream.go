@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/files"
 	"github.com/ringwatch/ringwatch/stream/kafka"
@@ -29,27 +31,6 @@ func defaultKafka() kafkaConfig {
 // Validate reports everything that is wrong at once.
 func (c kafkaConfig) Validate() error {
 	return errors.Join(c.framesConfig.Validate(), c.Config.Validate())
-}
-
-// dataConfig is where one process keeps what has no engine.
-type dataConfig struct {
-	Dir string
-	// StreamMaxBytes bounds the frames in Dir, beside kafka.retention.
-	StreamMaxBytes int64
-}
-
-func defaultData() dataConfig { return dataConfig{Dir: "ringwatch-data", StreamMaxBytes: 16 << 30} }
-
-func (c *dataConfig) validate() error {
-	var errs []error
-	if c.Dir == "" {
-		errs = append(errs, errors.New("dir is empty: name a directory of this process"))
-	}
-	if c.StreamMaxBytes < files.MinBytes {
-		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes,
-			files.MinBytes))
-	}
-	return errors.Join(errs...)
 }
 
 // errNoStream is for a role that runs alone.
@@ -79,8 +60,22 @@ func (p *process) openStream() (stream.Engine, error) {
 		return nil, usageError{err}
 	}
 	p.log.Info("the stream is kept in files", "directory", dir)
-	p.topics, p.closeStream = f, f.Close
+	p.topics, p.closeStream, p.streamWarns = f, f.Close, f.Warning
 	return f, nil
+}
+
+// warning is what an operator should know of the store and the stream although they answer.
+func (p *process) warning(db *store.Store) func(context.Context) string {
+	return func(ctx context.Context) string {
+		list := []string{db.Warning(ctx)}
+		p.streamMu.Lock()
+		warns := p.streamWarns
+		p.streamMu.Unlock()
+		if warns != nil {
+			list = append(list, warns())
+		}
+		return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "; ")
+	}
 }
 
 // endStream gives up what openStream has opened, when no role uses it any more.

@@ -337,6 +337,9 @@ func TestRetention(t *testing.T) {
 	if left := readAll(t, f, c.Topic); len(left) < 15 || left[len(left)-1].offset != 99 {
 		t.Errorf("%d records are left, the last is %+v", len(left), left[len(left)-1])
 	}
+	if text := f.Warning(); !strings.Contains(text, "before their time") {
+		t.Errorf("the warning is %q", text)
+	}
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)
 	streamtest.Run(t, consumer)

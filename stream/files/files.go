@@ -57,6 +57,7 @@ type Files struct {
 	mu     sync.Mutex
 	topics map[string]*topic
 	closed bool
+	shrunk time.Time // when MaxBytes last removed a file
 }
 
 // ErrInUse says that another process has the directory.
@@ -302,7 +303,35 @@ func (f *Files) shrink(list []*topic) {
 			f.log.Error("a file of the stream cannot be removed", "error", err)
 			return
 		}
+		f.mu.Lock()
+		f.shrunk = time.Now()
+		f.mu.Unlock()
 	}
+}
+
+// shrunkFor is how long Warning tells of a file that was removed: at a bound that is always
+// reached, one goes some times a day.
+const shrunkFor = 24 * time.Hour
+
+// Warning returns in a sentence why a topic cannot be written, or that there are as many bytes as
+// there may be; "": neither is so.
+func (f *Files) Warning() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.topics {
+		t.mu.Lock()
+		err := t.trouble
+		t.mu.Unlock()
+		if err != nil {
+			return err.Error() + ": it goes on by itself when that is over"
+		}
+	}
+	if time.Since(f.shrunk) < shrunkFor {
+		return fmt.Sprintf("%s is as large as stream_max_bytes lets it be: the oldest frames go before "+
+			"their time, last at %s: raise data.stream_max_bytes", f.config.Dir,
+			f.shrunk.UTC().Format(time.RFC3339))
+	}
+	return ""
 }
 
 // Close writes what waits, and gives the directory up.

@@ -85,6 +85,9 @@ func full() {
 	if producer.Ready(context.Background()) == nil {
 		must(errors.New("it is said to be ready on a full disk"))
 	}
+	if text := f.Warning(); !strings.Contains(text, "no space left") {
+		must(fmt.Errorf("the warning is %q", text))
+	}
 	var many sync.WaitGroup
 	for range 500 { // most fail as a group, of which some are written whole
 		many.Go(func() { _ = publish(500) })

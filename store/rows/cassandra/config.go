@@ -47,9 +47,6 @@ var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(c.Hosts) == 0 {
-		bad("hosts: name at least one Cassandra node")
-	}
 	port := 0
 	for _, h := range c.Hosts {
 		_, p, err := splitHost(h)

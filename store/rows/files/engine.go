@@ -87,6 +87,8 @@ type Engine struct {
 	flushed int64 // the last group whose rows are all in files; guarded by filing
 	frozeAt int64 // the last group whose rows are in frozen
 
+	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
+	over      atomic.Int64 // bytes more than max_bytes that are too new to remove
 	connected atomic.Bool
 	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
 

@@ -63,6 +63,9 @@ func TestFullDisk(t *testing.T) {
 				})
 			}
 			wg.Wait()
+			if text := e.Warning(t.Context()); !strings.Contains(text, "is full") {
+				t.Errorf("on a full disk the warning is %q", text)
+			}
 			if gone := missing(t, e, all); len(gone) > 0 {
 				t.Fatalf("on a full disk %v are not read", gone)
 			}
@@ -74,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 				if err == nil {
 					all = append(all, n)
 				}
-				return err == nil
+				return err == nil && e.Warning(t.Context()) == ""
 			})
 		}
 		if random.IntN(2) == 0 {

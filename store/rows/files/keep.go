@@ -2,7 +2,9 @@ package files
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // keepEvery is how often the keeper looks for what has expired.
@@ -127,6 +131,7 @@ func (e *Engine) shrink() {
 	size := e.Bytes()
 	e.metrics.over.Set(float64(max(0, size-e.config.MaxBytes)))
 	if size <= e.config.MaxBytes {
+		e.over.Store(0)
 		return
 	}
 	now := e.config.Now()
@@ -152,9 +157,33 @@ func (e *Engine) shrink() {
 	}
 	e.metrics.removed.WithLabelValues("max_bytes").Add(float64(len(gone)))
 	e.metrics.over.Set(float64(max(0, size-e.config.MaxBytes)))
+	e.over.Store(max(0, size-e.config.MaxBytes))
 	if len(gone) > 0 {
+		e.shrunk.Store(now.Unix())
 		e.exchange(nil, gone, 0, nil)
 	}
+}
+
+// shrunkFor is how long Warning tells of files that were removed: at a bound that is always
+// reached, a file goes some times a day.
+const shrunkFor = 24 * time.Hour
+
+// Warning returns in a sentence why nothing can be written, or that the directory is as large as it
+// may be; "": neither is so.
+func (e *Engine) Warning(context.Context) string {
+	if err := e.Failing(); err != nil {
+		return rows.Explained(err).Error()
+	}
+	if over := e.over.Load(); over > 0 {
+		return fmt.Sprintf("%s has %d MiB more than max_bytes, and what is left is too new to remove: "+
+			"raise data.max_bytes", e.dir, over>>20+1)
+	}
+	last := time.Unix(e.shrunk.Load(), 0)
+	if e.config.Now().Sub(last) < shrunkFor {
+		return fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest rows go before their "+
+			"time, last at %s: raise data.max_bytes", e.dir, last.UTC().Format(time.RFC3339))
+	}
+	return ""
 }
 
 // Bytes returns how large the directory is: files of rows and the log.

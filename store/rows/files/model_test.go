@@ -243,6 +243,9 @@ func TestMaxBytes(t *testing.T) {
 		!strings.Contains(log.String(), "too large") {
 		t.Errorf("nothing is said of it: %s", log.String())
 	}
+	if text := e.Warning(t.Context()); !strings.Contains(text, "before their time") {
+		t.Errorf("the warning is %q", text)
+	}
 	first := int64(-1)
 	for i := range int64(n) {
 		there := false

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+)
+
+// directory is a ringwatch all that has no engine.
+type directory struct {
+	promLine
+	*engines.Process
+	fleet             *promFleet
+	config, data, log string
+}
+
+func (d *directory) begin(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all", Path: self,
+		Args: []string{"all", "--config", d.config, "--data", d.data}, Env: []string{asRingwatch},
+		Log: d.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Process = p
+	t.Cleanup(func() { p.Kill() })
+	for _, base := range []string{d.ingest, d.api} {
+		eventually(t, base, func(ctx context.Context) error { return ready(ctx, base) })
+	}
+}
+
+func (d *directory) keyFlags() keyFlags {
+	return keyFlags{Config: d.config, Data: d.data, Wait: time.Minute}
+}
+
+// key makes an API key.
+func (d *directory) key(t *testing.T, name string, scopes ...account.Scope) string {
+	t.Helper()
+	var out bytes.Buffer
+	c := keyCreateCmd{keyFlags: d.keyFlags(), Name: name, Scopes: scopes}
+	if err := c.run(t.Context(), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// refused runs a command that must end with one sentence.
+func (d *directory) refused(t *testing.T, want string, command ...string) {
+	t.Helper()
+	code, stderr := start(t, append(command, "--config", d.config, "--data", d.data)...)
+	said := strings.Split(strings.TrimSpace(stderr), "\n")
+	if last := said[len(said)-1]; code != exitUsage || !strings.Contains(last, want) {
+		t.Errorf("%v: exit code %d, %s", command, code, stderr)
+	}
+}
+
+// TestInOneDirectory runs everything without any engine: frames, lists, PromQL, rules, API keys.
+// After a kill all that was acknowledged is there, once.
+func TestInOneDirectory(t *testing.T) {
+	ports := engines.FreePorts(t, 2)
+	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	t.Cleanup(func() {
+		if b, err := os.ReadFile(d.log); t.Failed() && err == nil {
+			t.Logf("the end of the log:\n%s", b[max(0, len(b)-8<<10):])
+		}
+	})
+	d.config = configFile(t, fmt.Sprintf(`
+accounts: [{name: alone}]
+cassandra: {grace: 1s}
+ingest: {listen: "127.0.0.1:%d"}
+api: {listen: "127.0.0.1:%d"}
+`, ports[0], ports[1]))
+	d.begin(t)
+	d.fleet = &promFleet{cluster: "alone-prod", load: map[int64][]float64{},
+		key: d.key(t, "all", account.Read, account.Write, account.Rules)}
+	for n := range 3 {
+		node := frametest.New(d.fleet.cluster, uint64(8000+n), 2)
+		node.Interval = pastEvery
+		d.fleet.nodes = append(d.fleet.nodes, node)
+	}
+	flags := clientFlags{API: d.api, Key: d.fleet.key}
+	rules := filepath.Join(t.TempDir(), "whole.yaml")
+	if err := os.WriteFile(rules, []byte(wholeRules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply := rulesApplyCmd{clientFlags: flags, Files: []string{rules}}
+	if err := apply.run(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	base := time.Now().UnixMilli() / pastEvery * pastEvery
+	at := base - pastSpan
+	send := func(until int64) {
+		for ; at <= until; at += pastEvery {
+			d.fleet.send(t, d.ingest, at)
+		}
+	}
+	send(base - pastSpan/2)
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.key(t, "between", account.Read) // no process has the directory
+	d.begin(t)
+	d.secondProcesses(t)
+	send(base)
+	d.answers(t, base, flags)
+	copied := filepath.Join(t.TempDir(), "copy")
+	backup := dataBackupCmd{Dir: d.data, To: copied}
+	if err := backup.run(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d.data = range []string{d.data, copied} {
+		d.begin(t)
+		d.answers(t, base, flags)
+		if err := d.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(d.data, socketName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	var out bytes.Buffer
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(&out); err != nil || out.String() != "all files are whole\n" {
+		t.Errorf("ringwatch data check: %v\n%s", err, &out)
+	}
+	format := filepath.Join(d.data, "rows", "FORMAT")
+	if err := os.Truncate(format, 3); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := check.run(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
+		t.Errorf("ringwatch data check of a damaged file: %v\n%s", err, &out)
+	}
+}
+
+// secondProcesses are those that somebody starts while the directory has its process.
+func (d *directory) secondProcesses(t *testing.T) {
+	d.refused(t, "another process has "+filepath.Join(d.data, "stream")+": stop it", "all")
+	for _, command := range [][]string{{"schema", "show"}, {"backfill", "--account", "alone", "x"}} {
+		d.refused(t, "stop that process first", command...)
+	}
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(io.Discard); err == nil || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("ringwatch data check of a running process: %v", err)
+	}
+	info, err := os.Stat(filepath.Join(d.data, socketName))
+	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != fs.ModeSocket {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+	revoke := keyRevokeCmd{keyFlags: d.keyFlags(), Key: "between"}
+	if err := revoke.run(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	list := keyListCmd{keyFlags: d.keyFlags(), All: true}
+	if err := list.run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" all ", " between ", account.StateRevoked} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("ringwatch key list has no %q:\n%s", want, &out)
+		}
+	}
+}
+
+// answers looks for each frame that was sent, in all ways, and for alerts.
+func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
+	t.Helper()
+	node := d.fleet.nodes[0].ID.String()
+	newest := "/v1/nodes/" + node + `/metrics?metrics={__name__="node_load1"}`
+	query := func(q string) string {
+		return "/api/v1/query?" + url.Values{"query": {q}, "time": {fmt.Sprint(base / 1000)}}.Encode()
+	}
+	for path, want := range map[string]struct {
+		text  string
+		times int
+	}{
+		query("count_over_time(node_load1[11m])"): {`"66"`, 3},
+		query("count_over_time(node_load1[3m])"):  {`"18"`, 3},
+		newest:                                    {`node_load1`, 1},
+		"/v1/nodes?cluster=" + d.fleet.cluster:    {node, 1},
+		"/v1/clusters":                            {d.fleet.cluster, 1},
+		"/api/v1/query?query=up":                  {d.fleet.cluster, 3},
+	} {
+		eventually(t, path, func(ctx context.Context) error {
+			text, err := d.get(ctx, d.fleet.key, path)
+			if err == nil && strings.Count(text, want.text) < want.times {
+				err = fmt.Errorf("not %d times %s: %s", want.times, want.text, text)
+			}
+			return err
+		})
+	}
+	api, err := flags.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Now()
+	eventually(t, "the alerts", func(ctx context.Context) error {
+		if time.Since(sent) > time.Second { // the nodes live
+			sent = time.Now()
+			d.fleet.send(t, d.ingest, sent.UnixMilli())
+		}
+		list, err := api.alerts(ctx)
+		firing := map[string]bool{}
+		for _, a := range list {
+			firing[a.Labels["alertname"]] = a.State == "firing"
+		}
+		if err == nil && !(firing["NodeIsThere"] && firing["OverAllClusters"]) {
+			err = fmt.Errorf("there are %v", firing)
+		}
+		return err
+	})
+}
+
+// TestRowsBesideKafka: what has an engine is there, the rest in the directory.
+func TestRowsBesideKafka(t *testing.T) {
+	engines.Needed(t, "Kafka")
+	ports := engines.FreePorts(t, 2)
+	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	d.config = configFile(t, fmt.Sprintf(`
+accounts: [{name: beside}]
+kafka: {brokers: [%q], topic: rows.beside.kafka}
+ingest: {listen: "127.0.0.1:%d"}
+api: {listen: "127.0.0.1:%d"}
+`, engines.SharedKafka(t).Addr(), ports[0], ports[1]))
+	d.begin(t)
+	key := d.key(t, "all", account.Read, account.Write)
+	d.fleet = &promFleet{cluster: "beside-prod", key: key, load: map[int64][]float64{},
+		nodes: []*frametest.Node{frametest.New("beside-prod", 8100, 2)}}
+	d.fleet.nodes[0].Interval = pastEvery
+	base := time.Now().UnixMilli() / pastEvery * pastEvery
+	for at := base - 9*pastEvery; at <= base; at += pastEvery {
+		d.fleet.send(t, d.ingest, at)
+	}
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.begin(t)
+	ask := url.Values{"query": {"count_over_time(node_load1[5m])"}, "time": {fmt.Sprint(base / 1000)}}
+	eventually(t, "all frames", func(ctx context.Context) error {
+		text, err := d.get(ctx, key, "/api/v1/query?"+ask.Encode())
+		if err == nil && !strings.Contains(text, `"10"`) {
+			err = errors.New(text)
+		}
+		return err
+	})
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if isThere(filepath.Join(d.data, "stream")) || !isThere(filepath.Join(d.data, "rows")) {
+		t.Error("the stream is in the directory, or the rows are not")
+	}
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRolesAloneNeedCassandra: a role that is not beside the others says which key to set, and ends.
+func TestRolesAloneNeedCassandra(t *testing.T) {
+	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: [\"127.0.0.1:1\"]}\n")
+	for role, want := range map[string]string{"store": noHosts, "api": noHosts, "ingest": noKeys} {
+		code, stderr := start(t, role, "--config", config)
+		if code != exitUsage || !strings.Contains(stderr, "cassandra.hosts is empty: "+want) {
+			t.Errorf("%s: exit code %d, %s", role, code, stderr)
+		}
+	}
+}
+
+// TestNoDirectory: only ringwatch all makes a directory, so that a wrong name is no empty store.
+func TestNoDirectory(t *testing.T) {
+	d := &directory{data: filepath.Join(t.TempDir(), "data"), config: configFile(t, "accounts: [{name: alone}]\n")}
+	for _, command := range []string{"key list", "schema show", "backfill --account alone x"} {
+		d.refused(t, "there are no rows in "+d.data, strings.Fields(command)...)
+	}
+	if _, err := os.Stat(d.data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a command has made the directory: %v", err)
+	}
+}
+
+// TestFirstStart: who starts without a configuration gets a key that works, once.
+func TestFirstStart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p, err := (&dataFlags{}).prepare("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Data.Dir != "ringwatch-data" || len(p.Accounts) != 1 || p.Accounts[0].Name != "default" {
+		t.Fatalf("%+v, %+v", p.Data, p.Accounts)
+	}
+	db, err := p.openStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.endRows()
+	key, err := firstKey(t.Context(), db, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := storedKeys(t.Context(), db)
+	if err != nil || len(keys) != 1 || keys[0].SHA256 != account.Hash(key) || keys[0].Account != "default" ||
+		!slices.Equal(keys[0].Scopes, []account.Scope{account.Read, account.Write}) {
+		t.Errorf("the keys are %+v, %v", keys, err)
+	}
+	var out bytes.Buffer
+	p.welcome(&out, key)
+	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/#key=" + key, "    key: " + key,
+		`["http://127.0.0.1:9471"]`, "-javaagent:", "RINGWATCH_KEY=" + key} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing is said of %q:\n%s", want, &out)
+		}
+	}
+	if again, err := firstKey(t.Context(), db, "default"); again != "" || err != nil {
+		t.Errorf("a second first key: %q, %v", again, err)
+	}
+}

@@ -1,0 +1,114 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Check reads each file of a directory that no process has, whole, and calls damaged for those that
+// are damaged or missing. It changes nothing. The error wraps ErrInUse if a process has the
+// directory.
+func Check(dir string, damaged func(path, what string)) error {
+	if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
+		return fmt.Errorf("stream: %s is no directory of a stream: %w", dir, err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	topics, err := os.ReadDir(filepath.Join(dir, "topics"))
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	dirs := []string{filepath.Join(dir, commitsTopic.Name)}
+	for _, t := range topics {
+		if t.IsDir() {
+			dirs = append(dirs, filepath.Join(dir, "topics", t.Name()))
+		}
+	}
+	for _, d := range dirs {
+		if err := checkTopic(d, damaged); err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkTopic(dir string, damaged func(path, what string)) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var ids []uint64
+	for _, e := range entries {
+		if id, ok := segmentID(e.Name()); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	replaced := uint64(math.MaxUint64) // from here on, as in load
+	for i, id := range slices.Backward(ids) {
+		if id >= replaced {
+			continue
+		}
+		s, err := readSegment(dir, id)
+		switch {
+		case errors.Is(err, errDamaged):
+			damaged(segmentPath(dir, id), "its header cannot be read")
+			s = &segment{id: id, first: id}
+		case err != nil:
+			return err
+		default:
+			lost, err := s.unread(i == len(ids)-1)
+			if err != nil {
+				return err
+			}
+			if lost > 0 {
+				damaged(s.path, fmt.Sprintf("%d of %d bytes cannot be read", lost, s.size))
+			}
+		}
+		if replaced != math.MaxUint64 && id+1 != replaced {
+			damaged(segmentPath(dir, id+1), "it is missing")
+		}
+		replaced = s.first
+	}
+	return nil
+}
+
+// unread returns how many bytes of a segment are no whole record. At the end of the last one those
+// are a write that a crash has cut off, and none was acknowledged.
+func (s *segment) unread(last bool) (lost int64, err error) {
+	if !last {
+		return s.each(func(*head, []byte) error { return nil })
+	}
+	file, err := os.Open(s.path)
+	if err != nil || s.size <= s.begin() {
+		return 0, err
+	}
+	defer file.Close()
+	scan := newScanner(file, len(s.base), s.begin(), s.size)
+	for {
+		h, err := scan.head()
+		if err == nil {
+			_, err = scan.body(&h)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return lost, nil
+		case errors.Is(err, errDamaged):
+			n, err := scan.resync()
+			if err != nil || scan.pos >= scan.end {
+				return lost, err
+			}
+			lost += n
+		case err != nil:
+			return lost, err
+		}
+	}
+}
