@@ -131,12 +131,14 @@ func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
 // Open returns a lease of nothing, which may grow.
 func (b *Budget) Open(accountName string) *Lease { return &Lease{budget: b, account: accountName} }
 
-// Acquire is Try, but waits its turn among the account's own until ctx ends. holds returns the leases
-// of those that wait for this one, its caller among them; nil says that there are none. Who holds some
-// goes first. It is refused as too large what does not fit beside them, and as busy when those that
-// wait hold all memory: nobody would give any back. holds is called with the budget locked.
-func (b *Budget) Acquire(ctx context.Context, accountName string, bytes int64, holds func() []*Lease) (
-	*Lease, error) {
+// Acquire is Try, but waits its turn among the account's own until ctx ends. holds returns the
+// leases of those that wait for this one, its caller among them; nil says that there are none. Who
+// holds some goes first. What does not fit beside them is refused as too large. When those that wait
+// hold all memory, nobody would give any back, so one of them is refused as busy. holds is called
+// with the budget locked.
+func (b *Budget) Acquire(
+	ctx context.Context, accountName string, bytes int64, holds func() []*Lease,
+) (*Lease, error) {
 	if b == nil {
 		return Unbounded(), nil
 	}
@@ -268,8 +270,8 @@ func (b *Budget) grant() {
 	}
 }
 
-// pass lets an account's waiters go on for whom there is memory. Where nobody would give any back, it
-// refuses the last of those that hold some, so that the others can go on.
+// pass lets an account's waiters go on for whom there is memory. Where nobody would give any back,
+// it refuses the last of those that hold some, so that the others can go on.
 func (b *Budget) pass(a *account) {
 	for len(a.waiting) > 0 {
 		w := a.waiting[0]

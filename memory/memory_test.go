@@ -276,8 +276,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestHoldersWaitForNoHolder: those that hold memory and wait for more never wait for each other. One
-// of them is refused, and who needs more than what it holds leaves is told that this is too much.
+// TestHoldersWaitForNoHolder: those that hold memory and wait for more never wait for each other.
+// One of them is refused, and who needs more than what it holds leaves is told that this is too much.
 func TestHoldersWaitForNoHolder(t *testing.T) {
 	b := mustBudget(t, 200)
 	var work sync.WaitGroup
@@ -324,7 +324,8 @@ func TestHoldersWaitForNoHolder(t *testing.T) {
 	}
 }
 
-// TestHoldersGoFirst: who holds memory gets more before who holds none, and who works is waited for.
+// TestHoldersGoFirst: who holds memory gets more before who holds none, and who works is waited
+// for.
 func TestHoldersGoFirst(t *testing.T) {
 	b := mustBudget(t, 200)
 	working, err := b.Try("a", 60)

@@ -19,8 +19,8 @@ import (
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
 // the samples that the step looks at (see keepable), all of these are settled, and nothing was said
 // about them, neither a warning nor an info. What is kept counts while nothing old has changed
-// (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left, and
-// samples are kept so long.
+// (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left,
+// and samples are kept so long.
 
 // leastSteps is how many steps are evaluated at least: one alone would be an instant, which other
 // sources may answer.

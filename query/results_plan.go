@@ -23,8 +23,8 @@ var keptFunctions = strings.Fields(`
 // keepable reports whether each step's value of an expression follows from the samples that the
 // step looks at, whatever the range is. So there is no @ and no subquery, and every selector names
 // one metric: of several it is found over all steps whether series become one without their names.
-// Of nodes' own series only the value of MetricInfo is the same at all steps. When they have samples,
-// and what the others say, depends on where the question begins.
+// Of nodes' own series only the value of MetricInfo is the same at all steps. When they have
+// samples, and what the others say, depends on where the question begins.
 func keepable(tree parser.Expr) bool {
 	selects, can := false, true
 	parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {

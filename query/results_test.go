@@ -192,7 +192,9 @@ func TestKeptResults(t *testing.T) {
 	}
 }
 
-func keptResults(t *testing.T, n uint64, ignored bool, questions int, panels []string) (wrong []string, hits float64) {
+func keptResults(
+	t *testing.T, n uint64, ignored bool, questions int, panels []string,
+) (wrong []string, hits float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(n, 28))
 	span := 3 * time.Hour

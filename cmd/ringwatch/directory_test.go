@@ -279,7 +279,8 @@ api: {listen: "127.0.0.1:%d"}
 	}
 }
 
-// TestRolesAloneNeedCassandra: a role that is not beside the others says which key to set, and ends.
+// TestRolesAloneNeedCassandra: a role that is not beside the others says which key to set, and
+// ends.
 func TestRolesAloneNeedCassandra(t *testing.T) {
 	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: [\"127.0.0.1:1\"]}\n")
 	for role, want := range map[string]string{"store": noHosts, "api": noHosts, "ingest": noKeys} {

@@ -14,7 +14,9 @@ import (
 )
 
 // ofTheMachine are shipped alerts that tell the truth about whatever machine a test runs on.
-var ofTheMachine = []string{"CassandraCPUBusy", "CassandraCommitLogPending", "CassandraDiskFull", "CassandraGCTime"}
+var ofTheMachine = []string{
+	"CassandraCPUBusy", "CassandraCommitLogPending", "CassandraDiskFull", "CassandraGCTime",
+}
 
 // quietFor is for how long a start is watched by make test-full. make test watches until each group
 // has been evaluated, and while other tests go on; rules/start_test.go replays all 15 minutes.

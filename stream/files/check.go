@@ -41,17 +41,10 @@ func Check(dir string, damaged func(path, what string)) error {
 }
 
 func checkTopic(dir string, damaged func(path, what string)) error {
-	entries, err := os.ReadDir(dir)
+	ids, err := segments(dir)
 	if err != nil {
 		return err
 	}
-	var ids []uint64
-	for _, e := range entries {
-		if id, ok := segmentID(e.Name()); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
 	replaced := uint64(math.MaxUint64) // from here on, as in load
 	for i, id := range slices.Backward(ids) {
 		if id >= replaced {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Copy makes a directory that has what another one has, which a process may have. All that was
@@ -57,17 +56,10 @@ func copyTopics(from, to string) error {
 // copyTopic copies the files of a topic, the oldest first. One that is gone meanwhile was too old,
 // or what it had is in one with a higher number.
 func copyTopic(from, to string) error {
-	entries, err := os.ReadDir(from)
+	ids, err := segments(from)
 	if err != nil {
 		return err
 	}
-	var ids []uint64
-	for _, e := range entries {
-		if id, ok := segmentID(e.Name()); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type place struct {
 func offsets(t *testing.T, dir string) (list []place) {
 	t.Helper()
 	dir = filepath.Join(dir, "topics", "load")
-	ids, err := list2(dir)
+	ids, err := segments(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,20 +59,9 @@ func offsets(t *testing.T, dir string) (list []place) {
 	return list
 }
 
-// list2 lists segments and removes nothing.
-func list2(dir string) (ids []uint64, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if id, ok := segmentID(e.Name()); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids, err
-}
-
 func lastSegment(t *testing.T, dir string) string {
 	t.Helper()
-	ids, err := list2(dir)
+	ids, err := segments(dir)
 	if err != nil || len(ids) == 0 {
 		t.Fatalf("%d segments, %v", len(ids), err)
 	}

@@ -174,19 +174,30 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// list returns the ids of a directory's segments in order. It removes files that were not finished.
+// list is segments after it has removed files that were not finished.
 func list(dir string) ([]uint64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var ids []uint64
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), unfinished) {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return nil, err
 			}
 		}
+	}
+	return segments(dir)
+}
+
+// segments returns the ids of a directory's segments in order.
+func segments(dir string) ([]uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint64
+	for _, e := range entries {
 		if id, ok := segmentID(e.Name()); ok {
 			ids = append(ids, id)
 		}
