@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up down clean-data status check test test-full bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full bench
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,11 @@ $(JAR): $(AGENT_SOURCES)
 	@cd agent && mvn -B package -DskipTests 2>&1 | $(FILES)
 	@touch $@
 
-up: build bin/up ## start everything with a monitored Cassandra and say where; settings: bin/up up --help
+up: build bin/up ## start Ringwatch and a monitored Cassandra and say where; settings: bin/up up --help
 	@bin/up up
+
+up-line: build bin/up ## the same as a line of engines: Kafka, Cassandra and Redis keep everything
+	@bin/up up --line
 
 down: bin/up ## stop what make up started
 	@bin/up down

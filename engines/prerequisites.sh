@@ -34,11 +34,7 @@ if [ -z "$compiler" ]; then
 elif [ "$compiler" -lt 17 ]; then
 	miss $jdk "a JDK from 17 on, which builds the agent; $compiler is too old (on Debian 12 openjdk-17-jdk-headless, on Debian 13 openjdk-21-jdk-headless or openjdk-25-jdk-headless)"
 fi
-command -v mvn >/dev/null 2>&1 || miss maven "mvn, which builds the agent and fetches Cassandra and Kafka"
-if ! command -v redis-server >/dev/null 2>&1; then
-	{ [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; } || # then make up installs it
-		miss redis-server "redis-server, which keeps the last 15 minutes"
-fi
+command -v mvn >/dev/null 2>&1 || miss maven "mvn, which builds the agent and fetches engines"
 
 # Cassandra and Kafka run on Java 17. Where the Java here is another, or comes with the JDK that is missing, make up fetches one as a Python package.
 runs=$(java_of java)

@@ -24,7 +24,7 @@ func (*downCmd) Run(ctx context.Context, st *state) error {
 	defer unlock()
 	say := newSayer()
 	stopped := 0
-	for _, s := range slices.Backward(services(st, settings{})) {
+	for _, s := range slices.Backward(started(st)) {
 		id, runs := st.recorded(s.name)
 		if runs {
 			// Not ctx: an impatient Ctrl-C must not turn a stop into a crash.
@@ -56,7 +56,7 @@ func (*cleanDataCmd) Run(st *state) error {
 		return err
 	}
 	defer unlock()
-	for _, s := range services(st, settings{}) {
+	for _, s := range started(st) {
 		if id, runs := st.recorded(s.name); runs {
 			return fmt.Errorf("%s still runs (process %d): run make down first", s.title, id.Pid)
 		}

@@ -1,5 +1,5 @@
-// Command up brings a whole Ringwatch up on this machine, with the engines it needs and a monitored Cassandra, and takes
-// it down again. `make up`, `make down` and `make clean-data` run it.
+// Command up brings a whole Ringwatch up on this machine, with a monitored Cassandra, and takes it down again. `make up`,
+// `make up-line`, `make down` and `make clean-data` run it. A line has Kafka and Redis, too.
 //
 // Everything it keeps is in .ringwatch/ of the checkout. What it starts outlives it; each process is written down in
 // .ringwatch/run/ by its id and start time, and only those are ever signalled.
@@ -21,13 +21,13 @@ type cli struct {
 
 	Up        upCmd        `cmd:"" help:"Start what does not run yet and wait until the metrics can be queried."`
 	Down      downCmd      `cmd:"" help:"Stop everything that up started."`
-	CleanData cleanDataCmd `cmd:"" help:"Forget the engines' data and logs; the API key stays."`
+	CleanData cleanDataCmd `cmd:"" help:"Forget all data and logs; the API key stays."`
 	Status    statusCmd    `cmd:"" help:"Say what runs."`
 }
 
 func main() {
 	var args cli
-	parsed := kong.Parse(&args, kong.Name("up"), kong.Description("Runs Ringwatch and its engines on this machine."), kong.UsageOnError())
+	parsed := kong.Parse(&args, kong.Name("up"), kong.Description("Runs Ringwatch and a monitored Cassandra on this machine."), kong.UsageOnError())
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends this process at once; what runs stays written down

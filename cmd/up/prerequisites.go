@@ -17,7 +17,7 @@ import (
 
 // checkTools returns everything that is missing at once. engines/prerequisites.sh, which make runs first, checks what is
 // needed to get this far.
-func checkTools(ctx context.Context, progress func(string)) error {
+func checkTools(ctx context.Context, set settings, progress func(string)) error {
 	var missing []error
 	if err := engines.CanFetchJava(ctx); err != nil {
 		missing = append(missing, err)
@@ -25,10 +25,20 @@ func checkTools(ctx context.Context, progress func(string)) error {
 	if _, err := exec.LookPath("mvn"); err != nil {
 		missing = append(missing, errors.New("found no Maven (mvn): apt-get install maven"))
 	}
-	if err := engines.EnsureRedis(ctx, progress); err != nil {
-		missing = append(missing, err)
+	if set.Line {
+		if err := engines.EnsureRedis(ctx, progress); err != nil {
+			missing = append(missing, err)
+		}
 	}
 	return errors.Join(missing...)
+}
+
+// fetch makes the engines ready to start.
+func fetch(ctx context.Context, set settings, progress func(string)) error {
+	if set.Line {
+		return engines.Fetch(ctx, progress)
+	}
+	return engines.FetchCassandra(ctx, engines.CassandraVersion, progress)
 }
 
 // checkPorts returns nil when every port of the services that are to be started is free.

@@ -33,17 +33,22 @@ const mebi = 1 << 20
 
 // services lists the stack in the order of starting; it is stopped in reverse.
 func services(st *state, set settings) []service {
-	cassandraPorts := []port{
-		{set.CassandraPort, "Cassandra's CQL", "RINGWATCH_CASSANDRA_PORT"},
-		{set.CassandraStoragePort, "Cassandra's node-to-node traffic", "RINGWATCH_CASSANDRA_STORAGE_PORT"},
-		{set.CassandraJMXPort, "Cassandra's JMX", "RINGWATCH_CASSANDRA_JMX_PORT"},
+	var all []service
+	if set.Line {
+		all = append(all, redis(st, set), kafka(st, set))
 	}
-	var agentArgs []string
+	all = append(all, cassandra(st, set))
 	if !set.EnginesOnly {
-		cassandraPorts = append(cassandraPorts, port{set.AgentPort, "the agent's /metrics", "RINGWATCH_AGENT_PORT"})
-		agentArgs = []string{"-javaagent:" + st.agentJar() + "=" + st.path("agent.yaml")}
+		all = append(all, ringwatch(st, set))
 	}
-	all := []service{{
+	return all
+}
+
+// started lists whatever any settings start.
+func started(st *state) []service { return services(st, settings{Line: true}) }
+
+func redis(st *state, set settings) service {
+	return service{
 		name: "redis", title: "Redis", addr: local(set.RedisPort), engine: true,
 		ports:  []port{{set.RedisPort, "Redis", "RINGWATCH_REDIS_PORT"}},
 		memory: 256 * mebi,
@@ -55,7 +60,11 @@ func services(st *state, set settings) []service {
 			return err
 		},
 		answers: func(ctx context.Context) error { return engines.RedisAnswers(ctx, local(set.RedisPort)) },
-	}, {
+	}
+}
+
+func kafka(st *state, set settings) service {
+	return service{
 		name: "kafka", title: "Kafka", addr: local(set.KafkaPort), engine: true,
 		ports: []port{
 			{set.KafkaPort, "Kafka", "RINGWATCH_KAFKA_PORT"},
@@ -70,10 +79,25 @@ func services(st *state, set settings) []service {
 			return err
 		},
 		answers: func(ctx context.Context) error { return engines.KafkaAnswers(ctx, local(set.KafkaPort)) },
-	}, {
+	}
+}
+
+// cassandra is the one that is monitored. In a line Ringwatch stores in it, too.
+func cassandra(st *state, set settings) service {
+	ports := []port{
+		{set.CassandraPort, "Cassandra's CQL", "RINGWATCH_CASSANDRA_PORT"},
+		{set.CassandraStoragePort, "Cassandra's node-to-node traffic", "RINGWATCH_CASSANDRA_STORAGE_PORT"},
+		{set.CassandraJMXPort, "Cassandra's JMX", "RINGWATCH_CASSANDRA_JMX_PORT"},
+	}
+	var agentArgs []string
+	if !set.EnginesOnly {
+		ports = append(ports, port{set.AgentPort, "the agent's /metrics", "RINGWATCH_AGENT_PORT"})
+		agentArgs = []string{"-javaagent:" + st.agentJar() + "=" + st.path("agent.yaml")}
+	}
+	return service{
 		name: "cassandra", title: "Cassandra", addr: local(set.CassandraPort), engine: true,
-		ports:  cassandraPorts,
-		memory: heapBytes(set.CassandraHeap) + 768*mebi,
+		ports:  ports,
+		memory: heapBytes(set.CassandraHeap) + 512*mebi,
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartCassandra(ctx, engines.CassandraConfig{
 				Dir: st.data("cassandra"), Log: st.log("cassandra"), NativePort: set.CassandraPort,
@@ -83,11 +107,12 @@ func services(st *state, set settings) []service {
 			return err
 		},
 		answers: func(ctx context.Context) error { return engines.CassandraAnswers(ctx, local(set.CassandraPort)) },
-	}}
-	if set.EnginesOnly {
-		return all
 	}
-	return append(all, service{
+}
+
+func ringwatch(st *state, set settings) service {
+	args := []string{"all", "--config", st.path("ringwatch.yaml"), "--wait", engines.StartTimeout.String()}
+	return service{
 		name: "ringwatch", title: "ringwatch", addr: set.apiURL(),
 		ports: []port{
 			{set.APIPort, "the API", "RINGWATCH_API_PORT"},
@@ -96,13 +121,13 @@ func services(st *state, set settings) []service {
 		memory: 512 * mebi,
 		start: func(_ context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartProcess(engines.ProcessConfig{
-				Name: "ringwatch", Path: st.binary(), Args: []string{"all", "--config", st.path("ringwatch.yaml"), "--wait", engines.StartTimeout.String()},
+				Name: "ringwatch", Path: st.binary(), Args: args,
 				Dir: st.checkout, Log: st.log("ringwatch"), Detached: !st.attached, Started: started,
 			})
 			return err
 		},
 		answers: func(ctx context.Context) error { return getOK(ctx, set.apiURL()+"/-/healthy") },
-	})
+	}
 }
 
 func (s *state) agentJar() string {

@@ -10,6 +10,8 @@ import (
 // settings are what a person may choose about the stack. They are kept beside the data, because a running stack can
 // only be found, checked and completed with the settings it was started with.
 type settings struct {
+	Line bool `help:"Start Kafka and Redis, too, and keep everything in them and in Cassandra: what make up-line does. Without it one ringwatch process keeps everything in a directory." yaml:"line"`
+
 	APIPort              int `help:"The API's port." default:"9470" env:"RINGWATCH_API_PORT" yaml:"api_port"`
 	IngestPort           int `help:"The port that takes the agents' frames." default:"9471" env:"RINGWATCH_INGEST_PORT" yaml:"ingest_port"`
 	AgentPort            int `help:"The port of the agent's /metrics." default:"9472" env:"RINGWATCH_AGENT_PORT" yaml:"agent_port"`
@@ -20,11 +22,23 @@ type settings struct {
 	KafkaControllerPort  int `help:"The port of Kafka's controller." default:"9093" env:"RINGWATCH_KAFKA_CONTROLLER_PORT" yaml:"kafka_controller_port"`
 	RedisPort            int `help:"Redis's port." default:"6379" env:"RINGWATCH_REDIS_PORT" yaml:"redis_port"`
 
-	CassandraHeap string `help:"Cassandra's heap." default:"1G" env:"RINGWATCH_CASSANDRA_HEAP" yaml:"cassandra_heap"`
+	CassandraHeap string `help:"Cassandra's heap. Default: 512M, and 1G with --line." env:"RINGWATCH_CASSANDRA_HEAP" yaml:"cassandra_heap"`
 	KafkaHeap     string `help:"Kafka's heap." default:"256M" env:"RINGWATCH_KAFKA_HEAP" yaml:"kafka_heap"`
 	RedisMemory   string `help:"The most memory Redis may fill." default:"256mb" env:"RINGWATCH_REDIS_MEMORY" yaml:"redis_memory"`
 
-	EnginesOnly bool `help:"Start Cassandra (without the agent), Kafka and Redis only." yaml:"engines_only"`
+	EnginesOnly bool `help:"Start Cassandra (without the agent) only, and with --line Kafka and Redis." yaml:"engines_only"`
+}
+
+// AfterApply completes the settings. With a heap of 512 MB Cassandra does for itself, but not for a store of metrics.
+func (s *settings) AfterApply() error {
+	if s.CassandraHeap != "" {
+		return nil
+	}
+	s.CassandraHeap = "512M"
+	if s.Line {
+		s.CassandraHeap = "1G"
+	}
+	return nil
 }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -19,7 +19,7 @@ import (
 
 // state is the .ringwatch directory of a checkout.
 //
-//	data/ENGINE/    an engine's configuration and data
+//	data/NAME/      the data of each process, and an engine's configuration
 //	logs/NAME.log   what each process writes
 //	run/NAME.pid    "PID STARTTIME" of each process
 //	settings.yaml   what the stack was last started with
@@ -139,10 +139,9 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"agent.key", key + "\n", 0o600},
 		{"self.key", own + "\n", 0o600},
 		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"), local(set.AgentPort)), 0o644},
-		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
-			hex.EncodeToString(ownSum[:]), local(set.KafkaPort), local(set.CassandraPort),
-			local(set.RedisPort), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
-			s.path("self.key")), 0o644},
+		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]), hex.EncodeToString(ownSum[:]),
+			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort), s.path("self.key"),
+			local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
@@ -154,6 +153,25 @@ func (s *state) writeConfig(set settings, key string) error {
 	}
 	return nil
 }
+
+// where is the part of the configuration that says where everything is kept.
+func (s *state) where(set settings) string {
+	if !set.Line {
+		return fmt.Sprintf("data:\n  dir: %q\n", s.data("ringwatch"))
+	}
+	return fmt.Sprintf(lineYAML, local(set.KafkaPort), local(set.CassandraPort), local(set.RedisPort))
+}
+
+const lineYAML = `kafka:
+  brokers: ["%s"]
+  instance_id: local
+cassandra:
+  hosts: ["%s"]
+  keyspace: ringwatch
+  replication_factor: 1
+redis:
+  addresses: ["%s"]
+`
 
 const agentYAML = `# Written by make up at every start.
 ingest:
@@ -175,22 +193,14 @@ accounts:
         sha256: %s
         scopes: [write]
         clusters: [ringwatch-self]
-kafka:
-  brokers: ["%s"]
-  instance_id: local
-cassandra:
-  hosts: ["%s"]
-  keyspace: ringwatch
-  replication_factor: 1
-redis:
-  addresses: ["%s"]
-ingest:
+%singest:
   listen: %s
 api:
   listen: %s
 self: # what /metrics has, as series of the cluster ringwatch-self
   url: "http://%s"
   key_file: %q
-lookup: # an example: bin/ringwatch lookup system_schema.tables ringwatch --columns table_name,id
+lookup: # an example: bin/ringwatch lookup system_schema.tables system --columns table_name,id
+  hosts: ["%s"]
   tables: [{table: system_schema.tables, accounts: [default], max_rows: 1000}]
 `

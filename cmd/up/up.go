@@ -22,8 +22,9 @@ type upCmd struct {
 
 // Run starts what does not run yet:
 //
-//	tools, memory, ports → fetch → Redis │ Kafka │ Cassandra+agent │ ringwatch all → metrics come back → say where
+//	tools, memory, ports → fetch → Cassandra+agent │ ringwatch all → metrics come back → say where
 //
+// A line has Redis and Kafka beside them.
 // Whatever fails, what this run started is stopped again; what ran before is left running.
 func (c *upCmd) Run(ctx context.Context, st *state) error {
 	unlock, err := st.lock()
@@ -66,7 +67,7 @@ func (c *upCmd) prepare(ctx context.Context, st *state, starting []service, say 
 				return "", err
 			}
 		}
-		if err := checkTools(ctx, say.line); err != nil {
+		if err := checkTools(ctx, c.Settings, say.line); err != nil {
 			return "", err
 		}
 		if err := checkPorts(starting); err != nil {
@@ -75,7 +76,7 @@ func (c *upCmd) prepare(ctx context.Context, st *state, starting []service, say 
 		if err := checkMemory(starting); err != nil {
 			return "", err
 		}
-		if err := engines.Fetch(ctx, say.line); err != nil {
+		if err := fetch(ctx, c.Settings, say.line); err != nil {
 			return "", err
 		}
 	}
@@ -228,7 +229,7 @@ func firstDead(st *state, all []service) error {
 
 // anyRuns tells whether any process of the stack runs.
 func anyRuns(st *state) bool {
-	for _, s := range services(st, settings{}) {
+	for _, s := range started(st) {
 		if _, runs := st.recorded(s.name); runs {
 			return true
 		}
@@ -257,7 +258,11 @@ func (s *sayer) done(st *state, set settings, key, host string) {
 	if !set.EnginesOnly {
 		fmt.Printf("\nConsole    %s/#key=%s\n", set.apiURL(), key)
 	}
-	fmt.Printf("\nCassandra  %s   Kafka  %s   Redis  %s\n", local(set.CassandraPort), local(set.KafkaPort), local(set.RedisPort))
+	fmt.Printf("\nCassandra  %s", local(set.CassandraPort))
+	if set.Line {
+		fmt.Printf("   Kafka  %s   Redis  %s", local(set.KafkaPort), local(set.RedisPort))
+	}
+	fmt.Println()
 	if !set.EnginesOnly {
 		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n", set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)
 		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch query 'topk(3, os_load1)' --period 15m\n  bin/ringwatch alerts\n  bin/ringwatch top\n", host)

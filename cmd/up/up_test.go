@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func testStack(t *testing.T) (*state, *upCmd) {
 	return st, &upCmd{Wait: time.Minute, Settings: settings{
 		APIPort: 9470, IngestPort: 9471, AgentPort: 9472,
 		CassandraPort: p[0], CassandraStoragePort: p[1], CassandraJMXPort: p[2], KafkaPort: p[3], KafkaControllerPort: p[4], RedisPort: p[5],
-		CassandraHeap: "512M", KafkaHeap: "256M", RedisMemory: "64mb", EnginesOnly: true,
+		CassandraHeap: "512M", KafkaHeap: "256M", RedisMemory: "64mb", EnginesOnly: true, Line: true,
 	}}
 }
 
@@ -109,9 +110,9 @@ func TestStack(t *testing.T) {
 
 // A step that fails takes back what the run had started.
 func TestUpTakesBack(t *testing.T) {
-	engines.Needed(t, "Cassandra, Kafka and Redis")
+	engines.Needed(t, "Cassandra")
 	st, up := testStack(t)
-	up.Settings.CassandraHeap = "1Q"
+	up.Settings.CassandraHeap, up.Settings.Line = "1Q", false
 	mustFail(t, up.Run(t.Context(), st), "Cassandra ended while starting", "JVM size")
 	if anyRuns(st) {
 		t.Error("something still runs")
@@ -140,6 +141,41 @@ func TestUpRefusesBeforeItStarts(t *testing.T) {
 	}
 	defer unlock()
 	mustFail(t, up.Run(t.Context(), st), "another make up")
+}
+
+// Without a line there are two processes, and what they keep is in a directory.
+func TestWithoutLine(t *testing.T) {
+	st, up := testStack(t)
+	up.Settings.Line, up.Settings.EnginesOnly, up.Settings.CassandraHeap = false, false, ""
+	if err := up.Settings.AfterApply(); err != nil || up.Settings.CassandraHeap != "512M" {
+		t.Errorf("Cassandra's heap is %q, %v", up.Settings.CassandraHeap, err)
+	}
+	var names []string
+	for _, s := range services(st, up.Settings) {
+		names = append(names, s.name)
+	}
+	if !slices.Equal(names, []string{"cassandra", "ringwatch"}) {
+		t.Errorf("it starts %q", names)
+	}
+	if err := st.writeConfig(up.Settings, "rw_key"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(st.path("ringwatch.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(text, &content); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{"kafka", "cassandra", "redis"} {
+		if content[engine] != nil {
+			t.Errorf("the configuration names %s", engine)
+		}
+	}
+	if data, _ := content["data"].(map[string]any); data["dir"] != st.data("ringwatch") {
+		t.Errorf("the data is in %v", content["data"])
+	}
 }
 
 func TestConfigFiles(t *testing.T) {
