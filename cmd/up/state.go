@@ -157,7 +157,7 @@ func (s *state) writeConfig(set settings, key string) error {
 // where is the part of the configuration that says where everything is kept.
 func (s *state) where(set settings) string {
 	if !set.Line {
-		return fmt.Sprintf("data:\n  dir: %q\n", s.data("ringwatch"))
+		return fmt.Sprintf("data:\n  dir: %q\n  max_bytes: 10GiB\n", s.data("ringwatch"))
 	}
 	return fmt.Sprintf(lineYAML, local(set.KafkaPort), local(set.CassandraPort), local(set.RedisPort))
 }
