@@ -344,9 +344,11 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         line("set aside", "sum(ringwatch_store_windows_set_aside)"),
       ])}
       {chart("Reads that Redis answered", "ratio", [line("hit rate", hitRate(w))])}
-      {chart("Redis memory", "bytes", [
-        line("used", "max(ringwatch_recent_redis_memory_bytes)"),
-        line("at most", "max(ringwatch_recent_redis_memory_max_bytes) > 0"),
+      {chart("Memory of the last 15 minutes", "bytes", [
+        line("Redis", "max(ringwatch_recent_redis_memory_bytes)"),
+        line("Redis, at most", "max(ringwatch_recent_redis_memory_max_bytes) > 0"),
+        line("without Redis", "sum(ringwatch_recent_memory_bytes)"),
+        line("without Redis, at most", "sum(ringwatch_recent_memory_max_bytes)"),
       ])}
       {chart("Requests to the API", "per_second", [
         {
