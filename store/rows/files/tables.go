@@ -73,6 +73,9 @@ func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
 	}); err != nil {
 		return err
 	}
+	if err := e.Flush(ctx); err != nil { // else what is in memory would be in a table that is made anew
+		return err
+	}
 	e.keeping.Lock()
 	defer e.keeping.Unlock()
 	e.mu.RLock()
