@@ -16,16 +16,12 @@ import (
 // TestWindowThatTakesTooMuchIsSetAside: it is named and tried again, and given up when its frames
 // expire, while windows of other accounts are closed as ever.
 func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
-	onEach(t, testWindowThatTakesTooMuchIsSetAside)
-}
-
-func testWindowThatTakesTooMuchIsSetAside(t *testing.T, open opener) {
 	c := newClock(base)
 	budget, err := memory.NewBudget(t.Name(), 16<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, c, func(config *Config) { config.Memory = budget })
+	s := mustStore(t, c, func(config *Config) { config.Memory = budget })
 	w, n, hostile := NewWriter(s), windowtest.NewNode(seeded(t, 5)), uuid.New()
 	want := windowtest.Samples{}
 	offset := int64(0)

@@ -27,7 +27,7 @@ func TestHoursFor(t *testing.T) {
 
 // TestPartitionsStayInBounds lets nodes of several weights live, and outgrow their buckets.
 func TestPartitionsStayInBounds(t *testing.T) {
-	s := mustStore(t, newClock(base))
+	s := mustCassandra(t, newClock(base))
 	g := v3{unbounded(s)}
 	for _, phases := range [][][2]int{ // hours, bytes
 		{{150, 400_000}, {20, 4_000_000}, {60, 600_000}},
@@ -91,7 +91,7 @@ func TestPartitionsStayInBounds(t *testing.T) {
 // hour once, in its newest form.
 func TestBucketsWithinBuckets(t *testing.T) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := mustCassandra(t, c)
 	n := windowtest.NewNode(seeded(t, 600))
 	first := base - mod(base, newNodeBucket*window.HourMillis) - newNodeBucket*window.HourMillis // of the bucket that a new node gets
 	c.millis.Store(first + 24*60*60_000)

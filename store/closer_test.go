@@ -37,7 +37,7 @@ func mustHandle(t *testing.T, w *Writer, records ...stream.Record) {
 // than one call may last would never end.
 func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := mustCassandra(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
 	want := windowtest.Samples{}
 	var records []stream.Record
@@ -99,7 +99,7 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 // closes the others.
 func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c := newClock(base)
-	s := mustStore(t, c)
+	s := mustCassandra(t, c)
 	// A generation that this program does not know serves the second of four windows.
 	for at, generation := range map[int64]string{base + windowMillis: "v99", base + 2*windowMillis: "v3"} {
 		if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, at, generation); err != nil {
@@ -152,9 +152,7 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	}
 	mustHandle(t, w, records...)
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
-	if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil { // as its TTL would
-		t.Fatal(err)
-	}
+	empty(t, s, freshTable)
 	if err := w.Tick(t.Context(), c.now()); !asIs(err, ErrExpired) {
 		t.Errorf("got %v", err)
 	}
@@ -175,11 +173,9 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 
 // TestHandleWaitsForClosing: frames wait while closing is a whole window behind, for as long as
 // their caller allows.
-func TestHandleWaitsForClosing(t *testing.T) { onEach(t, testHandleWaitsForClosing) }
-
-func testHandleWaitsForClosing(t *testing.T, open opener) {
+func TestHandleWaitsForClosing(t *testing.T) {
 	c := newClock(base)
-	s := open(t, c)
+	s := mustStore(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 4))
 	record := stream.Record{Account: "acme", Value: n.Step(base, false).Bytes}
 	w.overdue.Store(c.now().Add(-mostBehind + time.Minute).UnixNano())
@@ -212,11 +208,9 @@ func testHandleWaitsForClosing(t *testing.T, open opener) {
 
 // TestClosingAge: how long the window that is due longest has waited. It is 0 from the start on
 // while none is due, and 0 for who starts again and reads an old window's frames.
-func TestClosingAge(t *testing.T) { onEach(t, testClosingAge) }
-
-func testClosingAge(t *testing.T, open opener) {
+func TestClosingAge(t *testing.T) {
 	c := newClock(base)
-	s := open(t, c)
+	s := mustStore(t, c)
 	age := func(what string, want time.Duration) {
 		t.Helper()
 		if got := number(s.metrics.ClosingAge); got < want.Seconds() || got > want.Seconds()+1 {

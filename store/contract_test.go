@@ -415,9 +415,9 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 }
 
 // closedWindow returns a store with one closed window and the frames it was made of.
-func closedWindow(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []windowtest.Sent) {
+func closedWindow(t *testing.T, open opener, seed uint64) (*Store, *clock, *windowtest.Node, []windowtest.Sent) {
 	c := newClock(base + frame.WindowMillis + 60_000)
-	s := mustStore(t, c)
+	s := open(t, c)
 	n := windowtest.NewNode(seeded(t, seed))
 	var sent []windowtest.Sent
 	for i := range int64(14) {
@@ -449,12 +449,10 @@ func closeIt(t *testing.T, s *Store, n *windowtest.Node) {
 // added to the columns.
 func TestLateAfterFreshExpired(t *testing.T) {
 	for seed := range uint64(5) {
-		s, _, n, sent := closedWindow(t, 100+seed)
+		s, _, n, sent := closedWindow(t, mustStore, 100+seed)
 		want := write(t, s, slices.Concat(sent[:3], sent[4:11])...)
 		closeIt(t, s, n)
-		if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil {
-			t.Fatal(err)
-		}
+		empty(t, s, freshTable)
 		closeIt(t, s, n) // nothing to read must not be nothing to keep
 		checkRead(t, s, n, want)
 		want.Add(write(t, s, sent[0], sent[3], sent[12], sent[7]))
@@ -471,7 +469,7 @@ func TestLateAfterFreshExpired(t *testing.T) {
 // TestSlowCloserLosesAgainstALaterOne: a process that lost its partition while it closed a window
 // writes what it read, after the next owner has read and written more.
 func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
-	s, _, n, sent := closedWindow(t, 200)
+	s, _, n, sent := closedWindow(t, mustStore, 200)
 	write(t, s, sent[:6]...)
 	stamp := s.config.Now().UnixMicro()
 	frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)

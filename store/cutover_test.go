@@ -33,11 +33,9 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 }
 
-func TestCutoverMustLieAhead(t *testing.T) { onEach(t, testCutoverMustLieAhead) }
-
-func testCutoverMustLieAhead(t *testing.T, open opener) {
+func TestCutoverMustLieAhead(t *testing.T) {
 	c := newClock(base + 1)
-	s := open(t, c)
+	s := mustStore(t, c)
 	first := base + CutoverLead.Milliseconds() + windowMillis // base + lead is too early by a millisecond
 	for _, bad := range []struct {
 		to  string
@@ -81,7 +79,7 @@ func testCutoverMustLieAhead(t *testing.T, open opener) {
 // cannot know; nothing lands in the wrong generation.
 func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	c := newClock(base)
-	s := mustStore(t, c, func(config *Config) { config.Generation = "v1" })
+	s := mustCassandra(t, c, func(config *Config) { config.Generation = "v1" })
 	other := mustOpen(t, s.config)
 	n := windowtest.NewNode(seeded(t, 500))
 	want := windowtest.Samples{}
@@ -150,7 +148,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 
 // TestAGenerationOfANewerProgram: its time is refused, all else is answered.
 func TestAGenerationOfANewerProgram(t *testing.T) {
-	s, c, n, sent := closedWindow(t, 510)
+	s, c, n, sent := closedWindow(t, mustCassandra, 510)
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
 	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')", cutoverScope, base+windowMillis); err != nil {
@@ -167,7 +165,7 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 
 func TestDrop(t *testing.T) {
 	c := newClock(base)
-	s := mustStore(t, c, func(config *Config) { config.Generation = "v1" })
+	s := mustCassandra(t, c, func(config *Config) { config.Generation = "v1" })
 	n := windowtest.NewNode(seeded(t, 520))
 	write(t, s, n.Step(base, true))
 	refused := func(name, say string) {
@@ -224,12 +222,10 @@ func TestDrop(t *testing.T) {
 
 // TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and
 // what is lost is counted.
-func TestLostKeyFrame(t *testing.T) { onEach(t, testLostKeyFrame) }
-
-func testLostKeyFrame(t *testing.T, open opener) {
+func TestLostKeyFrame(t *testing.T) {
 	for i, generation := range Generations() {
 		c := newClock(base + frame.WindowMillis + 60_000)
-		s := open(t, c, func(config *Config) { config.Generation = generation })
+		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
 		n := windowtest.NewNode(seeded(t, 530+uint64(i)))
 		want := windowtest.Samples{}
 		for i := range int64(14) {

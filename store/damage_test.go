@@ -16,7 +16,7 @@ import (
 // answered. In a window, and in the hour that is made of it.
 func TestDamagedBlobsArePartial(t *testing.T) {
 	for _, made := range []bool{false, true} {
-		s, _, n, sent := closedWindow(t, 300)
+		s, _, n, sent := closedWindow(t, mustCassandra, 300)
 		want := write(t, s, sent...)
 		closeIt(t, s, n)
 		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
@@ -83,7 +83,7 @@ func nameOf(series string) string {
 
 // TestLatestWithoutItsKeyFrame: the newest frame cannot be read, the one before it can.
 func TestLatestWithoutItsKeyFrame(t *testing.T) {
-	s, c, n, sent := closedWindow(t, 400)
+	s, c, n, sent := closedWindow(t, mustCassandra, 400)
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame

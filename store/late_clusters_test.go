@@ -18,14 +18,11 @@ import (
 // to a Timeout apart and some of them killed at any write, and several read and keep how many frames
 // a window has. Whoever is told that nothing has changed has what a new reading gives.
 func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
-	onEach(t, testNoReaderKeepsWhatALateFrameChanged)
-}
-
-func testNoReaderKeepsWhatALateFrameChanged(t *testing.T, open opener) {
 	r := rand.New(rand.NewPCG(28, 4))
 	start := frame.WindowOf(time.Now().UnixMilli() - 3*windowMillis)
 	c := newClock(start + 2*windowMillis)
-	first := open(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour })
+	k := &killer{}
+	first := k.of(t, mustStore(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour }))
 	process := func() *Store {
 		behind := &clock{}
 		config := first.config
@@ -53,11 +50,13 @@ func testNoReaderKeepsWhatALateFrameChanged(t *testing.T, open opener) {
 		case 2:
 			s, ctx := writers[r.IntN(len(writers))], t.Context()
 			sent := n.Step(start+int64(r.IntN(int(windowMillis))), true)
-			if r.IntN(4) == 0 { // killed before, between or after its writes
-				ended, cancel := context.WithTimeout(ctx, time.Duration(r.IntN(3000))*time.Microsecond)
-				if err := NewWriter(s).WriteFrame(ended, "acme", sent.Bytes); errors.Is(err, context.DeadlineExceeded) {
+			if r.IntN(4) == 0 { // killed between or after its writes
+				ended, cancel := context.WithCancel(ctx)
+				k.arm(1+r.IntN(3), cancel)
+				if err := NewWriter(s).WriteFrame(ended, "acme", sent.Bytes); errors.Is(err, context.Canceled) {
 					killed++
 				}
+				k.arm(0, nil)
 				cancel()
 				continue
 			}
@@ -71,13 +70,13 @@ func testNoReaderKeepsWhatALateFrameChanged(t *testing.T, open opener) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if k, is := keeps[i][n.ID]; is {
-				same, err := readers[i].Unchanged(t.Context(), "acme", all, k.began)
+			if had, is := keeps[i][n.ID]; is {
+				same, err := readers[i].Unchanged(t.Context(), "acme", all, had.began)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if same && k.frames != len(frames) {
-					t.Fatalf("a reader keeps %d frames, and there are %d", k.frames, len(frames))
+				if same && had.frames != len(frames) {
+					t.Fatalf("a reader keeps %d frames, and there are %d", had.frames, len(frames))
 				}
 				if same {
 					used++
@@ -96,11 +95,9 @@ func testNoReaderKeepsWhatALateFrameChanged(t *testing.T, open opener) {
 
 // TestUnchangedByCluster: a mark is of its account's cluster alone, the later one of two stands, a
 // process asks again only after a while, and nothing is kept for longer than marks are there.
-func TestUnchangedByCluster(t *testing.T) { onEach(t, testUnchangedByCluster) }
-
-func testUnchangedByCluster(t *testing.T, open opener) {
+func TestUnchangedByCluster(t *testing.T) {
 	c := newClock(base)
-	s := open(t, c)
+	s := mustStore(t, c)
 	ask := func(account, cluster string, began int64) bool {
 		t.Helper()
 		same, err := s.Unchanged(t.Context(), account, func(name string) bool { return name == cluster }, began)

@@ -74,9 +74,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		}
 	}
 	if expired {
-		if err := s.exec(t.Context(), "TRUNCATE "+s.table(freshTable)); err != nil {
-			t.Fatal(err)
-		}
+		empty(t, s, freshTable)
 		for _, sent := range late { // key frames come once more, as from an agent that had no answer: no late delta frame could be read without
 			if key, found := keys[header(t, sent.Bytes).KeyAt()]; found {
 				give(key)
@@ -117,12 +115,10 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 
 // TestAfterAnOutage: windows whose frames came late are answered from their columns once these were
 // made well after the frames came, and what comes later still is seen at once.
-func TestAfterAnOutage(t *testing.T) { onEach(t, testAfterAnOutage) }
-
-func testAfterAnOutage(t *testing.T, open opener) {
+func TestAfterAnOutage(t *testing.T) {
 	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000
 	c := newClock(start)
-	s := open(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
+	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 7))
 	var frames [][]byte
 	give := func(sent windowtest.Sent) {
@@ -209,12 +205,8 @@ func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 // TestNewSeriesAreFoundBeforeTheirWindowIsClosed: the dictionaries of a new node are there with its
 // key frame, and those of a new entity with the delta frame that brings it.
 func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
-	onEach(t, testNewSeriesAreFoundBeforeTheirWindowIsClosed)
-}
-
-func testNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T, open opener) {
 	c := newClock(base)
-	s := open(t, c)
+	s := mustStore(t, c)
 	w := NewWriter(s)
 	n := windowtest.NewNode(seeded(t, 11))
 	extended := 0

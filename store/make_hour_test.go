@@ -73,17 +73,13 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	for i, by := range []time.Duration{time.Hour, 10 * 24 * time.Hour} {
 		c.millis.Store(start + window.HourMillis + by.Milliseconds())
 		for _, table := range []string{freshTable, lateTable} { // what was there has expired
-			if err := s.exec(t.Context(), "TRUNCATE "+s.table(table)); err != nil {
-				t.Fatal(err)
-			}
+			empty(t, s, table)
 		}
 		send(late[1+i], late[3+i])
 		check("late by " + by.String())
 		settle("late by " + by.String() + ", closed")
 		for _, table := range []string{freshTable, lateTable, windowsTable} { // the hour alone
-			if err := s.exec(t.Context(), "TRUNCATE "+s.table(table)); err != nil {
-				t.Fatal(err)
-			}
+			empty(t, s, table)
 		}
 		check("late by " + by.String() + ", from the hour")
 	}
@@ -92,17 +88,15 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkRollups(t, mustOpen(t, s.config), n.ID, series, "at the end")
+	checkRollups(t, another(s, s.config), n.ID, series, "at the end")
 }
 
 // TestHourIsMadeByWhoHasThePartition: a process that dies before it makes an hour leaves it to the
 // next one, which is told by the table alone.
-func TestHourIsMadeByWhoHasThePartition(t *testing.T) { onEach(t, testHourIsMadeByWhoHasThePartition) }
-
-func testHourIsMadeByWhoHasThePartition(t *testing.T, open opener) {
+func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	start := hourOf(eve)
 	c := newClock(start)
-	s := open(t, c, func(c *Config) { c.HourSpread = time.Minute })
+	s := mustStore(t, c, func(c *Config) { c.HourSpread = time.Minute })
 	n := windowtest.NewNode(seeded(t, 71))
 	w := NewWriter(s)
 	for i := range int64(3) {

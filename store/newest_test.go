@@ -14,11 +14,9 @@ import (
 // TestFramesFromTheFuture is the attack: frames for a node that lives, dated ahead, in the window
 // of now and in later ones. The node's next frame is its newest again, then and when the forged
 // time has come, and the node's row says what the live node says.
-func TestFramesFromTheFuture(t *testing.T) { onEach(t, testFramesFromTheFuture) }
-
-func testFramesFromTheFuture(t *testing.T, open opener) {
+func TestFramesFromTheFuture(t *testing.T) {
 	c := newClock(base + 250_000)
-	s := open(t, c)
+	s := mustStore(t, c)
 	n, forger := frametest.New("one", 1, 2), frametest.New("one", 2, 2)
 	forger.ID = n.ID
 	forger.Identity.Rack = "forged"
@@ -70,11 +68,9 @@ func testFramesFromTheFuture(t *testing.T, open opener) {
 
 // TestAheadAlone: a node whose clock is ahead is heard of when its frames arrive, and silent when
 // they stop.
-func TestAheadAlone(t *testing.T) { onEach(t, testAheadAlone) }
-
-func testAheadAlone(t *testing.T, open opener) {
+func TestAheadAlone(t *testing.T) {
 	c := newClock(base + 250_000)
-	s := open(t, c)
+	s := mustStore(t, c)
 	for _, ahead := range []int64{3_000, 60_000, 9 * 60_000} {
 		n := frametest.New("one", uint64(ahead), 2)
 		var last []byte

@@ -18,11 +18,9 @@ import (
 )
 
 // TestReadRollupPart: a range and a selector, with increases from the sample before the range.
-func TestReadRollupPart(t *testing.T) { onEach(t, testReadRollupPart) }
-
-func testReadRollupPart(t *testing.T, open opener) {
+func TestReadRollupPart(t *testing.T) {
 	c := newClock(eve)
-	s := open(t, c, func(c *Config) { c.HourSpread = 0 })
+	s := mustStore(t, c, func(c *Config) { c.HourSpread = 0 })
 	n := windowtest.NewNode(seeded(t, 8))
 	w := NewWriter(s)
 	var frames [][]byte
@@ -77,7 +75,7 @@ func testReadRollupPart(t *testing.T, open opener) {
 // say.
 func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []window.Series) {
 	c := newClock(eve)
-	s := mustStore(t, c)
+	s := mustCassandra(t, c)
 	n := windowtest.NewNode(seeded(t, seed))
 	w := NewWriter(s)
 	start := rollup.Hour.Start(eve)
@@ -112,12 +110,10 @@ func rollUp(t *testing.T, w *Writer, c *clock) {
 
 // TestRollupsAreKept: what was read of rollups answers again, also other selectors of the same
 // metrics, and no more once a frame is late.
-func TestRollupsAreKept(t *testing.T) { onEach(t, testRollupsAreKept) }
-
-func testRollupsAreKept(t *testing.T, open opener) {
+func TestRollupsAreKept(t *testing.T) {
 	for _, level := range rollup.Levels {
 		c := newClock(rollup.Hour.Start(eve))
-		s := open(t, c, func(c *Config) { c.HourSpread, c.Grace = 0, 4*c.Timeout })
+		s := mustStore(t, c, func(c *Config) { c.HourSpread, c.Grace = 0, 4*c.Timeout })
 		n := windowtest.NewNode(seeded(t, 8))
 		w := NewWriter(s)
 		for range 36 { // none is late
@@ -239,9 +235,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 func TestFrameAfterRawExpired(t *testing.T) {
 	s, c, n, samples := rolledHour(t, 22)
 	for _, table := range []string{freshTable, windowsTable, hoursTable} {
-		if err := s.exec(t.Context(), "TRUNCATE "+s.table(table)); err != nil {
-			t.Fatal(err)
-		}
+		empty(t, s, table)
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())
 	start := rollup.Hour.Start(eve)
@@ -262,13 +256,11 @@ func TestFrameAfterRawExpired(t *testing.T) {
 
 // TestRollupsOfOpenWindows: windows that nobody has closed are in the answer, however many there
 // are and whatever windows between them have no frames.
-func TestRollupsOfOpenWindows(t *testing.T) { onEach(t, testRollupsOfOpenWindows) }
-
-func testRollupsOfOpenWindows(t *testing.T, open opener) {
+func TestRollupsOfOpenWindows(t *testing.T) {
 	start := rollup.Hour.Start(time.Now().UnixMilli())
 	c := newClock(start)
 	// With a shorter grace all frames count as late.
-	s := open(t, c, func(c *Config) { c.Grace = 2*c.Timeout + 10*time.Second })
+	s := mustStore(t, c, func(c *Config) { c.Grace = 2*c.Timeout + 10*time.Second })
 	n := windowtest.NewNode(seeded(t, 1))
 	var frames [][]byte
 	for i := range 30 {

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -25,7 +26,7 @@ import (
 // beginning of hours and of a day.
 var eve = rollup.Day.Start(time.Now().UnixMilli()-dayMillis) - 70*60_000
 
-// killer cancels a context after so many calls to Cassandra.
+// killer cancels a context after so many calls to whoever keeps rows.
 type killer struct {
 	mu     sync.Mutex
 	left   int
@@ -46,8 +47,49 @@ func (k *killer) called() {
 	}
 }
 
+// of returns a store whose calls it counts.
+func (k *killer) of(t *testing.T, s *Store) *Store {
+	if s.config.Dir != "" {
+		return on(killed{s.session, k}, s.config, s.metrics)
+	}
+	cluster := s.config.cluster()
+	cluster.Observed = k.called // each mutation and page
+	session := cassandra.New(cluster)
+	if err := session.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return on(session, s.config, s.metrics)
+}
+
+// killed tells a killer of each call.
+type killed struct {
+	database
+	by *killer
+}
+
+func (k killed) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...rows.Row) error {
+	defer k.by.called()
+	return k.database.Put(ctx, w, t, list...)
+}
+
+func (k killed) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row, columns []string, into ...any) (bool, error) {
+	defer k.by.called()
+	return k.database.PutNew(ctx, w, t, row, columns, into...)
+}
+
+func (k killed) Read(ctx context.Context, w rows.Work, q rows.Query, row func(scan func(into ...any) bool) bool) error {
+	defer k.by.called()
+	return k.database.Read(ctx, w, q, row)
+}
+
+func (k killed) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error {
+	defer k.by.called()
+	return k.database.ReadMany(ctx, w, q, keys, take)
+}
+
 // fleet is two store processes that share two partitions, are killed between any two calls to
-// Cassandra, and take partitions from each other.
+// whoever keeps their rows, and take partitions from each other.
 type fleet struct {
 	t       *testing.T
 	pick    windowtest.Pick
@@ -307,14 +349,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 	c := newClock(eve)
 	base := mustStore(t, c, func(c *Config) { c.FreshTTL, c.HourSpread = c.RawTTL, 10*time.Second }) // time leaps here, but nothing expires
 	k := &killer{}
-	cluster := base.config.cluster()
-	cluster.Observed = k.called
-	session := cassandra.New(cluster)
-	if err := session.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(session.Close)
-	base = on(session, base.config, base.metrics)
+	base = k.of(t, base)
 	seeds := uint64(4)
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		seeds = 40
@@ -400,9 +435,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		check("in time", func(n *windowtest.Node) []window.Series { return direct(t, frames[n.ID]) })
 
 		// Much later, when fresh has expired.
-		if err := base.exec(t.Context(), "TRUNCATE "+base.table(freshTable)); err != nil {
-			t.Fatal(err)
-		}
+		empty(t, base, freshTable)
 		added := 0
 		for i, n := range nodes {
 			for _, r := range late[n.ID] {

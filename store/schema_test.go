@@ -29,7 +29,7 @@ func settings(t *testing.T, s *Store, table string) (ttl int, size string) {
 // TestApplyAlters: what differs is set when asked for, and what would lose data is refused, all of
 // it at once, before anything is changed.
 func TestApplyAlters(t *testing.T) {
-	s := mustStore(t, newClock(base))
+	s := mustCassandra(t, newClock(base))
 	ctx := t.Context()
 	for _, statement := range []string{
 		"ALTER TABLE " + s.table(freshTable) + " DROP received",

@@ -64,7 +64,20 @@ func mustOpen(t *testing.T, config Config) *Store {
 	return s
 }
 
+// full is whether all that can be tested on both sides is.
+var full = os.Getenv("RINGWATCH_TEST_FULL") != ""
+
+// mustStore opens a store of the test's own for what does not depend on who keeps its rows: in a
+// directory, and with RINGWATCH_TEST_FULL in Cassandra. TestContract holds both to the same.
 func mustStore(t *testing.T, c *clock, change ...func(*Config)) *Store {
+	t.Helper()
+	if full {
+		return mustCassandra(t, c, change...)
+	}
+	return mustFiles(t, c, change...)
+}
+
+func mustCassandra(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	t.Helper()
 	config := testConfig(t, engines.SharedCassandra(t).Addr(), c)
 	config.KeptBytes = 256 << 10 // little, so that some is read again
@@ -84,10 +97,25 @@ type opener func(t *testing.T, c *clock, change ...func(*Config)) *Store
 // onEach runs a test of what the store does whatever keeps its rows.
 func onEach(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Run("files", func(t *testing.T) { test(t, mustFiles) })
-	t.Run("cassandra", func(t *testing.T) { test(t, mustStore) })
+	t.Run("cassandra", func(t *testing.T) { test(t, mustCassandra) })
 }
 
-// mustFiles is mustStore in a directory.
+// empty takes all rows out of tables, as their TTL would.
+func empty(t *testing.T, s *Store, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		table := s.byName[name]
+		err := s.session.Drop(t.Context(), table)
+		if err == nil {
+			err = s.session.Create(t.Context(), table)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mustFiles is mustCassandra in a directory.
 func mustFiles(t *testing.T, c *clock, change ...func(*Config)) *Store {
 	t.Helper()
 	config := testConfig(t, "", c)
@@ -170,7 +198,7 @@ func seeded(t *testing.T, seed uint64) windowtest.Pick {
 }
 
 func TestSchema(t *testing.T) {
-	s := mustStore(t, newClock(base))
+	s := mustCassandra(t, newClock(base))
 	ctx := t.Context()
 	// Again, by several at once, in a keyspace where nothing is yet.
 	other := s.config
@@ -212,7 +240,7 @@ func TestSchema(t *testing.T) {
 }
 
 func TestForeignLayoutIsRefused(t *testing.T) {
-	s := mustStore(t, newClock(base))
+	s := mustCassandra(t, newClock(base))
 	ctx := t.Context()
 	for _, statement := range []string{
 		"DROP TABLE " + s.table(seriesTable),
@@ -243,7 +271,7 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 }
 
 func TestRefusedByCassandraIsNotRetryable(t *testing.T) {
-	s := mustStore(t, newClock(base))
+	s := mustCassandra(t, newClock(base))
 	for _, statement := range []string{"SELECT x FROM nowhere.nothing", "SELECT"} {
 		if err := s.exec(t.Context(), statement); err == nil || Retryable(err) {
 			t.Errorf("%s: %v, retryable %v", statement, err, Retryable(err))

@@ -15,7 +15,7 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 	for _, generation := range Generations() {
 		t.Run(generation, func(t *testing.T) {
 			c := newClock(time.Now().UnixMilli())
-			s := mustStore(t, c, func(config *Config) { config.Generation = generation })
+			s := mustCassandra(t, c, func(config *Config) { config.Generation = generation })
 			for _, age := range []time.Duration{10 * time.Minute, 5 * 24 * time.Hour} {
 				n := windowtest.NewNode(seeded(t, uint64(age)))
 				start := base - mod(base, windowMillis) - age.Milliseconds()

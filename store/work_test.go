@@ -89,7 +89,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 	const rate, burst, blasters, lookups, reads = 20, 8, 16, 300, 60
 	c := newClock(base)
 	var g *gate
-	s := mustStore(t, c, func(config *Config) {
+	s := mustCassandra(t, c, func(config *Config) {
 		g = newGate(t, func(tc *throttle.Config) {
 			tc.Classes = map[string]throttle.Class{throttle.Bulk: {OperationsPerSecond: rate, Burst: burst, Concurrency: 1, Floor: 1, MaxWait: time.Hour}}
 			tc.TargetLatency = time.Hour // a slow machine is not unwell
@@ -182,13 +182,11 @@ func TestBulkCannotHurtServing(t *testing.T) {
 
 // TestThrottledWorkIsTriedAgain: what the throttle refuses is no failure of Cassandra's; a load
 // goes on until it has its turn, and rolling up never holds closing up.
-func TestThrottledWorkIsTriedAgain(t *testing.T) { onEach(t, testThrottledWorkIsTriedAgain) }
-
-func testThrottledWorkIsTriedAgain(t *testing.T, open opener) {
+func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	c := newClock(base)
 	var mu sync.Mutex
 	seen := map[string]int{}
-	s := open(t, c, func(config *Config) {
+	s := mustStore(t, c, func(config *Config) {
 		config.Admit = func(_ context.Context, w ring.Work, _, table string, _ int) (func(time.Duration, error), error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -228,7 +226,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	now := base + 40*60_000
 	c := newClock(now)
 	registry := prometheus.NewRegistry()
-	s := mustStore(t, c, func(config *Config) { config.Registerer = registry })
+	s := mustCassandra(t, c, func(config *Config) { config.Registerer = registry })
 	want := map[uuid.UUID]int64{}
 	var nodes []uuid.UUID
 	insert := "INSERT INTO " + s.table(freshTable) + " (account, node, window, at, frame, key_at) VALUES (?, ?, ?, ?, 0x00, ?)"
@@ -300,13 +298,11 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 
 // TestReaderIsAllThatBounds: what a Reader is made for is what the throttle is told and what pays,
 // for frames, columns and rollups; a lease that is too small ends the reading.
-func TestReaderIsAllThatBounds(t *testing.T) { onEach(t, testReaderIsAllThatBounds) }
-
-func testReaderIsAllThatBounds(t *testing.T, open opener) {
+func TestReaderIsAllThatBounds(t *testing.T) {
 	c := newClock(base)
 	var mu sync.Mutex
 	told := map[string]bool{}
-	s := open(t, c, func(config *Config) {
+	s := mustStore(t, c, func(config *Config) {
 		config.KeptBytes = 0 // each reading decodes anew
 		config.Admit = func(_ context.Context, w ring.Work, _, _ string, _ int) (func(time.Duration, error), error) {
 			mu.Lock()

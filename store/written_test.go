@@ -14,7 +14,7 @@ import (
 // each dictionary is written once a partition; and again if what is known of it is not certain.
 func TestDictionariesAreWrittenOnce(t *testing.T) {
 	day := dayOf(base) // six hours of one day and one half-day
-	s := mustStore(t, newClock(day+8*window.HourMillis))
+	s := mustCassandra(t, newClock(day+8*window.HourMillis))
 	node := frametest.New("cluster", 1, 2)
 	at := day
 	closeNext := func(s *Store) {

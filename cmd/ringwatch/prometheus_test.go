@@ -82,9 +82,9 @@ func startPrometheusLine(t *testing.T) *promLine {
 accounts:
   - {name: prom-acme, clusters: [acme-prod], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
   - {name: prom-zeta, clusters: [zeta-prod], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
-kafka: {brokers: [%q], topic: prometheus.test, partitions: 2}
-cassandra: {hosts: [%q], keyspace: prometheus_test, grace: 1s, timeout: 30s}
-redis: {addresses: [%q], read_timeout: 10s, dial_timeout: 10s}
+data: {dir: %q}
+kafka: {partitions: 2}
+cassandra: {grace: 1s}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 query: {max_series: 120, timeout: 20s}
@@ -94,8 +94,7 @@ recent: {listen: ""}
 `
 	config := configFile(t, fmt.Sprintf(settings, account.Hash(p.fleets[0].key),
 		account.Hash(p.fleets[1].key),
-		engines.SharedKafka(t).Addr(), engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(),
-		ports[0], ports[1]))
+		t.TempDir(), ports[0], ports[1]))
 	process, err := engines.StartProcess(engines.ProcessConfig{
 		Name: "ringwatch all", Path: self, Args: []string{"all", "--config", config, "--wait",
 			"3m"},

@@ -37,7 +37,8 @@ var quickPromQL = []string{
 }
 
 // TestPrometheusTests runs Prometheus's own tests of PromQL on the whole line: what they load is
-// written as frames, goes through Kafka and the role store, and is read back as users' queries are.
+// written as frames, goes through the stream and the role store, and is read back as users' queries
+// are; with RINGWATCH_TEST_FULL through Kafka and Cassandra.
 // What frames cannot hold is kept aside, in Prometheus's own storage, and logged with its reason.
 func TestPrometheusTests(t *testing.T) {
 	l := startPromQL(t)
@@ -67,7 +68,7 @@ func (s someFiles) Run(name string, f func(*testing.T)) bool {
 	return s.T.Run(file, f)
 }
 
-// promqlLine is Kafka, a role store and a reader of what that writes.
+// promqlLine is a stream, a role store and a reader of what that writes, in this process.
 type promqlLine struct {
 	shift    int64
 	runs     atomic.Int64
@@ -80,55 +81,46 @@ type promqlLine struct {
 
 func startPromQL(t *testing.T) *promqlLine {
 	t.Helper()
-	self, err := os.Executable()
+	const keep = "grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d"
+	settings := fmt.Sprintf("data: {dir: %q}\ncassandra: {%s}\nkafka: {partitions: 4}\n", t.TempDir(), keep)
+	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+		settings = fmt.Sprintf("cassandra: {hosts: [%q], keyspace: promql, %s}\nkafka: {brokers: [%q], topic: promql, partitions: 4}\n",
+			engines.SharedCassandra(t).Addr(), keep, engines.SharedKafka(t).Addr())
+	}
+	flags := roleFlags{Config: configFile(t, "accounts: [{name: test}]\n"+settings)}
+	p, err := flags.prepare("all")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const keyspace = "promql"
-	dir := t.TempDir()
-	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
-	c.Topic, c.Partitions = keyspace, 4
-	cassandra := engines.SharedCassandra(t).Addr()
-	address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
-	config := filepath.Join(dir, "ringwatch.yaml")
-	text := fmt.Sprintf(`
-accounts: [{name: test, keys: [{name: all, sha256: %s, scopes: [read]}]}]
-kafka: {brokers: [%q], topic: %s, partitions: %d}
-cassandra: {hosts: [%q], keyspace: %s, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
-redis: {addresses: [%q]}
-store: {listen: %q}
-`, account.Hash(account.NewKey()), broker.Addr(), c.Topic, c.Partitions, cassandra, keyspace, engines.SharedRedis(t).Addr(), address)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self, Args: []string{"store", "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(dir, "store.log")})
+	p.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ctx, cancel := context.WithCancel(context.Background())
+	parts, err := p.storeParts(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- together(ctx, parts...) }()
 	t.Cleanup(func() {
-		p.Kill()
-		if b, err := os.ReadFile(p.LogFile()); t.Failed() && err == nil {
-			t.Logf("the end of the store's log:\n%s", b[max(0, len(b)-4<<10):])
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		p.database.Load().Close()
+		if err := p.endStream(); err != nil {
+			t.Error(err)
 		}
 	})
-	eventually(t, "role store", func(ctx context.Context) error { return ready(ctx, "http://"+address) })
+	topics, err := p.openStream()
+	if err != nil {
+		t.Fatal(err)
+	}
 	// Half a year ago: every window is closed as soon as it was written, and is read from raw.
-	l := &promqlLine{shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()), who: querytest.Principal(t, "test")}
-	if l.producer, err = stream.NewProducer(mustStream(t, broker), c, prometheus.NewRegistry()); err != nil {
+	l := &promqlLine{db: p.database.Load(), shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()),
+		who: querytest.Principal(t, "test")}
+	if l.producer, err = stream.NewProducer(topics, p.Kafka.framesConfig, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.producer.Close)
-	sc := store.DefaultConfig()
-	sc.Hosts, sc.Keyspace, sc.Timeout = []string{cassandra}, keyspace, 30*time.Second
-	const day = 24 * time.Hour
-	sc.RawTTL, sc.FiveMinutesTTL, sc.HourTTL = 365*day, 400*day, 500*day
-	if l.db, err = store.New(sc, store.NewMetrics(prometheus.NewRegistry())); err == nil {
-		err = l.db.Connect(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.db.Close)
 	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: apiStore{l.db}})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +130,7 @@ store: {listen: %q}
 		t.Fatal(err)
 	}
 	qc := query.DefaultConfig()
-	qc.RawRetention, qc.NodesTTL, qc.MaxPerAccount = sc.RawTTL, time.Millisecond, qc.MaxConcurrent
+	qc.RawRetention, qc.NodesTTL, qc.MaxPerAccount = 365*24*time.Hour, time.Millisecond, qc.MaxConcurrent
 	if l.engine, err = query.NewEngine(qc, l.reader, nil, parser, nil, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
