@@ -28,10 +28,11 @@ var mayImport = map[string][]string{
 	"dashboards": {},
 	"dictionary": {},
 	"blob":       {},
+	"durable":    {},
 	"roster":     {},
 	"window":     {"frame", "blob"},
 	"rollup":     {"frame", "window", "blob"},
-	"stream":     {"certs"},
+	"stream":     {"certs", "durable"},
 	"front":      {"account", "certs"},
 	"limit":      {},
 	"selector":   {},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"console":    {},
 	"notify":     {"stream"},
 	"ingest":     {"frame", "account", "front", "memory"},
-	"store":      {"blob", "frame", "window", "rollup", "ring", "memory", "certs", "stream"},
+	"store":      {"blob", "frame", "window", "rollup", "ring", "memory", "certs", "stream", "durable"},
 	"recent":     {"frame", "certs", "stream"},
 	"doctor":     {"frame", "profile", "certs"},
 	"rules":      {"frame", "window", "memory", "stream", "query", "account", "front", "roster"},
@@ -135,13 +136,13 @@ func TestImportsPointOneWay(t *testing.T) {
 // levels says which of our packages the levels within store and stream import, no more and no less: a waist knows nothing above it, and an engine knows the waist.
 var levels = map[string][]string{
 	"stream":               {},
-	"stream/files":         {"stream"},
+	"stream/files":         {"durable", "stream"},
 	"stream/kafka":         {"certs", "stream"},
 	"stream/streamtest":    {"stream"},
 	"store/layout":         {"blob", "window"},
 	"store/rows":           {},
 	"store/rows/cassandra": {"certs", "ring", "ring/throttle", "store/rows"},
-	"store/rows/files":     {"blob", "store/rows"},
+	"store/rows/files":     {"blob", "durable", "store/rows"},
 	"store/rows/rowstest":  {"store/rows"},
 }
 

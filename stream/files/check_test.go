@@ -13,7 +13,7 @@ import (
 // that is gone.
 func TestCheck(t *testing.T) {
 	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
-	h.life(t, dir, 0, 3000)
+	h.life(t, dir, "", 0, 3000)
 	checked := func(dir string) map[string]string {
 		t.Helper()
 		said := map[string]string{}

@@ -3,10 +3,11 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/ringwatch/ringwatch/durable"
 )
 
 // Copy makes a directory that has what another one has, which a process may have. All that was
@@ -47,10 +48,10 @@ func copyTopics(from, to string) error {
 			return err
 		}
 	}
-	if err := copyFile(filepath.Join(from, "lock"), filepath.Join(to, "lock")); err != nil {
+	if err := durable.Copy(filepath.Join(from, "lock"), filepath.Join(to, "lock")); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Join(to, "topics")), syncDir(to))
+	return errors.Join(durable.Names(filepath.Join(to, "topics")), durable.Names(to))
 }
 
 // copyTopic copies the files of a topic, the oldest first. One that is gone meanwhile was too old,
@@ -64,25 +65,10 @@ func copyTopic(from, to string) error {
 		return err
 	}
 	for _, id := range ids {
-		err := copyFile(segmentPath(from, id), segmentPath(to, id))
+		err := durable.Copy(segmentPath(from, id), segmentPath(to, id))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return syncDir(to)
-}
-
-// copyFile makes a file durable that has what another has.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
+	return durable.Names(to)
 }

@@ -116,7 +116,7 @@ func (l *logged) has(text string) bool {
 // belongs to is served, the file is named in the log and set aside, and new records follow.
 func TestDamage(t *testing.T) {
 	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
-	h.life(t, dir, 0, 3000)
+	h.life(t, dir, "", 0, 3000)
 	mustClose(t, mustOpen(t, smallSegments(dir))) // and what the kill has left is gone
 	whole := offsets(t, dir)
 	for range 60 {
@@ -189,7 +189,7 @@ func hurt(t *testing.T, random *rand.Rand, path string) (from, to int64) {
 // TestMissing: a file that somebody has deleted is named, and the others are served.
 func TestMissing(t *testing.T) {
 	dir, h := t.TempDir(), newHeard()
-	h.life(t, dir, 0, 3000)
+	h.life(t, dir, "", 0, 3000)
 	mustClose(t, mustOpen(t, smallSegments(dir)))
 	whole := offsets(t, dir)
 	gone := whole[len(whole)/2].file

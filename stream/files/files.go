@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -72,7 +73,7 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 		c.SegmentBytes = min(largeSegment, c.MaxBytes/8)
 	}
 	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "topics")} {
-		if err := makeDir(dir); err != nil {
+		if err := durable.Dir(dir); err != nil {
 			return nil, fmt.Errorf("stream: cannot make a directory for the stream: %w", err)
 		}
 	}

@@ -16,15 +16,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
 // A process that a test starts finds its orders here.
 const (
-	childRole = "RINGWATCH_TEST_FILES_ROLE"
-	childDir  = "RINGWATCH_TEST_FILES_DIR"
-	childLife = "RINGWATCH_TEST_FILES_LIFE"
+	childRole  = "RINGWATCH_TEST_FILES_ROLE"
+	childDir   = "RINGWATCH_TEST_FILES_DIR"
+	childLife  = "RINGWATCH_TEST_FILES_LIFE"
+	childNotes = "RINGWATCH_TEST_FILES_NOTES" // durabletest.Record's; empty: there are none
 )
 
 const loadClusters = 8
@@ -120,11 +122,11 @@ func newHeard() *heard {
 }
 
 // life runs the child until it has said so many lines, kills it, and takes what it said.
-func (h *heard) life(t *testing.T, dir string, life, lines int) {
+func (h *heard) life(t *testing.T, dir, notes string, life, lines int) {
 	t.Helper()
 	process := exec.Command(os.Args[0])
 	process.Env = append(os.Environ(), childRole+"=load", childDir+"="+dir,
-		fmt.Sprintf("%s=%04d", childLife, life))
+		fmt.Sprintf("%s=%04d", childLife, life), childNotes+"="+notes)
 	process.Stderr = os.Stderr
 	out, err := process.StdoutPipe()
 	if err != nil {
@@ -145,8 +147,12 @@ func (h *heard) life(t *testing.T, dir string, life, lines int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == lines {
-			_ = process.Process.Kill() // and the rest of what it said is read
+		if n == lines { // the rest of what it said is read
+			if notes == "" {
+				_ = process.Process.Kill()
+			} else {
+				must(durabletest.End(notes))
+			}
 		}
 		words := strings.Fields(line)
 		switch words[0] {
@@ -240,19 +246,43 @@ func (h *heard) check(t *testing.T, dir string) {
 }
 
 // TestKilled kills a process under load, again and again: what it acknowledged is there, in order,
-// and its consumer goes on where it was.
+// and its consumer goes on where it was. So it is when the power fails each time, and all that was
+// not synced is lost.
 func TestKilled(t *testing.T) {
-	lives := 40
+	t.Run("Killed", func(t *testing.T) { killed(t, false) })
+	t.Run("WithoutPower", func(t *testing.T) { killed(t, true) })
+}
+
+func killed(t *testing.T, power bool) {
+	lives := 25
 	switch {
 	case testing.Short():
 		lives = 5
 	case os.Getenv("RINGWATCH_TEST_FULL") != "":
 		lives = 1000
 	}
-	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
+	random, dir, h := streamtest.Random(t), filepath.Join(t.TempDir(), "stream"), newHeard()
+	var lost durabletest.Lost
 	for life := range lives {
-		h.life(t, dir, life, 1+random.IntN(2000))
+		if !power {
+			h.life(t, dir, "", life, 1+random.IntN(2000))
+			continue
+		}
+		notes := filepath.Join(t.TempDir(), "notes")
+		h.life(t, dir, notes, life, 1+random.IntN(2000))
+		l, err := durabletest.Lose(random, dir, notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost.Add(l)
+		if life%10 == 0 {
+			h.check(t, dir)
+		}
 	}
+	if power && (lost.Bytes == 0 || lost.Given == 0) {
+		t.Errorf("only %s were lost", lost)
+	}
+	t.Logf("lost were %s", lost)
 	h.check(t, dir)
 	frames := 0
 	for _, list := range h.frames {
@@ -287,7 +317,7 @@ func TestKilled(t *testing.T) {
 // the file that is written: all that was there whole before is served, and new records follow.
 func TestCut(t *testing.T) {
 	random, dir, h := streamtest.Random(t), t.TempDir(), newHeard()
-	h.life(t, dir, 0, 3000)
+	h.life(t, dir, "", 0, 3000)
 	whole := offsets(t, dir)
 	for range 60 {
 		copied := t.TempDir()

@@ -5,11 +5,15 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
 func TestMain(m *testing.M) {
+	if notes := os.Getenv(childNotes); notes != "" {
+		must(durabletest.Record(os.Getenv(childDir), notes))
+	}
 	switch os.Getenv(childRole) {
 	case "load":
 		load()

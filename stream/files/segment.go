@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -148,30 +149,13 @@ func (s *segment) create(write func(*os.File) error) (err error) {
 		return err
 	}
 	s.size = info.Size()
-	if err := file.Sync(); err != nil {
+	if err := durable.Bytes(file); err != nil {
 		return err
 	}
 	if err := os.Rename(name, s.path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(s.path))
-}
-
-// makeDir makes a directory, and its name in the one above durable.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Names(filepath.Dir(s.path))
 }
 
 // list is segments after it has removed files that were not finished.

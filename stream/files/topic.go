@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -47,7 +48,7 @@ type topic struct {
 func openTopic(
 	dir string, settings stream.Topic, size int64, floor map[int32]int64, log *slog.Logger,
 ) (*topic, error) {
-	if err := makeDir(dir); err != nil {
+	if err := durable.Dir(dir); err != nil {
 		return nil, err
 	}
 	t := &topic{dir: dir, log: log, size: size, settings: settings, changed: make(chan struct{}),
@@ -328,7 +329,7 @@ func (t *topic) recover() error {
 		t.saw(h.time)
 		t.ends[h.partition] = max(t.ends[h.partition], h.offset+1)
 	}
-	return file.Sync()
+	return durable.Bytes(file)
 }
 
 // saw notes the time of a record in the last segment.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -260,7 +261,7 @@ func (t *topic) append(group []*pending) (err error) {
 	if _, err := t.file.WriteAt(t.buf, s.size); err != nil {
 		return err
 	}
-	if err := t.file.Sync(); err != nil {
+	if err := durable.Bytes(t.file); err != nil {
 		return err
 	}
 	t.broken = false
@@ -286,7 +287,7 @@ func (t *topic) heal() error {
 	if err := t.file.Truncate(s.size); err != nil {
 		return err
 	}
-	if err := t.file.Sync(); err != nil {
+	if err := durable.Bytes(t.file); err != nil {
 		return err
 	}
 	t.broken = false

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ringwatch/ringwatch/durable"
 )
 
 // Copy makes a directory that has what another one has, which a process may have. All that was put
@@ -39,7 +40,7 @@ func copyAll(from, to string) error {
 		return err
 	}
 	for _, n := range numbers {
-		if err := copyFile(logPath(from, n), logPath(to, n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.Copy(logPath(from, n), logPath(to, n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -66,13 +67,13 @@ func copyAll(from, to string) error {
 	}
 	// Tables are there before their rows.
 	for _, name := range []string{tablesName, formatName, lockName} {
-		err := copyFile(filepath.Join(from, name), filepath.Join(to, name))
+		err := durable.Copy(filepath.Join(from, name), filepath.Join(to, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	for _, dir := range []string{logDir, rowsDir, "."} {
-		if err := syncDir(filepath.Join(to, dir)); err != nil {
+		if err := durable.Names(filepath.Join(to, dir)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +99,7 @@ func copyRows(from, to string) (names []string, err error) {
 				continue
 			}
 			same = false
-			err := copyFile(filepath.Join(from, name), filepath.Join(to, name))
+			err := durable.Copy(filepath.Join(from, name), filepath.Join(to, name))
 			if err == nil {
 				copied[name] = true
 			} else if !errors.Is(err, fs.ErrNotExist) {
@@ -118,19 +119,4 @@ func copyRows(from, to string) (names []string, err error) {
 			return slices.Sorted(maps.Keys(copied)), nil
 		}
 	}
-}
-
-// copyFile makes a file durable that has what another has.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,13 +17,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-var kills = flag.Int("kills", 30, "how often TestKilledUnderLoad kills a process")
+// kills is how often TestKilledUnderLoad kills a process.
+func kills() int {
+	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+		return 1000
+	}
+	return 20
+}
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("ROWS_FILES_CHILD"); dir != "" {
+		if notes := os.Getenv("ROWS_FILES_NOTES"); notes != "" {
+			if err := durabletest.Record(dir, notes); err != nil {
+				panic(err)
+			}
+		}
 		child(dir)
 	}
 	os.Exit(m.Run())
@@ -95,11 +106,11 @@ func child(dir string) {
 }
 
 // load runs a child on a directory until it has acknowledged so many puts, kills it, and returns
-// all that it has acknowledged.
-func load(t *testing.T, dir string, first int64, enough int) (acknowledged []int64) {
+// all that it has acknowledged. notes, if they are named, are durabletest.Record's.
+func load(t *testing.T, dir, notes string, first int64, enough int) (acknowledged []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "ROWS_FILES_CHILD="+dir)
+	cmd.Env = append(os.Environ(), "ROWS_FILES_CHILD="+dir, "ROWS_FILES_NOTES="+notes)
 	var complaints strings.Builder
 	cmd.Stdin, cmd.Stderr = strings.NewReader(fmt.Sprintln(first)), &complaints
 	out, err := cmd.StdoutPipe()
@@ -119,7 +130,11 @@ func load(t *testing.T, dir string, first int64, enough int) (acknowledged []int
 			t.Fatalf("%q: %v", line, err)
 		}
 		if acknowledged = append(acknowledged, n); len(acknowledged) == enough {
-			cmd.Process.Kill()
+			if notes == "" {
+				cmd.Process.Kill()
+			} else {
+				must(t, durabletest.End(notes))
+			}
 		}
 	}
 	cmd.Wait()
@@ -171,30 +186,49 @@ func missing(t *testing.T, e *Engine, list []int64) (gone []int64) {
 }
 
 // TestKilledUnderLoad: whatever moment a process is killed at, all that it acknowledged is there,
-// once.
+// once; so it is when the power fails, and all that was not synced is lost.
 func TestKilledUnderLoad(t *testing.T) {
-	dir := t.TempDir()
+	t.Run("Killed", func(t *testing.T) { killUnderLoad(t, false) })
+	t.Run("WithoutPower", func(t *testing.T) { killUnderLoad(t, true) })
+}
+
+func killUnderLoad(t *testing.T, power bool) {
+	dir, notes := filepath.Join(t.TempDir(), "data"), ""
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var all []int64
-	for range *kills {
+	var lost durabletest.Lost
+	inFiles := 0
+	for range kills() {
 		first := int64(0)
 		if len(all) > 0 {
 			first = all[len(all)-1] + 1000
 		}
-		some := load(t, dir, first, 1+random.IntN(800))
+		if power {
+			notes = filepath.Join(t.TempDir(), "notes")
+		}
+		some := load(t, dir, notes, first, 1+random.IntN(800))
+		if power {
+			l, err := durabletest.Lose(random, dir, notes)
+			must(t, err)
+			lost.Add(l)
+		}
 		e := mustOpen(t, dir, Config{MemoryBytes: childFull}, wideTable())
 		if all = append(all, some...); len(missing(t, e, some)) > 0 {
 			t.Fatalf("lost: %v", missing(t, e, some))
 		}
+		inFiles = max(inFiles, len(e.all()))
 		e.Close()
 	}
 	e := mustOpen(t, dir, Config{}, wideTable())
 	if gone := missing(t, e, all); len(gone) > 0 {
 		t.Fatalf("lost of %d: %v", len(all), gone)
 	}
-	t.Logf("%d puts after %d kills, %d files", len(all), *kills, len(e.all()))
+	t.Logf("%d puts after %d kills, %d files; lost were %s", len(all), kills(), len(e.all()), lost)
+	if inFiles == 0 || power && (lost.Bytes == 0 || lost.Given == 0) {
+		t.Error("all was in the log, or nothing was lost that could be")
+	}
 }
 
 // TestLogCutAtAnyByte: a file system that loses what was not synced leaves a log that ends
@@ -233,65 +267,6 @@ func TestLogCutAtAnyByte(t *testing.T) {
 		}
 		must(t, again.Put(t.Context(), rows.Work{}, wideTable(), putOf(1000)...))
 		again.Close()
-	}
-}
-
-// durable is how long files are of which a sync has told.
-type durable struct {
-	mu    sync.Mutex
-	bytes map[string]int64 // by name, without temporary
-}
-
-func (d *durable) synced(f *os.File) {
-	info, err := f.Stat()
-	if err != nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.bytes[strings.TrimSuffix(filepath.Base(f.Name()), temporary)] = info.Size()
-}
-
-// TestPowerFails: a file system that keeps nothing but what was synced has all that was
-// acknowledged, in the log and in files.
-func TestPowerFails(t *testing.T) {
-	dir, disk := t.TempDir(), &durable{bytes: map[string]int64{}}
-	e := mustOpen(t, dir, Config{MemoryBytes: childFull, synced: disk.synced}, wideTable())
-	inFiles := 0
-	var all []int64
-	for n := range int64(900) {
-		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
-		if all = append(all, n); n%50 != 7 {
-			continue
-		}
-		until(t, "files are written",
-			func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
-		e.keeping.Lock()
-		e.filing.Lock()
-		copied := ""
-		until(t, "a copy is made", func() bool { // a log file may be removed meanwhile
-			copied = filepath.Join(t.TempDir(), "copy")
-			return os.CopyFS(copied, os.DirFS(dir)) == nil
-		})
-		e.filing.Unlock()
-		e.keeping.Unlock()
-		must(t, filepath.Walk(copied, func(path string, info os.FileInfo, err error) error {
-			if err == nil && !info.IsDir() {
-				disk.mu.Lock()
-				defer disk.mu.Unlock()
-				return os.Truncate(path, disk.bytes[filepath.Base(path)])
-			}
-			return err
-		}))
-		again := mustOpen(t, copied, Config{}, wideTable())
-		if gone := missing(t, again, all); len(gone) > 0 {
-			t.Fatalf("of %d puts %v are lost", len(all), gone)
-		}
-		inFiles = max(inFiles, len(again.all()))
-		again.Close()
-	}
-	if inFiles == 0 {
-		t.Error("all was in the log")
 	}
 }
 

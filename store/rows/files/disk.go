@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
+	"github.com/ringwatch/ringwatch/durable"
 )
 
 // disk makes and writes files. Everything that is written goes through it, so that it can be
@@ -17,7 +17,6 @@ import (
 type disk struct {
 	written atomic.Int64
 	room    func(n int) (int, error) // how many bytes of n there is room for; nil: all
-	synced  func(f *os.File)         // is told what is durable; nil: nobody
 }
 
 // create makes a file that is not there.
@@ -70,7 +69,7 @@ func (d *disk) replace(path string, b []byte) error {
 	}
 	err = d.write(f, b, 0)
 	if err == nil {
-		err = d.sync(f)
+		err = durable.Bytes(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(next, path)
@@ -79,30 +78,8 @@ func (d *disk) replace(path string, b []byte) error {
 		os.Remove(next)
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.Names(filepath.Dir(path))
 }
 
 // temporary ends the names of files that are being written. Open removes them.
 const temporary = ".tmp"
-
-// sync makes a file's bytes, and its length, durable.
-func (d *disk) sync(f *os.File) error {
-	for {
-		err := unix.Fdatasync(int(f.Fd()))
-		if err == nil && d.synced != nil {
-			d.synced(f)
-		}
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

@@ -51,8 +51,7 @@ type Config struct {
 	// Log takes what an operator should know; nil: slog.Default().
 	Log *slog.Logger
 
-	room   func(n int) (int, error) // see disk; for tests
-	synced func(f *os.File)
+	room func(n int) (int, error) // see disk; for tests
 }
 
 // Engine keeps rows in a directory. Its methods may be called from many goroutines.
@@ -161,7 +160,7 @@ func New(dir string, c Config) (*Engine, error) {
 		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1),
 		look: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
-	e.disk.room, e.disk.synced = c.room, c.synced
+	e.disk.room = c.room
 	return e, nil
 }
 

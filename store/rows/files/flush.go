@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -78,7 +79,7 @@ func (e *Engine) flushFrozen() error {
 	for _, path := range m.logs {
 		os.Remove(path)
 	}
-	return syncDir(filepath.Join(e.dir, logDir))
+	return durable.Names(filepath.Join(e.dir, logDir))
 }
 
 // writeTable writes a frozen table: a file for each part of its TTL.
@@ -227,7 +228,7 @@ func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
 		f.release()
 	}
 	if len(gone) > 0 {
-		if err := syncDir(filepath.Join(e.dir, rowsDir)); err != nil {
+		if err := durable.Names(filepath.Join(e.dir, rowsDir)); err != nil {
 			e.log.Warn("rows: cannot sync the directory", "error", err)
 		}
 	}

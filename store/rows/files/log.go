@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/durable"
 )
 
 // A log file begins with logMagic. Then come groups:
@@ -55,10 +56,10 @@ func (d *disk) createLog(path string) (*logFile, error) {
 	}
 	err = d.write(f, []byte(logMagic), 0)
 	if err == nil {
-		err = d.sync(f)
+		err = durable.Bytes(f)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = durable.Names(filepath.Dir(path))
 	}
 	if err != nil {
 		os.Remove(path)
@@ -73,7 +74,7 @@ func (l *logFile) append(d *disk, group []byte) (broken bool, err error) {
 	err = d.write(l.f, group, l.size)
 	wrote := err == nil
 	if wrote {
-		err = d.sync(l.f)
+		err = durable.Bytes(l.f)
 	}
 	if err == nil {
 		l.size += int64(len(group))

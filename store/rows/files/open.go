@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/ringwatch/ringwatch/durable"
 )
 
 // format is the version of the directory that this program reads and writes.
@@ -20,7 +22,7 @@ const formatText = "Ringwatch rows %d\n"
 // open makes the directory ready: its lock, its format, what it has.
 func (e *Engine) open() error {
 	for _, dir := range []string{e.dir, filepath.Join(e.dir, logDir), filepath.Join(e.dir, rowsDir)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := durable.Dir(dir); err != nil {
 			return fmt.Errorf("rows: cannot make %s: %w", dir, err)
 		}
 	}
@@ -169,7 +171,7 @@ func (e *Engine) openFiles() (list, error) {
 				filepath.Join(e.dir, rowsDir, name))
 		}
 	}
-	return should, syncDir(filepath.Join(e.dir, rowsDir))
+	return should, durable.Names(filepath.Join(e.dir, rowsDir))
 }
 
 // openAll opens files, several at once: on a cold disk each takes a reading or two.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -196,7 +197,7 @@ func (w *writer) finish() error {
 	if err := w.flush(0); err != nil {
 		return err
 	}
-	return w.d.sync(w.f)
+	return durable.Bytes(w.f)
 }
 
 // drop gives a file up.
@@ -219,7 +220,7 @@ func (e *Engine) publish(list []*writer) ([]*file, error) {
 		out = append(out, f)
 	}
 	if err == nil {
-		err = syncDir(filepath.Join(e.dir, rowsDir))
+		err = durable.Names(filepath.Join(e.dir, rowsDir))
 	}
 	if err != nil {
 		for _, w := range list {
