@@ -20,8 +20,11 @@ type Config struct {
 	// Dir is the directory that rows lie in. Empty: they lie in Cassandra, and Hosts and what follows
 	// say in which.
 	Dir string `yaml:"-"`
-	// MaxBytes bounds Dir; 0: it has no bound.
-	MaxBytes int64 `yaml:"-"`
+	// MaxBytes bounds Dir, and Besides is what it bounds elsewhere; 0: there is no bound.
+	MaxBytes int64        `yaml:"-"`
+	Besides  func() int64 `yaml:"-"`
+	// DirMemory is what rows of Dir may take in memory. 0: 64 MiB.
+	DirMemory int64 `yaml:"-"`
 	// Hosts are contact points, "host" or "host:port"; the cluster's other nodes are found from
 	// them.
 	Hosts []string

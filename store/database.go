@@ -53,7 +53,10 @@ func newDatabase(c *Config, m *Metrics) (database, error) {
 		cluster.Retried, cluster.Counted = m.Retries.Inc, counted
 		return cassandra.New(cluster), nil
 	}
-	own := files.Config{MaxBytes: c.MaxBytes, Counted: counted, Registerer: c.Registerer, Log: c.Log}
+	own := files.Config{MaxBytes: c.MaxBytes, Besides: c.Besides, Counted: counted,
+		Registerer: c.Registerer, Now: c.Now, Log: c.Log}
+	// What is written and not in files yet is held three times at most, and a part is for their blocks.
+	own.MemoryBytes, own.CacheBytes = int(c.DirMemory/4), int(c.DirMemory/4)
 	if admit := c.Admit; admit != nil {
 		own.Admit = func(
 			ctx context.Context, w rows.Work, table string, n int,

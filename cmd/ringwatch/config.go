@@ -162,6 +162,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("limits", c.Limits.Validate)
 	check("kafka", c.Kafka.Validate)
 	check("data", c.Data.validate)
+	errs = append(errs, c.engineTimes())
 	c.keepIn(c.Data.Dir)
 	check("cassandra", c.Cassandra.Validate)
 	check("redis", c.Redis.Validate)

@@ -7,49 +7,94 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream/files"
 )
 
-// dataConfig is where one process keeps what has no engine.
+// dataConfig is where one process keeps what has no engine, and how much of it.
 type dataConfig struct {
 	Dir string
-	// MaxBytes bounds the rows in Dir; 0: they have no bound but their tables' TTLs.
+	// Retention is how long samples are kept where rows lie in Dir.
+	Retention time.Duration
+	// MaxBytes bounds Dir; 0: it has no bound but the time that things are kept.
 	MaxBytes int64
-	// StreamMaxBytes bounds the frames in Dir, beside kafka.retention.
-	StreamMaxBytes int64
 }
 
-func defaultData() dataConfig { return dataConfig{Dir: "ringwatch-data", StreamMaxBytes: 16 << 30} }
+func defaultData() dataConfig {
+	return dataConfig{Dir: "ringwatch-data", Retention: store.DefaultConfig().RawTTL}
+}
 
-// minRowBytes is the least bound of rows: their log alone may take a quarter of it.
-const minRowBytes = 256 << 20
+const (
+	// minDataBytes is the least bound: frames may take a quarter of it, and so may the log of rows.
+	minDataBytes = 4 * files.MinBytes
+	// An hour of frames is made of its windows; rollups of days are kept at least as long as samples.
+	leastRetention, mostRetention = time.Hour, 10 * 365 * 24 * time.Hour
+)
 
 func (c *dataConfig) validate() error {
 	var errs []error
 	if c.Dir == "" {
 		errs = append(errs, errors.New("dir is empty: name a directory of this process"))
 	}
-	if c.MaxBytes != 0 && c.MaxBytes < minRowBytes {
-		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound", c.MaxBytes,
-			minRowBytes))
+	if c.Retention < leastRetention || c.Retention > mostRetention {
+		errs = append(errs, fmt.Errorf("retention is %s: use 1h to 3650d", c.Retention))
 	}
-	if c.StreamMaxBytes < files.MinBytes {
-		errs = append(errs, fmt.Errorf("stream_max_bytes is %d: use at least %d", c.StreamMaxBytes,
-			files.MinBytes))
+	if c.MaxBytes != 0 && c.MaxBytes < minDataBytes {
+		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound", c.MaxBytes,
+			minDataBytes))
 	}
 	return errors.Join(errs...)
 }
 
-// keepIn says that what has no engine lies in a directory.
+// engineTimes reports settings of an engine that has no address: how long things are kept without
+// it is data.retention alone.
+func (c *config) engineTimes() error {
+	var errs []error
+	say := func(key string, is, standard time.Duration, address string) {
+		if is != standard {
+			errs = append(errs, fmt.Errorf("%s has no use without %s: set data.retention", key, address))
+		}
+	}
+	if len(c.Kafka.Brokers) == 0 {
+		say("kafka.retention", c.Kafka.Retention, defaultKafka().Retention, "kafka.brokers")
+	}
+	if standard := store.DefaultConfig(); len(c.Cassandra.Hosts) == 0 {
+		say("cassandra.raw_ttl", c.Cassandra.RawTTL, standard.RawTTL, "cassandra.hosts")
+		say("cassandra.five_minutes_ttl", c.Cassandra.FiveMinutesTTL, standard.FiveMinutesTTL,
+			"cassandra.hosts")
+		say("cassandra.hour_ttl", c.Cassandra.HourTTL, standard.HourTTL, "cassandra.hosts")
+		say("cassandra.day_ttl", c.Cassandra.DayTTL, standard.DayTTL, "cassandra.hosts")
+	}
+	return errors.Join(errs...)
+}
+
+// keepIn says that what has no engine lies in a directory, for data.retention.
 func (c *config) keepIn(dir string) {
 	c.Data.Dir = dir
+	kept := min(max(c.Data.Retention, leastRetention), mostRetention) // validate says what is beyond
 	c.Cassandra.Dir, c.Cassandra.MaxBytes = "", 0
 	if len(c.Cassandra.Hosts) == 0 {
 		c.Cassandra.Dir, c.Cassandra.MaxBytes = filepath.Join(dir, "rows"), c.Data.MaxBytes
+		c.Cassandra.RawTTL = kept
+		c.Cassandra.FiveMinutesTTL = max(c.Cassandra.FiveMinutesTTL, kept+24*time.Hour)
+		c.Cassandra.HourTTL = max(c.Cassandra.HourTTL, c.Cassandra.FiveMinutesTTL)
+		c.Cassandra.DayTTL = max(c.Cassandra.DayTTL, c.Cassandra.HourTTL)
 	}
+	if len(c.Kafka.Brokers) == 0 {
+		c.Kafka.Retention = min(c.Kafka.Retention, kept)
+	}
+}
+
+// streamBytes bounds the stream in the directory: it has a quarter where it shares that with rows,
+// which have what it leaves. 0: there is no bound.
+func (c *config) streamBytes() int64 {
+	if c.Cassandra.Dir == "" {
+		return c.Data.MaxBytes
+	}
+	return c.Data.MaxBytes / 4
 }
 
 // dataFlags are those of commands that work on a directory, too.

@@ -21,8 +21,13 @@ const (
 	seriesPart   = 8  // the index of an account's series
 	recentPart   = 8  // the last 15 minutes, where there is no Redis
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
+	rowsPart     = 32 // rows of a directory that are not in files yet, and blocks of files
 	rulesPart    = 4  // series that rules look back at; three quarters where that is all a process does
 )
+
+// mostRows is what rows of a directory take however much memory there is: what is not in files is
+// read again at the start.
+const mostRows = 64 << 20
 
 // sampleBytes is what PromQL's engine takes for a sample.
 const sampleBytes = 16
@@ -51,6 +56,7 @@ func (p *process) bound() error {
 	p.API.HeardBytes = min(p.API.HeardBytes, p.limit.Bytes/heardPart)
 	p.Query.ColumnsBytes = min(p.Query.ColumnsBytes, p.limit.Bytes/columnsPart)
 	p.Cassandra.KeptBytes = int(p.Query.ColumnsBytes)
+	p.Cassandra.DirMemory = min(mostRows, p.limit.Bytes/rowsPart)
 	p.Query.ResultsBytes = min(p.Query.ResultsBytes, p.limit.Bytes/resultsPart)
 	p.Series.MaxBytes = min(p.Series.MaxBytes, int(p.limit.Bytes/seriesPart))
 	p.Redis.KnownBytes = min(p.Redis.KnownBytes, p.limit.Bytes/knownPart)

@@ -55,12 +55,13 @@ func (p *process) openStream() (stream.Engine, error) {
 		return nil, errNoStream
 	}
 	dir := filepath.Join(p.Data.Dir, "stream")
-	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.Data.StreamMaxBytes}, p.log)
+	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.streamBytes(), Registerer: p.metrics}, p.log)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	p.log.Info("the stream is kept in files", "directory", dir)
 	p.topics, p.closeStream, p.streamWarns = f, f.Close, f.Warning
+	p.Cassandra.Besides = func() int64 { return min(f.Bytes(), p.streamBytes()) } // rows do not go for a moment's peak
 	return f, nil
 }
 

@@ -163,6 +163,7 @@ func (c *cursor) leap() error {
 	defer t.mu.Unlock()
 	if !c.segment.damaged {
 		c.segment.damaged = true
+		t.of.tellDamage()
 		t.log.Error("a file of the stream is damaged; reading goes on behind the damage",
 			"file", c.segment.path, "at", at, "bytes", lost)
 	}

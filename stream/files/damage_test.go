@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -294,7 +297,13 @@ func TestOpen(t *testing.T) {
 // begin at what is left.
 func TestRetention(t *testing.T) {
 	dir := t.TempDir()
-	f := mustOpen(t, smallSegments(dir))
+	all := smallSegments(dir)
+	all.MaxBytes = 0 // no bound
+	f, err := Open(all, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustClose(t, f) })
 	c := loadConfig()
 	c.Retention = time.Hour
 	streamtest.MustTopic(t, f, c)
@@ -315,9 +324,16 @@ func TestRetention(t *testing.T) {
 	if left := readAll(t, f, c.Topic); len(left) < 50 || left[len(left)-1].offset != 99 {
 		t.Errorf("%d records are left, the last is %+v", len(left), left[len(left)-1])
 	}
+	if text := f.Warning(); text != "" {
+		t.Errorf("without a bound the warning is %q", text)
+	}
 	mustClose(t, f)
-	less := smallSegments(dir)
-	less.MaxBytes = 256 << 10
+	aside := filepath.Join(dir, "topics", c.Topic, "0000000000000001.segment.damaged1")
+	if err := os.WriteFile(aside, make([]byte, 100<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	less, metrics := smallSegments(dir), prometheus.NewRegistry()
+	less.MaxBytes, less.Registerer = 256<<10, metrics
 	f = mustOpen(t, less)
 	streamtest.MustTopic(t, f, c)
 	streamtest.Eventually(t, "there are no more bytes than may be", func() bool {
@@ -328,6 +344,16 @@ func TestRetention(t *testing.T) {
 	}
 	if text := f.Warning(); !strings.Contains(text, "before their time") {
 		t.Errorf("the warning is %q", text)
+	}
+	if _, err := os.Stat(aside); !errors.Is(err, fs.ErrNotExist) || f.Bytes() > less.MaxBytes {
+		t.Errorf("there are %d bytes, and what was set aside is there: %v", f.Bytes(), err)
+	}
+	const removed = "ringwatch_stream_files_removed_total"
+	if n := testutil.ToFloat64(f.metrics.removed.WithLabelValues("max_bytes")); n < 3 {
+		t.Errorf("%v files were removed", n)
+	}
+	if n, err := testutil.GatherAndCount(metrics, removed, "ringwatch_stream_bytes"); n != 3 || err != nil {
+		t.Errorf("%d metrics, %v", n, err)
 	}
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)

@@ -14,12 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
@@ -28,11 +30,14 @@ import (
 // Config says where the topics are.
 type Config struct {
 	Dir string
-	// MaxBytes bounds the files of all topics that are not compacted; the oldest goes first.
+	// MaxBytes bounds the directory: what is set aside goes first, then the oldest file of a topic that
+	// is not compacted. 0: there is no bound.
 	MaxBytes int64
 	// SegmentBytes is how large a file becomes. 0: what suits MaxBytes. It is written whole or, in a
 	// crash, cut off; it is deleted whole.
 	SegmentBytes int64
+	// Registerer takes the directory's metrics; nil: nobody.
+	Registerer prometheus.Registerer
 	// KeepEvery is how often retention, size and damage are seen to. 0: every 10 s.
 	KeepEvery time.Duration
 }
@@ -41,7 +46,7 @@ const (
 	largeSegment   = 64 << 20
 	compactSegment = 4 << 20
 	keepEvery      = 10 * time.Second
-	// MinBytes is the least that Config.MaxBytes may be.
+	// MinBytes is the least that Config.MaxBytes may be, if it is a bound.
 	MinBytes = 64 << 20
 )
 
@@ -53,7 +58,10 @@ type Files struct {
 	commits stream.Publisher
 	groups  groups
 	stop    chan struct{}
+	grown   chan struct{} // there is a new file
 	work    sync.WaitGroup
+	metrics *metrics
+	hurt    atomic.Int64 // files that were found damaged or missing
 
 	mu     sync.Mutex
 	topics map[string]*topic
@@ -70,7 +78,10 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 		c.KeepEvery = keepEvery
 	}
 	if c.SegmentBytes == 0 {
-		c.SegmentBytes = min(largeSegment, c.MaxBytes/8)
+		c.SegmentBytes = largeSegment
+		if c.MaxBytes > 0 {
+			c.SegmentBytes = min(largeSegment, c.MaxBytes/8)
+		}
 	}
 	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "topics")} {
 		if err := durable.Dir(dir); err != nil {
@@ -81,11 +92,16 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
+	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}), grown: make(chan struct{}, 1),
 		topics: map[string]*topic{},
 		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
 			at: map[groupKey]map[int32]int64{}}}
-	if err := f.openCommits(); err != nil {
+	f.metrics = newMetrics(f)
+	if err = f.metrics.register(c.Registerer); err == nil {
+		err = f.openCommits()
+	}
+	if err != nil {
+		f.metrics.unregister(c.Registerer)
 		return nil, errors.Join(err, lock.Close())
 	}
 	f.work.Go(f.keep)
@@ -137,7 +153,7 @@ func (f *Files) openTopic(dir string, settings stream.Topic) (*topic, error) {
 	if settings.Compact {
 		size = min(size, compactSegment)
 	}
-	t, err := openTopic(dir, settings, size, f.groups.floor(settings.Name), f.log)
+	t, err := openTopic(dir, settings, size, f.groups.floor(settings.Name), f)
 	if err != nil {
 		return nil, fmt.Errorf("stream: cannot open %s: %w", dir, err)
 	}
@@ -264,75 +280,23 @@ func (c *cursor) reached(until map[int32]int64) bool {
 
 // keep sees to the files until Close.
 func (f *Files) keep() {
-	for !pause(f.stop, f.config.KeepEvery) {
-		f.mu.Lock()
-		list := make([]*topic, 0, len(f.topics))
-		for _, t := range f.topics {
-			list = append(list, t)
+	ticker := time.NewTicker(f.config.KeepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-ticker.C:
+		case <-f.grown:
 		}
-		f.mu.Unlock()
-		for _, t := range list {
+		for _, t := range f.list() {
 			if err := t.keep(time.Now()); err != nil {
 				f.log.Error("old files of the stream cannot be seen to; that is tried again",
 					"directory", t.dir, "error", err)
 			}
 		}
-		f.shrink(list)
+		f.shrink()
 	}
-}
-
-// shrink removes the oldest files while all have more than MaxBytes.
-func (f *Files) shrink(list []*topic) {
-	for {
-		sum, first, at := int64(0), (*topic)(nil), int64(math.MaxInt64)
-		for _, t := range list {
-			if t.settings.Compact { // which never changes
-				continue
-			}
-			sum += t.bytes()
-			if oldest := t.oldest(); oldest < min(at, never) {
-				first, at = t, oldest
-			}
-		}
-		if sum <= f.config.MaxBytes || first == nil {
-			return
-		}
-		f.log.Warn("the stream has more bytes than it may; the oldest go before their time",
-			"bytes", sum, "max_bytes", f.config.MaxBytes, "directory", first.dir,
-			"until", time.UnixMilli(at).UTC())
-		if _, err := first.removeOldest(); err != nil {
-			f.log.Error("a file of the stream cannot be removed", "error", err)
-			return
-		}
-		f.mu.Lock()
-		f.shrunk = time.Now()
-		f.mu.Unlock()
-	}
-}
-
-// shrunkFor is how long Warning tells of a file that was removed: at a bound that is always
-// reached, one goes some times a day.
-const shrunkFor = 24 * time.Hour
-
-// Warning returns in a sentence why a topic cannot be written, or that there are as many bytes as
-// there may be; "": neither is so.
-func (f *Files) Warning() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, t := range f.topics {
-		t.mu.Lock()
-		err := t.trouble
-		t.mu.Unlock()
-		if err != nil {
-			return err.Error() + ": it goes on by itself when that is over"
-		}
-	}
-	if time.Since(f.shrunk) < shrunkFor {
-		return fmt.Sprintf("%s is as large as stream_max_bytes lets it be: the oldest frames go before "+
-			"their time, last at %s: raise data.stream_max_bytes", f.config.Dir,
-			f.shrunk.UTC().Format(time.RFC3339))
-	}
-	return ""
 }
 
 // Close writes what waits, and gives the directory up.
@@ -351,5 +315,6 @@ func (f *Files) Close() error {
 	f.mu.Unlock()
 	close(f.stop)
 	f.work.Wait()
+	f.metrics.unregister(f.config.Registerer)
 	return f.lock.Close()
 }

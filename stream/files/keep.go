@@ -20,7 +20,7 @@ func (t *topic) keep(now time.Time) error {
 		return errors.Join(err, t.compact(now))
 	}
 	for settings.Retention > 0 && t.oldest() < now.Add(-settings.Retention).UnixMilli() {
-		if removed, failed := t.removeOldest(); !removed {
+		if removed, failed := t.removeOldest("retention"); !removed {
 			return errors.Join(err, failed)
 		}
 	}
@@ -89,7 +89,7 @@ func (t *topic) bytes() (sum int64) {
 }
 
 // removeOldest removes the first segment, unless it is written.
-func (t *topic) removeOldest() (bool, error) {
+func (t *topic) removeOldest(reason string) (bool, error) {
 	t.mu.Lock()
 	if len(t.segments) < 2 {
 		t.mu.Unlock()
@@ -98,6 +98,7 @@ func (t *topic) removeOldest() (bool, error) {
 	s := t.segments[0]
 	t.segments = t.segments[1:]
 	t.mu.Unlock()
+	t.of.metrics.removed.WithLabelValues(reason).Inc()
 	return true, os.Remove(s.path)
 }
 
@@ -126,6 +127,9 @@ func (t *topic) compact(now time.Time) error {
 		}
 		if lost > 0 && s != &written { // it is mended first, and so set aside
 			t.mu.Lock()
+			if !s.damaged {
+				t.of.tellDamage()
+			}
 			s.damaged = true
 			t.mu.Unlock()
 			return nil

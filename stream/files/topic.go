@@ -20,6 +20,7 @@ import (
 // keeper deletes, compacts and mends those before the last.
 type topic struct {
 	dir  string
+	of   *Files // which is told of what it drops
 	log  *slog.Logger
 	size int64 // of a segment
 
@@ -46,12 +47,12 @@ type topic struct {
 
 // openTopic opens what a directory has, or begins it. No new record gets an offset below floor.
 func openTopic(
-	dir string, settings stream.Topic, size int64, floor map[int32]int64, log *slog.Logger,
+	dir string, settings stream.Topic, size int64, floor map[int32]int64, of *Files,
 ) (*topic, error) {
 	if err := durable.Dir(dir); err != nil {
 		return nil, err
 	}
-	t := &topic{dir: dir, log: log, size: size, settings: settings, changed: make(chan struct{}),
+	t := &topic{dir: dir, of: of, log: of.log, size: size, settings: settings, changed: make(chan struct{}),
 		work: make(chan struct{}, 1)}
 	if err := t.load(); err != nil {
 		return nil, err
@@ -121,6 +122,7 @@ func (t *topic) load() error {
 			return err
 		}
 		if replaced != math.MaxUint64 && id+1 != replaced {
+			t.of.tellDamage()
 			t.log.Error("files of the stream are missing; what they had is lost", "directory", t.dir,
 				"after", filepath.Base(s.path))
 		}
@@ -252,6 +254,9 @@ func (t *topic) mend(s *segment) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !s.damaged {
+		t.of.tellDamage()
+	}
 	t.log.Error("a file of the stream was damaged; what is whole in it is served",
 		"file", s.path, "aside", away, "lost_bytes", lost)
 	return mended, nil
@@ -312,6 +317,9 @@ func (t *topic) recover() error {
 				return err
 			}
 			if scan.pos < scan.end { // whole records follow: this is no write that was cut off
+				if !s.damaged {
+					t.of.tellDamage()
+				}
 				s.damaged = true
 				continue
 			}
@@ -363,6 +371,10 @@ func (t *topic) roll() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.segments = append(slices.Clip(t.segments), s)
+	select {
+	case t.of.grown <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

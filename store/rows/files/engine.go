@@ -35,9 +35,12 @@ type Config struct {
 	MemoryBytes int
 	// CacheBytes bounds the blocks of files that are kept in memory. 0: 16 MiB.
 	CacheBytes int
-	// MaxBytes bounds the directory: when it is larger, what has lived most of its time goes first.
-	// Rows that never expire, and those of the last three hours, stay. 0: there is no bound.
+	// MaxBytes bounds the directory: when it is larger, what is set aside goes first, and then what has
+	// lived most of its time. Rows that never expire, and those of the last three hours, stay. 0:
+	// there is no bound.
 	MaxBytes int64
+	// Besides is how many bytes there are outside the directory that MaxBytes bounds, too; nil: none.
+	Besides func() int64
 	// Admit is asked before calls whose Work has a class; nil: all may begin.
 	Admit func(
 		ctx context.Context, w rows.Work, table string, n int,
@@ -88,6 +91,7 @@ type Engine struct {
 
 	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
 	over      atomic.Int64 // bytes more than max_bytes that are too new to remove
+	hurt      atomic.Int64 // files that were found damaged or missing
 	connected atomic.Bool
 	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
 

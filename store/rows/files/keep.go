@@ -2,18 +2,12 @@ package files
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // keepEvery is how often the keeper looks for what has expired.
@@ -51,8 +45,10 @@ func (e *Engine) keep() error {
 	defer e.keeping.Unlock()
 	for !e.isClosing() {
 		e.expire()
-		e.shrink()
 		inputs := e.due()
+		if e.shrink(sizeOf(inputs)) { // the inputs may be gone
+			continue
+		}
 		if len(inputs) == 0 || !e.roomFor(inputs) {
 			return nil
 		}
@@ -65,10 +61,7 @@ func (e *Engine) keep() error {
 
 // roomFor reports whether files can be merged and leave room to the log, which needs it more.
 func (e *Engine) roomFor(inputs []*file) bool {
-	need := 2 * int64(e.config.MemoryBytes)
-	for _, f := range inputs {
-		need += f.size
-	}
+	need := 2*int64(e.config.MemoryBytes) + sizeOf(inputs)
 	var disk unix.Statfs_t
 	return unix.Statfs(e.dir, &disk) != nil || int64(disk.Bavail)*disk.Bsize > need
 }
@@ -116,88 +109,6 @@ func (e *Engine) hides(f *file, now int64) bool {
 		}
 	}
 	return false
-}
-
-// underWay is how old rows are at least that are removed because the directory is too large:
-// younger ones may still be made into others.
-const underWay = 3 * time.Hour
-
-// shrink removes files until the directory is as small as it should be. Of each table what has
-// lived most of its time goes first, so all keep the same share of it.
-func (e *Engine) shrink() {
-	if e.config.MaxBytes == 0 {
-		return
-	}
-	size := e.Bytes()
-	e.metrics.over.Set(float64(max(0, size-e.config.MaxBytes)))
-	if size <= e.config.MaxBytes {
-		e.over.Store(0)
-		return
-	}
-	now := e.config.Now()
-	lived := func(f *file) float64 {
-		return (float64(now.UnixMicro()) - float64(f.First)) / (float64(f.Expires)*1e6 - float64(f.First))
-	}
-	list := slices.DeleteFunc(e.all(), func(f *file) bool {
-		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
-			now.UnixMicro()-f.Last < underWay.Microseconds()
-	})
-	slices.SortFunc(list, func(a, b *file) int { return cmp.Compare(lived(b), lived(a)) })
-	var gone []*file
-	for _, f := range list {
-		if size <= e.config.MaxBytes {
-			break
-		}
-		e.log.Warn(
-			"rows: the directory is too large; the oldest of a table is removed", "table", f.Table,
-			"until", time.UnixMicro(f.Last).UTC(), "bytes", f.size, "max_bytes", e.config.MaxBytes,
-		)
-		gone = append(gone, f)
-		size -= f.size
-	}
-	e.metrics.removed.WithLabelValues("max_bytes").Add(float64(len(gone)))
-	e.metrics.over.Set(float64(max(0, size-e.config.MaxBytes)))
-	e.over.Store(max(0, size-e.config.MaxBytes))
-	if len(gone) > 0 {
-		e.shrunk.Store(now.Unix())
-		e.exchange(nil, gone, 0, nil)
-	}
-}
-
-// shrunkFor is how long Warning tells of files that were removed: at a bound that is always
-// reached, a file goes some times a day.
-const shrunkFor = 24 * time.Hour
-
-// Warning returns in a sentence why nothing can be written, or that the directory is as large as it
-// may be; "": neither is so.
-func (e *Engine) Warning(context.Context) string {
-	if err := e.Failing(); err != nil {
-		return rows.Explained(err).Error()
-	}
-	if over := e.over.Load(); over > 0 {
-		return fmt.Sprintf("%s has %d MiB more than max_bytes, and what is left is too new to remove: "+
-			"raise data.max_bytes", e.dir, over>>20+1)
-	}
-	last := time.Unix(e.shrunk.Load(), 0)
-	if e.config.Now().Sub(last) < shrunkFor {
-		return fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest rows go before their "+
-			"time, last at %s: raise data.max_bytes", e.dir, last.UTC().Format(time.RFC3339))
-	}
-	return ""
-}
-
-// Bytes returns how large the directory is: files of rows and the log.
-func (e *Engine) Bytes() (n int64) {
-	for _, f := range e.all() {
-		n += f.size
-	}
-	entries, _ := os.ReadDir(filepath.Join(e.dir, logDir))
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil {
-			n += info.Size()
-		}
-	}
-	return n
 }
 
 // Bounds of merging.
@@ -341,6 +252,12 @@ func (e *Engine) found(f *file, err error) {
 }
 
 func (e *Engine) tellDamage(f *file, err error) {
-	e.metrics.damaged.WithLabelValues("rows").Inc()
+	e.hurtIn("rows")
 	e.log.Error("rows: a file is damaged; what is good of it is served", "file", f.path, "error", err)
+}
+
+// hurtIn counts what was found damaged or missing: rows, log or missing.
+func (e *Engine) hurtIn(what string) {
+	e.hurt.Add(1)
+	e.metrics.damaged.WithLabelValues(what).Inc()
 }

@@ -58,7 +58,7 @@ func newMetrics(e *Engine) *metrics {
 	size := prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{
 			Name: "ringwatch_rows_bytes",
-			Help: "Size of the directory of rows: files and log.",
+			Help: "Size of the directory of rows: files, log and what is set aside.",
 		},
 		func() float64 { return float64(e.Bytes()) },
 	)

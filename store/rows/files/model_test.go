@@ -204,8 +204,11 @@ func TestExpiryRemovesFiles(t *testing.T) {
 
 // TestMaxBytes: a directory that is too large loses its oldest files, and says so.
 func TestMaxBytes(t *testing.T) {
-	const most = 400 << 10
+	const most, besides = 500 << 10, 100 << 10
 	dir, now := t.TempDir(), newClock()
+	aside := filepath.Join(dir, asideDir, "old")
+	must(t, os.MkdirAll(filepath.Dir(aside), 0o700))
+	must(t, os.WriteFile(aside, make([]byte, 50<<10), 0o600))
 	var log lines
 	e := mustOpen(
 		t,
@@ -213,6 +216,7 @@ func TestMaxBytes(t *testing.T) {
 		Config{
 			MemoryBytes: 1 << 14,
 			MaxBytes:    most,
+			Besides:     func() int64 { return besides },
 			Now:         now.now,
 			Log:         log.logger(),
 			Registerer:  prometheus.NewRegistry(),
@@ -238,13 +242,16 @@ func TestMaxBytes(t *testing.T) {
 		)
 		now.step(time.Minute)
 	}
-	until(t, "the directory is small", func() bool { wake(e.look); return e.Bytes() <= most+64<<10 })
+	until(t, "the directory is small", func() bool { wake(e.look); return e.Bytes() <= most-besides })
 	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 ||
 		!strings.Contains(log.String(), "too large") {
 		t.Errorf("nothing is said of it: %s", log.String())
 	}
 	if text := e.Warning(t.Context()); !strings.Contains(text, "before their time") {
 		t.Errorf("the warning is %q", text)
+	}
+	if _, err := os.Stat(aside); err == nil {
+		t.Error("what was set aside is left")
 	}
 	first := int64(-1)
 	for i := range int64(n) {

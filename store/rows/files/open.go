@@ -43,7 +43,7 @@ func (e *Engine) open() error {
 	if err != nil {
 		return err
 	}
-	if err := e.readLogs(kept.Group); err != nil {
+	if err := e.readLogs(kept); err != nil {
 		return err
 	}
 	wake(e.look)
@@ -97,6 +97,7 @@ func (e *Engine) readFormat() error {
 func (e *Engine) readSmall(path string) ([]byte, error) {
 	b, err := read(path)
 	if errors.Is(err, errDamaged) {
+		e.hurt.Add(1)
 		return nil, e.setAside(path, err)
 	}
 	if err != nil {
@@ -111,6 +112,7 @@ type list struct {
 	Files []string `json:"files"` // names
 	Next  int64    `json:"next"`  // a number that no file of rows has had
 	Group int64    `json:"group"` // the last group of the log whose rows are all in files
+	there bool     // it could be read
 }
 
 // openFiles opens the files of rows, removes those that were replaced by others, and tells of those
@@ -125,6 +127,7 @@ func (e *Engine) openFiles() (list, error) {
 		if err := json.Unmarshal(b, &should); err != nil {
 			return should, fmt.Errorf("rows: %s: %w", filesName, err)
 		}
+		should.there = true
 	}
 	entries, err := os.ReadDir(filepath.Join(e.dir, rowsDir))
 	if err != nil {
@@ -166,7 +169,7 @@ func (e *Engine) openFiles() (list, error) {
 	for _, name := range should.Files {
 		_, id, _ := nameOf(name)
 		if !there[name] && !replaced[id] {
-			e.metrics.damaged.WithLabelValues("missing").Inc()
+			e.hurtIn("missing")
 			e.log.Error("rows: a file is missing, and what was in it is lost", "file",
 				filepath.Join(e.dir, rowsDir, name))
 		}
@@ -210,7 +213,8 @@ func (e *Engine) openAll(paths []string) ([]*file, error) {
 }
 
 // readLogs brings back what was in memory.
-func (e *Engine) readLogs(flushed int64) error {
+func (e *Engine) readLogs(kept list) error {
+	flushed := kept.Group
 	e.flushed = flushed
 	e.group.Store(flushed)
 	numbers, err := logsIn(filepath.Join(e.dir, logDir))
@@ -227,8 +231,9 @@ func (e *Engine) readLogs(flushed int64) error {
 		}
 		groups, broken := 0, 0
 		holes := readLog(b, func(number int64, list [][]byte) {
-			if groups++; last >= 0 && number > last+1 || last < 0 && number > flushed+1 {
-				e.metrics.damaged.WithLabelValues("missing").Inc()
+			if groups++; last >= 0 && number > last+1 ||
+				last < 0 && kept.there && number > flushed+1 {
+				e.hurtIn("missing")
 				e.log.Error("rows: a part of the log is missing, and what was in it is lost",
 					"before", path, "groups", number-max(last, flushed)-1)
 			}
@@ -244,7 +249,7 @@ func (e *Engine) readLogs(flushed int64) error {
 			}
 		})
 		if len(holes) > 0 || broken > 0 {
-			e.metrics.damaged.WithLabelValues("log").Inc()
+			e.hurtIn("log")
 			e.log.Error(
 				"rows: a log file is damaged; a copy is set aside, and what is good of it is used",
 				"file", path, "holes", fmt.Sprint(holes), "mutations", broken,
