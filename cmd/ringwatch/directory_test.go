@@ -30,21 +30,47 @@ type directory struct {
 
 func (d *directory) begin(t *testing.T) {
 	t.Helper()
+	d.launch(t)
+	for _, base := range []string{d.ingest, d.api} {
+		eventually(t, base, func(ctx context.Context) error { return ready(ctx, base) })
+	}
+}
+
+// launch is begin without waiting for anything.
+func (d *directory) launch(t *testing.T, env ...string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all", Path: self,
-		Args: []string{"all", "--config", d.config, "--data", d.data}, Env: []string{asRingwatch},
+		Args: []string{"all", "--config", d.config, "--data", d.data}, Env: append(env, asRingwatch),
 		Log: d.log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Process = p
 	t.Cleanup(func() { p.Kill() })
-	for _, base := range []string{d.ingest, d.api} {
-		eventually(t, base, func(ctx context.Context) error { return ready(ctx, base) })
-	}
+}
+
+// newDirectory is one on free ports, of an account alone. Its log is shown if the test fails.
+func newDirectory(t *testing.T) *directory {
+	t.Helper()
+	ports := engines.FreePorts(t, 2)
+	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	t.Cleanup(func() {
+		if b, err := os.ReadFile(d.log); t.Failed() && err == nil {
+			t.Logf("the end of the log:\n%s", b[max(0, len(b)-8<<10):])
+		}
+	})
+	d.config = configFile(t, fmt.Sprintf(`
+accounts: [{name: alone}]
+cassandra: {grace: 1s}
+ingest: {listen: "127.0.0.1:%d"}
+api: {listen: "127.0.0.1:%d"}
+`, ports[0], ports[1]))
+	return d
 }
 
 func (d *directory) keyFlags() keyFlags {
@@ -75,20 +101,7 @@ func (d *directory) refused(t *testing.T, want string, command ...string) {
 // TestInOneDirectory runs everything without any engine: frames, lists, PromQL, rules, API keys.
 // After a kill all that was acknowledged is there, once.
 func TestInOneDirectory(t *testing.T) {
-	ports := engines.FreePorts(t, 2)
-	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
-	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	t.Cleanup(func() {
-		if b, err := os.ReadFile(d.log); t.Failed() && err == nil {
-			t.Logf("the end of the log:\n%s", b[max(0, len(b)-8<<10):])
-		}
-	})
-	d.config = configFile(t, fmt.Sprintf(`
-accounts: [{name: alone}]
-cassandra: {grace: 1s}
-ingest: {listen: "127.0.0.1:%d"}
-api: {listen: "127.0.0.1:%d"}
-`, ports[0], ports[1]))
+	d := newDirectory(t)
 	d.begin(t)
 	d.fleet = &promFleet{cluster: "alone-prod", load: map[int64][]float64{},
 		key: d.key(t, "all", account.Read, account.Write, account.Rules)}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/engines"
 )
 
@@ -14,8 +15,25 @@ const asRingwatch = "RINGWATCH_TEST_AS_RINGWATCH=1"
 // clockFile is the environment variable that names a file which says how far such a process's clock is ahead of the machine's.
 const clockFile = "RINGWATCH_TEST_CLOCK"
 
+// recordDir and recordNotes name a directory, and durabletest's notes of what such a process makes durable there.
+const (
+	recordDir   = "RINGWATCH_TEST_DATA"
+	recordNotes = "RINGWATCH_TEST_NOTES"
+)
+
+// littleRows makes such a process write files of rows all the time.
+const littleRows = "RINGWATCH_TEST_LITTLE_ROWS=1"
+
 func TestMain(m *testing.M) {
 	if os.Getenv("RINGWATCH_TEST_AS_RINGWATCH") == "1" {
+		if os.Getenv("RINGWATCH_TEST_LITTLE_ROWS") == "1" {
+			mostRows = 128 << 10
+		}
+		if notes := os.Getenv(recordNotes); notes != "" {
+			if err := durabletest.Record(os.Getenv(recordDir), notes); err != nil {
+				panic(err)
+			}
+		}
 		completionPatience = time.Minute
 		if file := os.Getenv(clockFile); file != "" {
 			clock = func() time.Time {

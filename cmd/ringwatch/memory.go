@@ -26,8 +26,8 @@ const (
 )
 
 // mostRows is what rows of a directory take however much memory there is: what is not in files is
-// read again at the start.
-const mostRows = 64 << 20
+// read again at the start. Tests have less.
+var mostRows int64 = 64 << 20
 
 // sampleBytes is what PromQL's engine takes for a sample.
 const sampleBytes = 16

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/durable/durabletest"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// TestKilledInOneDirectory kills ringwatch all without engines at random moments while frames
+// arrive; each second time the power fails, too, and all that was not synced is lost. Every frame
+// that was answered 2xx is there then, once, with its values.
+func TestKilledInOneDirectory(t *testing.T) {
+	kills := 24
+	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
+		kills = 1000
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	d := newDirectory(t)
+	d.begin(t)
+	l := &line.Line{Ingest: d.ingest, Key: d.key(t, "all", account.Read, account.Write), Account: "alone"}
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	first := frame.WindowOf(time.Now().Add(-time.Hour - 3*time.Minute*time.Duration(kills)).UnixMilli())
+	var nodes []*frametest.Node
+	var senders sync.WaitGroup
+	results := make([][]sent, 3)
+	for i := range results {
+		nodes = append(nodes, frametest.New("killed", uint64(9000+i), 2))
+		senders.Go(func() {
+			results[i] = sendAll(ctx, l, nodes[i], first, rand.New(rand.NewPCG(seed, uint64(i))))
+		})
+	}
+	random, lost := rand.New(rand.NewPCG(seed, 99)), durabletest.Lost{}
+	for n := range kills {
+		d.life(t, random, n%2 == 1, &lost)
+	}
+	stop()
+	senders.Wait()
+	accepted := 0
+	for _, list := range results {
+		for _, s := range list {
+			if s.accepted {
+				accepted++
+			}
+		}
+	}
+	t.Logf("%d frames were accepted under %d kills; lost were %s", accepted, kills, lost)
+	if accepted < 5*kills || lost.Bytes == 0 || lost.Given == 0 {
+		t.Error("too little happened")
+	}
+	d.whole(t, nodes, results)
+	if b, err := os.ReadFile(d.log); err != nil || strings.Contains(string(b), "level=ERROR") {
+		t.Errorf("the log has errors, or cannot be read: %v", err)
+	}
+}
+
+// life starts the process and kills it some time later, and takes the power from it, too.
+func (d *directory) life(t *testing.T, random *rand.Rand, power bool, lost *durabletest.Lost) {
+	t.Helper()
+	env := []string{littleRows}
+	notes := filepath.Join(filepath.Dir(d.data), "notes")
+	if power {
+		env = append(env, recordDir+"="+d.data, recordNotes+"="+notes)
+	}
+	d.launch(t, env...)
+	select {
+	case <-d.Done():
+		t.Fatal("the process has ended by itself")
+	case <-time.After(time.Duration(random.IntN(2000)) * time.Millisecond):
+	}
+	if power && random.IntN(2) == 0 && durabletest.End(notes) == nil { // else it has not begun to record
+		select {
+		case <-d.Done():
+		case <-time.After(time.Second): // nothing was to be synced
+		}
+	}
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !power {
+		return
+	}
+	l, err := durabletest.Lose(random, d.data, notes)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // it was killed before it recorded anything
+		t.Fatal(err)
+	}
+	lost.Add(l)
+}
+
+// sendAll posts a node's frames in order, each until it is accepted.
+func sendAll(
+	ctx context.Context, l *line.Line, node *frametest.Node, first int64, random *rand.Rand,
+) (all []sent) {
+	for at := first + 1234; ctx.Err() == nil && at < time.Now().UnixMilli(); at += 5000 {
+		node.Step()
+		b, s := node.Frame(at), sent{at: at, entities: copyEntities(node.Entities)}
+		for {
+			if s.accepted = post(ctx, l, b); s.accepted || ctx.Err() != nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond) // a sender's pause between tries
+		}
+		all = append(all, s)
+		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond) // so that kills come at any place
+	}
+	return all
+}
+
+// whole opens the directory as ringwatch all does, lets the store take what the stream has, and
+// finds all frames. No file is damaged then.
+func (d *directory) whole(t *testing.T, nodes []*frametest.Node, results [][]sent) {
+	t.Helper()
+	p, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).prepare("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	parts, err := p.storeParts(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(ctx, parts...) }()
+	for i, node := range nodes {
+		for from := 0; from < len(results[i]); {
+			hour := results[i][from].at / 3_600_000
+			to := from
+			byAt := map[int64]*sent{}
+			for ; to < len(results[i]) && results[i][to].at/3_600_000 == hour; to++ {
+				byAt[results[i][to].at] = &results[i][to]
+			}
+			eventually(t, "all frames of an hour", func(ctx context.Context) error {
+				all, _, err := p.database.Load().Reader(store.Dashboard("alone"), memory.Unbounded()).
+					Read(ctx, "alone", node.ID, results[i][from].at, results[i][to-1].at)
+				if err != nil {
+					return err
+				}
+				return compare(all, node, byAt)
+			})
+			from = to
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	check := dataCheckCmd{Dir: d.data}
+	if err := check.run(io.Discard); err != nil {
+		t.Error(fmt.Errorf("ringwatch data check: %w", err))
+	}
+}
