@@ -153,7 +153,7 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 	if err != nil || len(list) > 0 {
 		return err
 	}
-	first := Cutover{Generation: c.config.Generation, By: "the first schema apply", Written: c.config.Now().UnixMilli()}
+	first := Cutover{Generation: c.config.Generation, By: "the first start", Written: c.config.Now().UnixMilli()}
 	_, err = c.engine.PutNew(ctx, rows.Work{}, c.table, first.row(), nil)
 	return err
 }

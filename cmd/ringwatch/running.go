@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // A directory has one process. While that is ringwatch all, it answers ringwatch key on a socket in
@@ -109,7 +110,7 @@ func answerKeys(db keyBook) http.Handler {
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, r *http.Request) {
 		list, err := db.Keys(r.Context())
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+			refuseKey(w, err)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(list) // a caller that went away misses nothing
@@ -125,15 +126,33 @@ func answerKeys(db keyBook) http.Handler {
 func told[T any](do func(context.Context, T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var said T
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxKeyBytes)).Decode(&said); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if err := do(r.Context(), said); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxKeyBytes)).Decode(&said)
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		} else if err != nil {
+			http.Error(w, "this is no request of ringwatch key: "+err.Error(), http.StatusBadRequest)
+		} else if err := do(r.Context(), said); err != nil {
+			refuseKey(w, err)
 		}
 	}
 }
+
+// refuseKey answers that keys cannot be read or written: not now, as on a full disk, or not at all.
+func refuseKey(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if store.Retryable(err) || errors.Is(err, context.DeadlineExceeded) {
+		status = http.StatusServiceUnavailable
+	}
+	http.Error(w, rows.Explained(err).Error(), status)
+}
+
+// keyError is what the process that has the directory answered.
+type keyError struct {
+	text  string
+	later bool // the same may succeed later
+}
+
+func (e *keyError) Error() string { return e.text }
 
 // runningKeys are the keys of the process that has a directory.
 type runningKeys struct{ http.Client }
@@ -181,7 +200,8 @@ func (k *runningKeys) do(ctx context.Context, method, path string, ask, answer a
 	defer got.Body.Close()
 	if got.StatusCode != http.StatusOK {
 		b, err := io.ReadAll(io.LimitReader(got.Body, maxKeyBytes))
-		return errors.Join(errors.New(strings.TrimSpace(string(b))), err)
+		return errors.Join(&keyError{strings.TrimSpace(string(b)),
+			got.StatusCode == http.StatusServiceUnavailable}, err)
 	}
 	if answer == nil {
 		return nil
@@ -202,8 +222,12 @@ func (c *config) openKeys(ctx context.Context, wait time.Duration) (keyBook, err
 	for {
 		if c.Cassandra.Dir != "" {
 			running := askRunning(c.Data.Dir)
-			if _, err := running.Keys(ctx); err == nil {
+			_, err := running.Keys(ctx)
+			if err == nil {
 				return running, nil
+			}
+			if said, is := errors.AsType[*keyError](err); is && !said.later {
+				return nil, said
 			}
 		}
 		db, err := store.New(c.Cassandra, nil)
