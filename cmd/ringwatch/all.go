@@ -167,6 +167,11 @@ func (c *allCmd) Run(ctx context.Context) error {
 	if err := readable(needed...); err != nil {
 		return err
 	}
+	if p.keeps() {
+		if err := p.ownAccounts(); err != nil {
+			return err
+		}
+	}
 	first := needed[0]
 	all := make(chan error, 1)
 	reaching, stop := context.WithCancel(ctx)
@@ -198,6 +203,9 @@ func (p *process) beyondIngest(ctx context.Context, bare bool) error {
 			return err
 		}
 		parts = append(parts, more...)
+	}
+	if p.keeps() {
+		p.noteAccounts()
 	}
 	keys, err := p.keyParts()
 	if err != nil {

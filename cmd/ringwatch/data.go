@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/account"
@@ -87,6 +88,9 @@ func (c *config) keepIn(dir string) {
 		c.Kafka.Retention = min(c.Kafka.Retention, kept)
 	}
 }
+
+// keeps reports whether anything lies in the directory.
+func (c *config) keeps() bool { return len(c.Kafka.Brokers) == 0 || len(c.Cassandra.Hosts) == 0 }
 
 // streamBytes bounds the stream in the directory: it has a quarter where it shares that with rows,
 // which have what it leaves. 0: there is no bound.
@@ -170,7 +174,18 @@ func (c *config) connectError(err error) error {
 	case errors.Is(err, store.ErrInUse):
 		return usageError{fmt.Errorf("%w: stop that process first, or name another directory", err)}
 	}
-	return usageError{err}
+	return usageError{unwritable(err)}
+}
+
+// unwritable adds what to do to an error about a directory that may only be read.
+func unwritable(err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: make it writable, or copy it with ringwatch data backup and name the copy", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: give it to the user of ringwatch all, or name another directory", err)
+	}
+	return err
 }
 
 // endRows gives up a directory of rows, when no role uses it any more.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ringwatch/ringwatch/durable"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
@@ -48,6 +49,12 @@ func (c *dataBackupCmd) run(out io.Writer) error {
 	}
 	if err := copyAll(); err != nil {
 		return err
+	}
+	if of := filepath.Join(c.Dir, accountsName); isThere(of) {
+		err := durable.Copy(of, filepath.Join(c.To, accountsName))
+		if err = errors.Join(err, durable.Names(c.To)); err != nil {
+			return err
+		}
 	}
 	check := dataCheckCmd{Dir: c.To}
 	return check.run(out)

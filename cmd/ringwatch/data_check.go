@@ -51,6 +51,11 @@ func (c *dataCheckCmd) run(out io.Writer) error {
 		}
 		checked++
 	}
+	if _, err := readAccounts(c.Dir); errors.Is(err, errAccounts) {
+		damaged(filepath.Join(c.Dir, accountsName), err.Error())
+	} else if err != nil {
+		return err
+	}
 	switch {
 	case checked == 0:
 		return noData(c.Dir)

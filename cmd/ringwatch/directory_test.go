@@ -26,11 +26,12 @@ type directory struct {
 	*engines.Process
 	fleet             *promFleet
 	config, data, log string
+	given             string // a key of the configuration; "": there is none
 }
 
-func (d *directory) begin(t *testing.T) {
+func (d *directory) begin(t *testing.T, env ...string) {
 	t.Helper()
-	d.launch(t)
+	d.launch(t, env...)
 	for _, base := range []string{d.ingest, d.api} {
 		eventually(t, base, func(ctx context.Context) error { return ready(ctx, base) })
 	}

@@ -16,7 +16,7 @@ const littleRoom = 1 << 30
 
 // examineData looks at the directory of ringwatch all, if there is anything that has no engine.
 func (c *config) examineData() []doctor.Result {
-	if len(c.Kafka.Brokers) > 0 && len(c.Cassandra.Hosts) > 0 {
+	if !c.keeps() {
 		return nil
 	}
 	r := doctor.Result{Name: "data.dir", Status: doctor.OK}

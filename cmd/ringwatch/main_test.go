@@ -25,6 +25,9 @@ const (
 const littleRows = "RINGWATCH_TEST_LITTLE_ROWS=1"
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(ownDisk); dir != "" {
+		holdDisk(dir)
+	}
 	if os.Getenv("RINGWATCH_TEST_AS_RINGWATCH") == "1" {
 		if os.Getenv("RINGWATCH_TEST_LITTLE_ROWS") == "1" {
 			mostRows = 128 << 10

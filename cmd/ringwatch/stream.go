@@ -57,7 +57,7 @@ func (p *process) openStream() (stream.Engine, error) {
 	dir := filepath.Join(p.Data.Dir, "stream")
 	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.streamBytes(), Registerer: p.metrics}, p.log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{unwritable(err)}
 	}
 	p.log.Info("the stream is kept in files", "directory", dir)
 	p.topics, p.closeStream, p.streamWarns = f, f.Close, f.Warning
@@ -96,8 +96,12 @@ func (p *process) ensureTopic(ctx context.Context, c stream.Config) (stream.Engi
 	if err != nil {
 		return nil, err
 	}
-	return e, retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable,
+	err = retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable,
 		func(ctx context.Context) error { return stream.EnsureTopic(ctx, e, c) })
+	if errors.Is(err, files.ErrVersion) {
+		err = usageError{err}
+	}
+	return e, err
 }
 
 // again is stream.Again in the words of recent.

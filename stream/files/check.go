@@ -17,11 +17,14 @@ func Check(dir string, damaged func(path, what string)) error {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
 		return fmt.Errorf("stream: %s is no directory of a stream: %w", dir, err)
 	}
-	lock, err := lockDir(dir)
+	lock, err := os.Open(filepath.Join(dir, "lock")) // it may lie on a disk that can only be read
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
+	if err := take(lock, dir); err != nil {
+		return err
+	}
 	topics, err := os.ReadDir(filepath.Join(dir, "topics"))
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)

@@ -280,7 +280,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = mustOpen(t, Config{Dir: dir})
-	if err := stream.EnsureTopic(t.Context(), f, c); !errors.Is(err, errNewer) ||
+	if err := stream.EnsureTopic(t.Context(), f, c); !errors.Is(err, ErrVersion) ||
 		stream.Retryable(err) || !strings.Contains(err.Error(), file) {
 		t.Errorf("of a newer version: %v", err)
 	}

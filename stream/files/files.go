@@ -114,12 +114,18 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: cannot lock the directory: %w", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := take(file, dir); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("%w: another process has %s: stop it, or name another directory",
-			ErrInUse, dir)
+		return nil, err
 	}
 	return file, nil
+}
+
+func take(lock *os.File, dir string) error {
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("%w: another process has %s: stop it, or name another directory", ErrInUse, dir)
+	}
+	return nil
 }
 
 // commitsTopic is what groups have committed. It lies beside the others, so that no name clashes.

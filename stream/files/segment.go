@@ -46,8 +46,8 @@ const (
 	aside       = ".damaged"
 )
 
-// errNewer says that a file is of a format that this version does not know.
-var errNewer = errors.New("stream: a newer version of Ringwatch has written it")
+// ErrVersion says that a file is of a format that this version does not know.
+var ErrVersion = errors.New("stream: a newer version of Ringwatch has written it: use that version")
 
 // begin returns where the first record is.
 func (s *segment) begin() int64 { return int64(fixedBytes + 8*len(s.base) + 4) }
@@ -80,7 +80,7 @@ func (s *segment) header() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// readSegment reads a file's header. It returns errDamaged or errNewer if that is no good.
+// readSegment reads a file's header. It returns errDamaged or ErrVersion if that is no good.
 func readSegment(dir string, id uint64) (*segment, error) {
 	s := &segment{id: id, path: segmentPath(dir, id)}
 	file, err := os.Open(s.path)
@@ -98,7 +98,7 @@ func readSegment(dir string, id uint64) (*segment, error) {
 		return nil, errDamaged
 	}
 	if string(fixed[:3]) == magic[:3] && fixed[3] > magic[3] && fixed[3] <= '9' {
-		return nil, stream.Because(fmt.Errorf("%s: %w", s.path, errNewer), stream.ErrRefused)
+		return nil, stream.Because(fmt.Errorf("%s: %w", s.path, ErrVersion), stream.ErrRefused)
 	}
 	n := binary.LittleEndian.Uint32(fixed[8:])
 	if string(fixed[:4]) != magic || n == 0 || n > 10_000 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/ringwatch/ringwatch/durable"
 )
@@ -45,6 +46,10 @@ func (e *Engine) open() error {
 	}
 	if err := e.readLogs(kept); err != nil {
 		return err
+	}
+	if ahead := time.Duration(e.stamped.Load()-e.config.Now().UnixMicro()) * time.Microsecond; ahead > wrongClock {
+		e.log.Warn("rows: the clock is behind what was written last, and new rows count as later all the "+
+			"same; set it if it is wrong", "by", ahead.Round(time.Second))
 	}
 	wake(e.look)
 	return nil
@@ -278,6 +283,9 @@ func (e *Engine) recallStamp(s int64) {
 		e.stamped.Store(max(e.stamped.Load(), s))
 	}
 }
+
+// wrongClock is how far the clock may be behind the last write time, and no more is said.
+const wrongClock = time.Minute
 
 // aheadMicros is how far a write time may be ahead of the clock to be taken for one that the clock
 // gave before it went back.
