@@ -69,7 +69,9 @@ func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) 
 		}
 		r.counter(scaled(s.First), scaled(s.Last), scaled(s.Increase))
 	case v.suffix == suffixCount && s.FirstCount != nil:
-		whole := func(list []int64) func(int) float64 { return func(i int) float64 { return float64(list[i]) } }
+		whole := func(list []int64) func(int) float64 {
+			return func(i int) float64 { return float64(list[i]) }
+		}
 		r.counter(whole(s.FirstCount), whole(s.LastCount), whole(s.CountIncrease))
 	case v.suffix == suffixCount || v.suffix == suffixBucket:
 		upTo := m.Buckets()

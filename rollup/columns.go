@@ -97,7 +97,8 @@ func (c *Columns) Extend(
 		if len(metrics) == 0 {
 			continue
 		}
-		e := extender{ctx: ctx, group: g, rollups: rollups, owes: owes{allow: allow}, out: out, known: known}
+		e := extender{ctx: ctx, group: g, rollups: rollups, owes: owes{allow: allow}, out: out,
+			known: known}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
 			if err := ctx.Err(); err != nil {
@@ -182,7 +183,9 @@ func (e *extender) metric(metric int, rows []int32) {
 // each calls visit, which may be nil, with the cells of a row in order of time and with how many
 // samples they are of, and returns their number.
 func (e *extender) each(row int32, visit func(r *Rollup, c *cell, n uint32)) (n int) {
-	had := -1 // the rollup that had a value: another type with one could only be of a rollup that is being written again
+	// The rollup that had a value: another type with one could only be of a rollup that is being
+	// written again.
+	had := -1
 	for i := range e.now {
 		l := &e.now[i]
 		own := l.rowOf(row)
@@ -208,7 +211,8 @@ func (e *extender) line(metric int, row int32, more int) *line {
 	m, l := &e.Metrics[metric], e.SeriesLabels(&e.labels, metric, row)
 	hash := l.Hash()
 	for _, i := range e.known[hash] {
-		if of := e.out.lines[i]; of.typ == e.Type && of.metric.Same(m) && labels.Equal(of.labels, l) {
+		of := e.out.lines[i]
+		if of.typ == e.Type && of.metric.Same(m) && labels.Equal(of.labels, l) {
 			e.take((len(of.start) + more) * pointBytes)
 			e.out.lines[i] = of.with(more)
 			return e.out.lines[i]
@@ -293,5 +297,10 @@ func (l *line) add(start int64, n uint32, c *cell) {
 
 // matches reports whether the line's labels match.
 func (l *line) matches(matchers []*labels.Matcher) bool {
-	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(l.labels.Get(m.Name)) })
+	for _, m := range matchers {
+		if !m.Matches(l.labels.Get(m.Name)) {
+			return false
+		}
+	}
+	return true
 }

@@ -50,7 +50,8 @@ func TestColumnsGrow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known := slices.DeleteFunc(slices.Clone(list), func(p *rollup.Rollup) bool { return p.Start < since })
+			known := slices.DeleteFunc(slices.Clone(list),
+				func(p *rollup.Rollup) bool { return p.Start < since })
 			want, err := rollup.SelectContext(t.Context(), nil, facets, known, from, to)
 			if err != nil {
 				t.Fatal(err)
@@ -59,7 +60,8 @@ func TestColumnsGrow(t *testing.T) {
 				compared += want[i].Len()
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("level %s, since %d, %d to %d:\n%+v, want\n%+v", level.Name, since, from, to, got, want)
+				t.Fatalf("level %s, since %d, %d to %d:\n%+v, want\n%+v", level.Name, since, from, to,
+					got, want)
 			}
 		}
 	})

@@ -24,11 +24,9 @@ func (c *Columns) From(start int64) *Columns {
 
 func (l *line) from(n int) *line {
 	out := *l
-	out.start, out.count = slices.Clone(l.start[n:]), slices.Clone(l.count[n:])
+	out.start, out.count = after(l.start, n), after(l.count, n)
 	out.rising = l.rising.from(n)
-	out.min, out.max = slices.Clone(l.min[min(n, len(l.min)):]), slices.Clone(l.max[min(n, len(l.max)):])
-	out.sum = slices.Clone(l.sum[min(n, len(l.sum)):])
-	out.hist = slices.Clone(l.hist[min(n, len(l.hist)):])
+	out.min, out.max, out.sum, out.hist = after(l.min, n), after(l.max, n), after(l.sum, n), after(l.hist, n)
 	if l.counted != nil {
 		r := l.counted.from(n)
 		out.counted = &r
@@ -42,12 +40,16 @@ func (l *line) from(n int) *line {
 	return &out
 }
 
-func (r *rising) from(n int) rising {
-	out := rising{first: slices.Clone(r.first[n:]), last: slices.Clone(r.last[n:])}
-	if r.rise != nil {
-		out.rise = slices.Clone(r.rise[n:])
+// after returns a copy of a list without its first n entries; nil if there is no list.
+func after[T any](list []T, n int) []T {
+	if list == nil {
+		return nil
 	}
-	return out
+	return slices.Clone(list[n:])
+}
+
+func (r *rising) from(n int) rising {
+	return rising{after(r.first, n), after(r.last, n), after(r.rise, n)}
 }
 
 // ByName returns the columns of each metric's name.
@@ -75,8 +77,8 @@ func (c *Columns) Join(list ...*Columns) *Columns {
 	return out
 }
 
-// Pack returns the columns for who keeps them, and about how many bytes they take: lists that are the
-// same are one, and of runs that they were made of nothing is held but the buckets of histograms.
+// Pack returns the columns for who keeps them, and about how many bytes they take: lists that are
+// the same are one, and of runs that they were made of only the buckets of histograms are held.
 func (c *Columns) Pack() (packed *Columns, bytes int64) {
 	p := packer{bytes: 100}
 	out := &Columns{level: c.level, totals: c.totals, lines: make([]*line, len(c.lines))}

@@ -96,7 +96,8 @@ func (s *Series) Append(p *Point) {
 	}
 	s.First, s.Last = append(s.First, p.First), append(s.Last, p.Last)
 	if s.Metric.Kind.IsHistogram() {
-		s.FirstCounts, s.LastCounts = append(s.FirstCounts, p.FirstCounts), append(s.LastCounts, p.LastCounts)
+		s.FirstCounts = append(s.FirstCounts, p.FirstCounts)
+		s.LastCounts = append(s.LastCounts, p.LastCounts)
 		s.Increases = append(s.Increases, p.Increases)
 	}
 }

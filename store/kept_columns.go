@@ -14,9 +14,11 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Runs that are settled, nothing of which may still come from elsewhere, are kept as columns: by node,
-// level, metric and facet, over successive runs, in the form that questions show. So a question of a
-// day finds one thing and not 24, and what is kept is numbers without what they were read from.
+// Runs that are settled, nothing of which may still come from elsewhere, are kept as columns: by
+// node, level, metric and facet, over successive runs, in the form that questions show. So a
+// question of a day finds one thing and not 24, and what is kept is numbers without what they were
+// read from.
+//
 // What the runs were is kept with them. A run that was written again makes its columns anew, and so
 // does one with a late frame that lies among them; newer runs that are settled by now are added.
 
@@ -112,10 +114,14 @@ func (s *settler) id(matchers []*labels.Matcher) spanID {
 // get returns what is kept for some matchers from the first run on; nil if nothing is.
 func (s *settler) get(matchers []*labels.Matcher) *settledRuns {
 	span, _ := s.kept.get(s.id(matchers))
-	if span == nil || span.settled.runs[0].start > s.first || span.settled.end(s.table.run) <= s.first {
+	if span == nil {
 		return nil
 	}
-	return span.settled
+	of := span.settled
+	if of.runs[0].start > s.first || of.end(s.table.run) <= s.first {
+		return nil
+	}
+	return of
 }
 
 // named joins the columns of names; nil if not all are kept.
@@ -194,7 +200,7 @@ func (s *settler) valid(of *settledRuns) (until int64, isOld bool) {
 		switch {
 		case run.start < s.first:
 		case run.start > s.last:
-			return run.start, false
+			return run.start, isOld
 		case isLate(s.late, run.start, s.table.run):
 			return run.start, false
 		case s.spans.began >= run.until:
@@ -217,15 +223,18 @@ func (s *settler) look(ctx context.Context, of *settledRuns) (*settledRuns, erro
 		return nil, nil
 	}
 	copy(runs[at:], now)
-	again := &settledRuns{runs: runs, columns: of.columns, names: of.names, bytes: of.bytes, before: of.before}
+	again := &settledRuns{runs: runs, columns: of.columns, names: of.names, bytes: of.bytes,
+		before: of.before}
 	again.asked.Store(of.asked.Load())
 	s.put(s.chosen, again)
 	return again, nil
 }
 
-// settledFrom returns the runs that are settled, of successive ones from … last up to the first that
-// is not, and the heads of those that are stored.
-func (s *settler) settledFrom(ctx context.Context, from, last int64) ([]settledRun, []*runHead, error) {
+// settledFrom returns the runs that are settled, of successive ones from … last up to the first
+// that is not, and the heads of those that are stored.
+func (s *settler) settledFrom(
+	ctx context.Context, from, last int64,
+) ([]settledRun, []*runHead, error) {
 	q := Query{Account: s.account, Node: s.node}
 	heads, err := s.keptRunHeads(ctx, s.spans, &s.table, &q, from, last, s.late)
 	if err != nil {
@@ -311,8 +320,8 @@ func (s *settler) grow(ctx context.Context, known *settledRuns, from int64) (*se
 	return s.keep(out, columns), nil
 }
 
-// together returns what is read together: the metrics that are asked for by name, of all entities of
-// the node if they are few.
+// together returns by what columns are chosen: by the names that are asked for alone, if the node
+// has few entities of their types.
 func (s *settler) together(ctx context.Context, heads []*runHead) ([]*labels.Matcher, error) {
 	m := newMatches(ctx, s.names)
 	for _, h := range heads {
@@ -346,12 +355,13 @@ func (s *settler) read(
 	g.SetLimit(readsInFlight)
 	for _, some := range byBucket {
 		g.Go(func() error {
-			return s.readRuns(gctx, k, &s.table, some, s.chosen, func(run *rollup.Run, _ bool, bad []error) {
+			take := func(run *rollup.Run, _ bool, bad []error) {
 				mu.Lock()
 				defer mu.Unlock()
 				whole = whole && len(bad) == 0
 				list = append(list, run.Rollups()...)
-			})
+			}
+			return s.readRuns(gctx, k, &s.table, some, s.chosen, take)
 		})
 	}
 	return list, whole, g.Wait()
