@@ -95,11 +95,11 @@ func (b *budget) addRollups(list []rollup.Series) error {
 	for i := range list {
 		s := &list[i]
 		b.bytes += headBytes + labelBytes(s.Labels)
-		b.points += len(s.Points)
-		for j := range s.Points {
+		b.points += s.Len()
+		for j := range s.Start {
 			b.bytes += rollupBytes
 			if s.Metric.Kind.IsHistogram() {
-				b.bytes += bucketBytes * filled(s.Points[j].Increases)
+				b.bytes += bucketBytes * filled(s.Increases[j])
 			}
 		}
 	}

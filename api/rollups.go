@@ -117,11 +117,12 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 // appendRollup appends one element of a payload.
 func appendRollup(dst []byte, s *rollup.Series) []byte {
 	dst = appendSeriesHead(dst, s.Labels, s.Metric)
-	for i := range s.Points {
+	for i := range s.Start {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendPoint(dst, s.Metric, &s.Points[i])
+		p := s.At(i)
+		dst = appendPoint(dst, s.Metric, &p)
 	}
 	return append(dst, "]}"...)
 }

@@ -56,6 +56,10 @@ func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Column
 		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
 		return k.Columns, nil
 	}
+	if of, is := s.parts[0].samples.(*points); is && len(s.parts) == 1 && len(of.native) == 0 &&
+		(onlySamples || len(s.parts[0].ends) == 0) {
+		return kernel.Columns{Times: of.times, Values: of.values}, nil
+	}
 	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
 		return k.columnsOf(of), nil
 	}

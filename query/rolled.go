@@ -63,26 +63,25 @@ func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) 
 	switch {
 	case !m.Kind.IsHistogram() && m.Kind != frame.Counter:
 		r.gauge()
-	case !m.Kind.IsHistogram():
-		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent),
-				frame.Scale(p.Increase, m.Exponent)
-		})
-	case v.suffix == suffixSum:
-		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return frame.Scale(p.First, m.Exponent), frame.Scale(p.Last, m.Exponent),
-				frame.Scale(p.Increase, m.Exponent)
-		})
-	case v.suffix == suffixCount:
-		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return total(p.FirstCounts), total(p.LastCounts), total(p.Increases)
-		})
-	case v.suffix == suffixBucket:
-		upTo := v.bucket + 1
-		r.counter(func(p *rollup.Point) (first, last, increase float64) {
-			return total(p.FirstCounts[:upTo]), total(p.LastCounts[:upTo]),
-				total(p.Increases[:upTo])
-		})
+	case !m.Kind.IsHistogram() || v.suffix == suffixSum:
+		scaled := func(list []int64) func(int) float64 {
+			return func(i int) float64 { return frame.Scale(list[i], m.Exponent) }
+		}
+		r.counter(scaled(s.First), scaled(s.Last), scaled(s.Increase))
+	case v.suffix == suffixCount && s.FirstCount != nil:
+		whole := func(list []int64) func(int) float64 {
+			return func(i int) float64 { return float64(list[i]) }
+		}
+		r.counter(whole(s.FirstCount), whole(s.LastCount), whole(s.CountIncrease))
+	case v.suffix == suffixCount || v.suffix == suffixBucket:
+		upTo := m.Buckets()
+		if v.suffix == suffixBucket {
+			upTo = v.bucket + 1
+		}
+		summed := func(lists [][]int64) func(int) float64 {
+			return func(i int) float64 { return total(lists[i][:upTo]) }
+		}
+		r.counter(summed(s.FirstCounts), summed(s.LastCounts), summed(s.Increases))
 	default:
 		r.histogram(upperBounds(m.Bounds))
 	}
@@ -112,6 +111,7 @@ type roller struct {
 	now     int64
 	spacing int64 // of samples within a period
 	begins  bool  // a period has a sample at its begin
+	native  bool  // the samples are histograms
 	next    *part
 	out     points
 	ends    []int64
@@ -119,49 +119,58 @@ type roller struct {
 }
 
 // each visits the periods with the instants at which each has samples; the last is that of its last
-// value. before is the period before it in the series, or nil.
-func (r *roller) each(visit func(before, p *rollup.Point, times []int64)) {
-	level := r.series.Level.Millis
+// value.
+func (r *roller) each(visit func(i int, times []int64)) {
+	s := r.series
+	level := s.Level.Millis
+	r.reserve()
 	var times []int64
-	for i := range r.series.Points {
-		p := &r.series.Points[i]
-		var before *rollup.Point
-		if i > 0 {
-			before = &r.series.Points[i-1]
-			if p.Start > before.Start+level {
-				r.ends = append(r.ends, before.Start+2*level-1)
-			}
+	for i, start := range s.Start {
+		if i > 0 && start > s.Start[i-1]+level {
+			r.ends = append(r.ends, s.Start[i-1]+2*level-1)
 		}
-		last := p.Start + level - 1
+		last := start + level - 1
 		if last > r.now { // the period is not over, and its last value is from before now
 			last = min(r.now, r.until)
 		}
 		times = times[:0]
-		every := r.every(p)
-		for at := p.Start + every; at < last-2; at += every {
+		every := r.every(i)
+		for at := start + every; at < last-2; at += every {
 			if seen := r.seen(at); seen > at {
 				at += (seen - at - 1) / every * every
 			} else {
 				times = append(times, at)
 			}
 		}
-		visit(before, p, append(times, last))
+		visit(i, append(times, last))
 	}
-	if n := len(r.series.Points); n > 0 {
-		if end := r.series.Points[n-1].Start + 2*level - 1; end <= r.until {
+	if n := len(s.Start); n > 0 {
+		if end := s.Start[n-1] + 2*level - 1; end <= r.until {
 			r.ends = append(r.ends, end)
 		}
 	}
 }
 
+// reserve makes room for the samples of windows that are as long as periods, or longer.
+func (r *roller) reserve() {
+	n := len(r.series.Start) + 1
+	if r.begins {
+		n *= 2
+	}
+	r.out.times = make([]int64, 0, n)
+	if !r.native {
+		r.out.values = make([]float64, 0, n)
+	}
+}
+
 // every returns how far samples are apart in a period. A window that sees what follows as well
 // weighs all samples alike: there they are as far apart as those that follow.
-func (r *roller) every(p *rollup.Point) int64 {
+func (r *roller) every(i int) int64 {
 	level := r.series.Level.Millis
-	if r.next == nil || r.apart() || p.Start+level <= r.until-r.width {
+	if r.next == nil || r.apart() || r.series.Start[i]+level <= r.until-r.width {
 		return r.spacing
 	}
-	near := max(level/p.Count, 1000)
+	near := max(level/int64(r.series.Count[i]), 1000)
 	switch {
 	case r.rises() && r.next.rise != nil:
 		near = r.next.rise.spacing
@@ -187,30 +196,34 @@ func (r *roller) add(at int64, v float64) {
 }
 
 func (r *roller) gauge() {
-	m := r.series.Metric
-	of := func(v int64, double float64) float64 {
-		if m.Kind == frame.GaugeDouble {
-			return double
-		}
-		return frame.Scale(v, m.Exponent)
+	s, m := r.series, r.series.Metric
+	shown, function := s.Last, ""
+	if r.ranged {
+		function = r.function
 	}
-	r.each(func(_, p *rollup.Point, times []int64) {
-		v := of(p.Last, p.LastDouble)
-		sum := p.SumDouble
-		if m.Kind == frame.Gauge {
-			sum = p.Sum.Float64() * math.Pow10(m.Exponent)
+	switch function {
+	case "max_over_time":
+		shown = s.Max
+	case "min_over_time":
+		shown = s.Min
+	}
+	sum := func(i int) float64 {
+		if m.Kind == frame.GaugeDouble {
+			return math.Float64frombits(s.Sum[i].Lo)
 		}
-		if r.ranged {
-			switch r.function {
-			case "max_over_time":
-				v = of(p.Max, p.MaxDouble)
-			case "min_over_time":
-				v = of(p.Min, p.MinDouble)
-			case "avg_over_time":
-				v = sum / float64(p.Count)
-			case "sum_over_time":
-				v, times = sum, times[len(times)-1:]
-			}
+		return s.Sum[i].Float64() * math.Pow10(m.Exponent)
+	}
+	r.each(func(i int, times []int64) {
+		var v float64
+		switch {
+		case function == "avg_over_time":
+			v = sum(i) / float64(s.Count[i])
+		case function == "sum_over_time":
+			v, times = sum(i), times[len(times)-1:]
+		case m.Kind == frame.GaugeDouble:
+			v = math.Float64frombits(uint64(shown[i]))
+		default:
+			v = frame.Scale(shown[i], m.Exponent)
 		}
 		for _, at := range times {
 			r.add(at, v)
@@ -219,61 +232,58 @@ func (r *roller) gauge() {
 }
 
 // share returns which part of what has run of a period has passed at an instant. end is its last.
-func share(p *rollup.Point, at, end int64) float64 {
-	return float64(at-p.Start) / float64(end+1-p.Start)
+func share(start, at, end int64) float64 {
+	return float64(at-start) / float64(end+1-start)
 }
 
 // counter has a period's last value. Or it rises by increases and never begins anew: from the first
 // period's last value, or to where what follows begins.
-func (r *roller) counter(of func(*rollup.Point) (first, last, increase float64)) {
+func (r *roller) counter(first, last, increase func(i int) float64) {
+	s := r.series
 	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows
-	if r.rises() && len(r.series.Points) > 0 {
-		_, last, increase := of(&r.series.Points[0])
-		top = last - increase
+	if r.rises() && len(s.Start) > 0 {
+		top = last(0) - increase(0)
 		if r.next != nil {
-			top = r.following(of)
+			top = last(len(s.Start) - 1)
+			if r.next.rise != nil {
+				top = r.next.rise.value
+			}
 			most = top
-			for i := range r.series.Points {
-				_, _, increase := of(&r.series.Points[i])
-				top -= increase
+			for i := range s.Start {
+				top -= increase(i)
 			}
 		}
 		r.rise = &rise{value: top, spacing: r.spacing}
-		r.add(r.series.Points[0].Start, top)
 	}
-	r.each(func(before, p *rollup.Point, times []int64) {
-		from, last, increase := of(p)
+	from := 0.0
+	r.each(func(i int, times []int64) {
 		switch {
 		case r.rises():
-			from, top = top, min(top+increase, most)
+			if i == 0 {
+				r.add(s.Start[0], top)
+			}
+			from, top = top, min(top+increase(i), most)
 			if r.begins {
-				r.add(p.Start+1, from)
+				r.add(s.Start[i]+1, from)
 			}
 		default:
-			if top = last; before != nil {
-				_, from, _ = of(before)
+			if from = top; i == 0 {
+				from = first(0)
 			}
+			top = last(i)
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			r.add(at, from+(top-from)*share(p, at, end))
+			r.add(at, from+(top-from)*share(s.Start[i], at, end))
 		}
 		r.add(end, top)
 	})
 }
 
-// following returns what a counter is at when what follows begins.
-func (r *roller) following(of func(*rollup.Point) (first, last, increase float64)) float64 {
-	if r.next.rise != nil {
-		return r.next.rise.value
-	}
-	_, last, _ := of(&r.series.Points[len(r.series.Points)-1])
-	return last
-}
-
 // histogram does for native histograms what counter and gauge do for numbers.
 func (r *roller) histogram(bounds []float64) {
-	m := r.series.Metric
+	s, m := r.series, r.series.Metric
+	r.native = true
 	add := func(at int64, counts []float64, sum float64) {
 		if !r.takes(at) {
 			return
@@ -289,67 +299,54 @@ func (r *roller) histogram(bounds []float64) {
 		r.out.native = append(r.out.native, h)
 	}
 	if m.Kind == frame.GaugeHistogram {
-		r.each(func(_, p *rollup.Point, times []int64) {
-			counts, sum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
-			if f := r.function; r.ranged && (f == "sum_over_time" || f == "avg_over_time") {
-				counts, sum = asFloats(p.Increases), frame.Scale(p.Increase, m.Exponent)
-				if f == "avg_over_time" {
-					for i := range counts {
-						counts[i] /= float64(p.Count)
-					}
-					sum /= float64(p.Count)
-				} else {
-					times = times[len(times)-1:]
-				}
-			}
-			for _, at := range times {
-				add(at, counts, sum)
-			}
-		})
+		r.gauges(add)
 		return
 	}
 	var top []float64
 	var topSum float64
-	if n := len(r.series.Points); r.rises() && n > 0 {
-		first, last := &r.series.Points[0], &r.series.Points[n-1]
-		top, topSum = asFloats(first.LastCounts), frame.Scale(first.Last, m.Exponent)
-		fall := r.series.Points[:1]
+	if n := len(s.Start); r.rises() && n > 0 {
+		end, fall := 0, 1
 		if r.next != nil {
-			top, topSum, fall = asFloats(last.LastCounts), frame.Scale(last.Last, m.Exponent), r.series.Points
+			end, fall = n-1, n
+		}
+		top, topSum = asFloats(s.LastCounts[end]), frame.Scale(s.Last[end], m.Exponent)
+		if r.next != nil {
 			if of := r.next.rise; of != nil && len(of.counts) == len(top) {
 				top, topSum = slices.Clone(of.counts), of.value
 			}
 		}
 		for i := range fall {
-			topSum -= frame.Scale(fall[i].Increase, m.Exponent)
-			for b, n := range fall[i].Increases {
+			topSum -= frame.Scale(s.Increase[i], m.Exponent)
+			for b, n := range s.Increases[i] {
 				top[b] -= float64(n)
 			}
 		}
 		r.rise = &rise{value: topSum, counts: slices.Clone(top), spacing: r.spacing}
-		add(first.Start, top, topSum)
 	}
-	r.each(func(before, p *rollup.Point, times []int64) {
-		from, fromSum := asFloats(p.FirstCounts), frame.Scale(p.First, m.Exponent)
-		last, lastSum := asFloats(p.LastCounts), frame.Scale(p.Last, m.Exponent)
+	r.each(func(i int, times []int64) {
+		if r.rises() && i == 0 {
+			add(s.Start[0], top, topSum)
+		}
+		from, fromSum := asFloats(s.FirstCounts[i]), frame.Scale(s.First[i], m.Exponent)
 		switch {
 		case r.rises():
 			from, fromSum = top, topSum
-			top, topSum = slices.Clone(top), topSum+frame.Scale(p.Increase, m.Exponent)
+			top, topSum = slices.Clone(top), topSum+frame.Scale(s.Increase[i], m.Exponent)
 			for b := range top {
-				top[b] += float64(p.Increases[b])
+				top[b] += float64(s.Increases[i][b])
 			}
 			if r.begins {
-				add(p.Start+1, from, fromSum)
+				add(s.Start[i]+1, from, fromSum)
 			}
 		default:
-			if top, topSum = last, lastSum; before != nil {
-				from, fromSum = asFloats(before.LastCounts), frame.Scale(before.Last, m.Exponent)
+			if i > 0 {
+				from, fromSum = top, topSum
 			}
+			top, topSum = asFloats(s.LastCounts[i]), frame.Scale(s.Last[i], m.Exponent)
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			share := share(p, at, end)
+			share := share(s.Start[i], at, end)
 			part := make([]float64, len(top))
 			for b := range part {
 				part[b] = from[b] + (top[b]-from[b])*share
@@ -357,6 +354,33 @@ func (r *roller) histogram(bounds []float64) {
 			add(at, part, fromSum+(topSum-fromSum)*share)
 		}
 		add(end, top, topSum)
+	})
+}
+
+// gauges is histogram for those that are gauges.
+func (r *roller) gauges(add func(at int64, counts []float64, sum float64)) {
+	s, m := r.series, r.series.Metric
+	function := ""
+	if r.ranged {
+		function = r.function
+	}
+	r.each(func(i int, times []int64) {
+		counts, sum := asFloats(s.LastCounts[i]), frame.Scale(s.Last[i], m.Exponent)
+		if function == "sum_over_time" || function == "avg_over_time" {
+			counts, sum = asFloats(s.Increases[i]), frame.Scale(s.Increase[i], m.Exponent)
+		}
+		switch function {
+		case "avg_over_time":
+			for b := range counts {
+				counts[b] /= float64(s.Count[i])
+			}
+			sum /= float64(s.Count[i])
+		case "sum_over_time":
+			times = times[len(times)-1:]
+		}
+		for _, at := range times {
+			add(at, counts, sum)
+		}
 	})
 }
 

@@ -15,7 +15,7 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	level := rollup.FiveMinutes
 	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level}
 	for i := range int64(4) {
-		s.Points = append(s.Points, rollup.Point{
+		s.Append(&rollup.Point{
 			Start: i * level.Millis, Count: 60, First: 600 * i, Last: 600 * (i + 1), Increase: 600,
 		})
 	}
@@ -45,27 +45,31 @@ func TestRolledSamplesAreEven(t *testing.T) {
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
 	ask := &windows{ranged: true, width: level.Millis, function: "increase"}
-	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level,
-		Points: []rollup.Point{
-			{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
-			{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600},
-		}}
-	rises(t, "a counter", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil), 1000, 1200)
-	s.Points[0] = rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700}
-	s.Points[1] = rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700,
-		Increase: 600}
-	rises(t, "a counter that began anew", rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
+	series := func(m *window.Metric, list ...rollup.Point) *rollup.Series {
+		s := &rollup.Series{Metric: m, Level: level}
+		for i := range list {
+			s.Append(&list[i])
+		}
+		return s
+	}
+	counter := &window.Metric{Name: "a_total", Kind: frame.Counter}
+	s := series(counter,
+		rollup.Point{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
+		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600})
+	rises(t, "a counter", rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil), 1000, 1200)
+	s = series(counter,
+		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
+		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600})
+	rises(t, "a counter that began anew", rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
 		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
-	s.Metric = &window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true}
-	s.Points = []rollup.Point{
-		{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30,
+	s = series(&window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true},
+		rollup.Point{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30,
 			FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20}, Increases: []int64{50, 10}},
-		{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
-			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}},
-	}
-	of := rolled(&s, view{}, ask, 3*level.Millis, 10*level.Millis, nil).samples.(*points)
+		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
+			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}})
+	of := rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil).samples.(*points)
 	if h := of.native[0]; h.Count != 110 || h.Sum != 50 {
 		t.Errorf("the histogram begins with %v", h)
 	}
@@ -74,9 +78,9 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
 		}
 	}
-	rises(t, "its count", rolled(&s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis, nil),
+	rises(t, "its count", rolled(s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis, nil),
 		110, 65)
-	rises(t, "its sum", rolled(&s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis, nil), 50,
+	rises(t, "its sum", rolled(s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis, nil), 50,
 		40)
 }
 

@@ -181,7 +181,7 @@ func BenchmarkYear(b *testing.B) {
 			reading += cpu() - began
 			points = 0
 			for _, series := range rollup.Select(year, 0, math.MaxInt64, equal(labels.MetricName, name)) {
-				points += len(series.Points)
+				points += series.Len()
 			}
 		}
 		b.ReportMetric(reading.Seconds()*1e3/float64(b.N), "read-ms/op")

@@ -66,25 +66,31 @@ func higher(a, b int64) int64 {
 	return a
 }
 
-func (c *cell) firsts() sparse {
-	if c.hist == nil {
+func (c *cell) firsts() sparse { return c.hist.firsts() }
+
+func (b *buckets) firsts() sparse {
+	if b == nil {
 		return sparse{}
 	}
-	return c.hist.first
+	return b.first
 }
 
-func (c *cell) lasts() sparse {
-	if c.hist == nil {
+func (c *cell) lasts() sparse { return c.hist.lasts() }
+
+func (b *buckets) lasts() sparse {
+	if b == nil {
 		return sparse{}
 	}
-	return c.hist.last
+	return b.last
 }
 
-func (c *cell) totals() sparse {
-	if c.hist == nil {
+func (c *cell) totals() sparse { return c.hist.totals() }
+
+func (b *buckets) totals() sparse {
+	if b == nil {
 		return sparse{}
 	}
-	return c.hist.total
+	return b.total
 }
 
 // above reports whether any bucket of s has more than that of o.

@@ -178,8 +178,8 @@ func TestTotalsOfHistograms(t *testing.T) {
 			if !whole[i].Metric.Kind.IsHistogram() {
 				continue
 			}
-			for j := range whole[i].Points {
-				want := whole[i].Points[j]
+			for j := range whole[i].Start {
+				want := whole[i].At(j)
 				histograms++
 				for _, counts := range []*[]int64{&want.FirstCounts, &want.LastCounts, &want.Increases} {
 					var sum int64
@@ -188,7 +188,7 @@ func TestTotalsOfHistograms(t *testing.T) {
 					}
 					*counts = []int64{sum}
 				}
-				if got := totals[i].Points[j]; !reflect.DeepEqual(got, want) {
+				if got := totals[i].At(j); !reflect.DeepEqual(got, want) {
 					t.Fatalf("%s: %+v, want %+v", whole[i].Labels, got, want)
 				}
 			}

@@ -2,26 +2,33 @@ package rollup
 
 import "github.com/ringwatch/ringwatch/frame"
 
-// Widen joins a series' points into steps, in milliseconds, aligned to the Unix epoch: each then
+// Widen joins a series' periods into steps, in milliseconds, aligned to the Unix epoch: each then
 // says of its step what it said of its period. A step that is a level's gives what Select gives of
 // that level.
 func (s *Series) Widen(step int64) {
-	var wide []Point
-	for i := range s.Points {
-		p := s.Points[i]
-		p.Start -= (p.Start%step + step) % step
-		if n := len(wide); n > 0 && wide[n-1].Start == p.Start {
-			wide[n-1].add(s.Metric.Kind, &p)
-		} else {
-			wide = append(wide, p)
-		}
-	}
-	s.Points, s.Level = wide, Level{Millis: step}
+	out := Series{Labels: s.Labels, Metric: s.Metric, Level: Level{Millis: step}}
 	for _, l := range Levels {
 		if l.Millis == step {
-			s.Level = l
+			out.Level = l
 		}
 	}
+	var wide Point
+	for i := range s.Start {
+		p := s.At(i)
+		p.Start -= (p.Start%step + step) % step
+		if i > 0 && wide.Start == p.Start {
+			wide.add(s.Metric.Kind, &p)
+			continue
+		}
+		if i > 0 {
+			out.Append(&wide)
+		}
+		wide = p
+	}
+	if len(s.Start) > 0 {
+		out.Append(&wide)
+	}
+	*s = out
 }
 
 // add adds the point of a later period.

@@ -56,7 +56,7 @@ func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptCol
 	damage = append(damage, c.damage...)
 	switch {
 	case c.span == nil:
-	case len(damage) == 0:
+	case len(damage) == 0 && !k.only:
 		of = k.add(start, length, c.span, of, c.need)
 		k.answers(start, length, c.span)
 	default:

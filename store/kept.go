@@ -18,26 +18,27 @@ import (
 // after that: a mark is there before the frame that it tells of, and before the window is closed
 // again. Marks live twice as long as frames. So what was looked at within the time that frames live
 // has never missed a mark.
-
 //
-// Runs of rollups are kept the same way (kept_runs.go).
+// Runs of rollups are kept the same way (kept_runs.go), and as columns once nothing of them may still
+// change (kept_columns.go).
 
 // spanID names a span of a node.
 type spanID struct {
 	windowID
 	length int64
-	in     string // the table of a run of rollups, or see Build; empty: of a window or an hour
+	in     string // the table of a run of rollups, or see Build and settler; empty: of a window or an hour
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
 // nothing is stored has no head: nothing will be without a mark, or until then.
 type keptSpan struct {
-	stored *storedHead
-	head   *window.Head    // of a window or an hour
-	run    *rollup.RunHead // of a run of rollups
-	built  *built          // of frames; the others are nil then
-	looked atomic.Int64    // when it was last known to be what is stored, ms
-	until  int64           // ms; 0: for as long as there is no mark
+	stored  *storedHead
+	head    *window.Head    // of a window or an hour
+	run     *rollup.RunHead // of a run of rollups
+	built   *built          // of frames; the others are nil then
+	settled *settledRuns    // of runs that are settled; the others are nil then
+	looked  atomic.Int64    // when it was last known to be what is stored, ms
+	until   int64           // ms; 0: for as long as there is no mark
 
 	mu    sync.Mutex
 	of    keptColumns // nil: no column was read
@@ -72,9 +73,17 @@ type keptSpans struct {
 	name  string // q's
 	in    string // the table of runs of rollups; empty: windows and hours
 	began int64  // ms
+	only  bool   // only heads are kept of what is read: its columns are kept elsewhere
 
-	mu sync.Mutex
+	mu *sync.Mutex
 	of map[spanID]*keptSpan
+}
+
+// as returns the same for a query of another name.
+func (k *keptSpans) as(name string) *keptSpans {
+	out := *k
+	out.name = name
+	return &out
 }
 
 // keptOf returns the kept spans for a query, of a table of runs or, without one, of windows and hours;
@@ -83,7 +92,7 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), mu: &sync.Mutex{}, of: map[spanID]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
@@ -181,6 +190,9 @@ func (s *keptSpan) weight() int {
 	}
 	if s.built != nil {
 		n += s.built.bytes()
+	}
+	if s.settled != nil {
+		n += s.settled.size()
 	}
 	for _, ids := range s.has {
 		n += 64 + 32*int64(len(ids))

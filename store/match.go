@@ -48,3 +48,6 @@ func (m *matches) of(d *window.Dictionary) *match {
 	m.known[d] = found
 	return found
 }
+
+// means reports whether anything of a dictionary can match, as of does.
+func (m *matches) means(d *window.Dictionary) bool { return len(m.of(d).metrics) > 0 }

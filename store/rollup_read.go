@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -45,20 +46,24 @@ func (r Reader) ReadRollup(
 	}
 	of := rollupReader{task: s, account: account, node: node, now: now, matchers: matchers, report: &report}
 	var err error
-	if of.late, err = s.late.marks(ctx, s.work, account, node, from-level.Millis, level.Start(to)+level.Millis); err != nil {
+	t := s.config.rollupTable(level)
+	// The period before, too: increases are from the last sample in it.
+	first, last := from-level.Millis, level.Start(to)
+	if of.late, err = s.late.marks(ctx, s.work, account, node, t.runOf(first), t.runOf(last)+t.run); err != nil {
 		return nil, report, err
 	}
-	// The period before, too: increases are from the last sample in it.
-	found, err := of.level(ctx, level, from-level.Millis, level.Start(to))
+	columns, next, err := of.settled(ctx, level, first, last, facets)
+	if err == nil && next <= last {
+		var found map[int64]*rollup.Rollup
+		if found, err = of.level(ctx, level, next, last); err == nil {
+			columns, err = columns.Extend(ctx, s.lease, slices.Collect(maps.Values(found)), matchers...)
+		}
+	}
 	if err != nil {
 		return nil, report, fmt.Errorf("store: read rollups: %w", err)
 	}
 	s.metrics.Damaged.Add(float64(report.Damaged))
-	list := make([]*rollup.Rollup, 0, len(found))
-	for _, x := range found {
-		list = append(list, x)
-	}
-	selected, err := rollup.SelectContext(ctx, s.lease, facets, list, from, to, matchers...)
+	selected, err := columns.Select(ctx, s.lease, first, from, to, matchers...)
 	if err != nil {
 		return nil, report, fmt.Errorf("store: read rollups: %w", err)
 	}
@@ -133,10 +138,9 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and
 // puts those with late frames in the place of what is stored of them.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
-	soonest := frame.WindowOf(r.now - windowTTL.Milliseconds() - frame.WindowMillis)
 	to = min(to, r.now+aheadMillis)
 	var missing []int64
-	for start := max(from, soonest); start <= to; start += frame.WindowMillis {
+	for start := max(from, r.soonest()); start <= to; start += frame.WindowMillis {
 		if _, late := r.late[start]; found[start] == nil && !late {
 			missing = append(missing, start)
 		}
@@ -183,9 +187,15 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	return nil
 }
 
+// soonest returns the first window, in ms, of which rows may be stored.
+func (r *rollupReader) soonest() int64 {
+	return frame.WindowOf(r.now - windowTTL.Milliseconds() - frame.WindowMillis)
+}
+
 // closed returns what is stored of those of some windows that are closed.
 func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*window.Window, error) {
 	found := map[int64]*window.Window{}
+	m := newMatches(ctx, r.matchers)
 	for len(starts) > 0 { // neighbours at once
 		n := 1
 		for n < len(starts) && starts[n] == starts[n-1]+windowMillis {
@@ -211,7 +221,7 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 			if k.Window == nil {
 				continue
 			}
-			k.Window = k.Window.Only(nil, r.named) // kept are others, too
+			k.Window = k.Window.Only(meant(m, k.Window), r.named) // kept are others, too
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return
@@ -227,7 +237,18 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 			})
 		}
 	}
-	return found, nil
+	return found, ctx.Err() // or not all were matched
+}
+
+// meant returns the numbers of those types of a window of which anything can match.
+func meant(m *matches, w *window.Window) []int {
+	list := []int{} // not nil, which is all
+	for i, t := range w.Types {
+		if m.means(t.Dictionary) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // named reports whether a metric may match by its name.

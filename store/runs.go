@@ -214,7 +214,11 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if of == nil { // nothing matches
 			of = runColumns{rollup.EmptyRun(h.run)}
 		}
-		take(of.(runColumns).Run, isKept, bad)
+		run := of.(runColumns).Run.Only(m.means) // kept are others, too
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		take(run, isKept, bad)
 	}
 	return nil
 }

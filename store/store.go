@@ -54,6 +54,7 @@ type Store struct {
 	pace         *pace                                       // of closing windows
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
 	kept         *bounded[spanID, *keptSpan]                 // nil: none are kept
+	fewRows      int                                         // see settler
 }
 
 type dictionaryKey struct {
@@ -94,6 +95,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		pace:         newPace(m.ClosingAtOnce.Set),
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
+		fewRows:      fewRows,
 	}
 	for _, t := range c.tables() {
 		s.byName[t.Name] = t

@@ -226,7 +226,7 @@ func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int6
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}
 		for i := range list {
-			points += len(list[i].Points)
+			points += list[i].Len()
 		}
 		return len(list), points, err
 	}

@@ -52,11 +52,12 @@ func Of(list []rollup.Series) (Points, error) {
 		if i > 0 && labels.Compare(list[i-1].Labels, s.Labels) > 0 {
 			return nil, fmt.Errorf("series %s is out of order", k)
 		}
-		if out[k] != nil || len(s.Points) == 0 {
+		if out[k] != nil || s.Len() == 0 {
 			return nil, fmt.Errorf("series %s is there twice or has no point", k)
 		}
-		for j, p := range s.Points {
-			if j > 0 && s.Points[j-1].Start >= p.Start || p.Start != s.Level.Start(p.Start) || p.Count <= 0 {
+		for j := range s.Start {
+			p := s.At(j)
+			if j > 0 && s.Start[j-1] >= p.Start || p.Start != s.Level.Start(p.Start) || p.Count <= 0 {
 				return nil, fmt.Errorf("series %s: point %+v of level %s", k, p, s.Level.Name)
 			}
 			var v string

@@ -1,0 +1,403 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Runs that are settled, nothing of which may still come from elsewhere, are kept as columns: by
+// node, level, metric and facet, over successive runs, in the form that questions show. So a
+// question of a day finds one thing and not 24, and what is kept is numbers without what they were
+// read from.
+//
+// What the runs were is kept with them. A run that was written again makes its columns anew, and so
+// does one with a late frame that lies among them; newer runs that are settled by now are added.
+
+// settledRuns are columns of successive runs. They are immutable but for asked.
+type settledRuns struct {
+	runs    []settledRun
+	columns *rollup.Columns // nil: those of the names
+	names   []string
+	bytes   int64
+	asked   atomic.Int64 // how many runs questions have asked for at most, counted from the end
+	before  int64        // the same, before the newest run was added
+}
+
+// settledRun says what of a run is in columns.
+type settledRun struct {
+	start          int64
+	stamp, edition int64 // of the head that was read; 0: nothing was stored
+	until          int64 // ms; then the head is looked for again
+	periods        int
+}
+
+// same reports whether two say that the same was stored.
+func (r *settledRun) same(o *settledRun) bool {
+	return r.start == o.start && r.stamp == o.stamp && r.edition == o.edition
+}
+
+func sameRuns(a, b []settledRun) bool {
+	return slices.EqualFunc(a, b, func(a, b settledRun) bool { return a.same(&b) })
+}
+
+// end returns where the runs of a length end.
+func (s *settledRuns) end(length int64) int64 { return s.runs[len(s.runs)-1].start + length }
+
+// columnsOf begins spanID.in of columns; no table's name does.
+const columnsOf = "columns/"
+
+// fewRows is how many entities a type may have for all of them to be kept, whichever are asked for.
+const fewRows = 200
+
+// settler finds and makes what is kept of settled runs for one reading.
+type settler struct {
+	*rollupReader
+	table  rollupTable
+	facets []window.Facet
+	names  []*labels.Matcher // those of the matchers that are of the metric's name
+	chosen []*labels.Matcher // these or all: by which columns are chosen
+	spans  *keptSpans        // of the runs
+	first  int64             // the run that is needed first
+	last   int64
+}
+
+// settled returns columns of runs that are settled, of those from the one that holds from on; and
+// where they end, in ms. What comes after is to be read.
+func (r *rollupReader) settled(
+	ctx context.Context, level rollup.Level, from, to int64, facets []window.Facet,
+) (*rollup.Columns, int64, error) {
+	if len(facets) > 0 && !slices.Contains(facets, window.Buckets) {
+		facets = []window.Facet{window.Values}
+	} else {
+		facets = nil
+	}
+	s := settler{rollupReader: r, table: r.config.rollupTable(level), facets: facets}
+	s.first, s.last = s.table.runOf(from), s.table.runOf(to)
+	for _, m := range r.matchers {
+		if m.Name == labels.MetricName {
+			s.names = append(s.names, m)
+		}
+	}
+	q := Query{Account: r.account, Node: r.node, Matchers: r.matchers, Keep: true}
+	if s.spans = r.keptOf(s.table.name, &q); s.spans == nil {
+		return rollup.NewColumns(facets), from, nil
+	}
+	s.spans.only = true
+	found, err := s.find(ctx)
+	if err != nil || found == nil {
+		return rollup.NewColumns(facets), from, err
+	}
+	columns := found.columns
+	if columns == nil {
+		if columns = s.named(found); columns == nil { // others have dropped some meanwhile
+			return rollup.NewColumns(facets), from, nil
+		}
+	}
+	return columns, found.end(s.table.run), nil
+}
+
+// id names what is kept for some matchers.
+func (s *settler) id(matchers []*labels.Matcher) spanID {
+	q := Query{Node: s.node, Matchers: matchers, Facets: s.facets}
+	return spanID{windowID{s.account, s.node, 0}, s.table.run, columnsOf + s.table.name + q.name()}
+}
+
+// get returns what is kept for some matchers from the first run on; nil if nothing is.
+func (s *settler) get(matchers []*labels.Matcher) *settledRuns {
+	span, _ := s.kept.get(s.id(matchers))
+	if span == nil {
+		return nil
+	}
+	of := span.settled
+	if of.runs[0].start > s.first || of.end(s.table.run) <= s.first {
+		return nil
+	}
+	return of
+}
+
+// named joins the columns of names; nil if not all are kept.
+func (s *settler) named(of *settledRuns) *rollup.Columns {
+	list := make([]*rollup.Columns, 0, len(of.names))
+	for _, name := range of.names {
+		one := s.get([]*labels.Matcher{nameIs(name)})
+		if one == nil || !sameRuns(one.runs, of.runs) {
+			return nil
+		}
+		list = append(list, one.columns)
+	}
+	return rollup.NewColumns(s.facets).Join(list...)
+}
+
+func nameIs(name string) *labels.Matcher {
+	return labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name)
+}
+
+// find returns what is kept, after it has added what is settled by now; nil if nothing is.
+func (s *settler) find(ctx context.Context) (*settledRuns, error) {
+	s.chosen = s.names
+	known := s.get(s.names)
+	if known == nil {
+		s.chosen = s.matchers
+		known = s.get(s.matchers)
+	}
+	if known != nil && known.columns == nil && s.named(known) == nil {
+		known = nil
+	}
+	from := s.first
+	if known != nil {
+		until, isOld := s.valid(known)
+		switch {
+		case isOld:
+			var err error
+			if known, err = s.look(ctx, known); err != nil {
+				return nil, err
+			}
+			if known != nil {
+				from = known.end(s.table.run)
+			}
+		case until < min(known.end(s.table.run), s.last+s.table.run):
+			known = nil
+		default:
+			from = known.end(s.table.run)
+		}
+	}
+	if known != nil {
+		s.report.Kept += known.periods(s.first, s.last)
+		reach := (known.end(s.table.run) - s.first) / s.table.run
+		for had := known.asked.Load(); had < reach && !known.asked.CompareAndSwap(had, reach); {
+			had = known.asked.Load()
+		}
+	}
+	if from > s.last {
+		return known, nil
+	}
+	return s.grow(ctx, known, from)
+}
+
+func (s *settledRuns) periods(first, last int64) (n int) {
+	for i := range s.runs {
+		if s.runs[i].start >= first && s.runs[i].start <= last {
+			n += s.runs[i].periods
+		}
+	}
+	return n
+}
+
+// valid returns until when runs are what is stored, of those that the reading needs; or that it is
+// long since somebody looked.
+func (s *settler) valid(of *settledRuns) (until int64, isOld bool) {
+	for i := range of.runs {
+		run := &of.runs[i]
+		switch {
+		case run.start < s.first:
+		case run.start > s.last:
+			return run.start, isOld
+		case isLate(s.late, run.start, s.table.run):
+			return run.start, false
+		case s.spans.began >= run.until:
+			isOld = true
+		}
+	}
+	return of.end(s.table.run), isOld
+}
+
+// look looks whether runs are still what is stored; nil if they are not.
+func (s *settler) look(ctx context.Context, of *settledRuns) (*settledRuns, error) {
+	last := min(s.last, of.end(s.table.run)-s.table.run)
+	now, _, err := s.settledFrom(ctx, s.first, last)
+	if err != nil || len(now) != int((last-s.first)/s.table.run)+1 {
+		return nil, err
+	}
+	runs := slices.Clone(of.runs)
+	at := int((s.first - runs[0].start) / s.table.run)
+	if !sameRuns(runs[at:at+len(now)], now) {
+		return nil, nil
+	}
+	copy(runs[at:], now)
+	again := &settledRuns{runs: runs, columns: of.columns, names: of.names, bytes: of.bytes,
+		before: of.before}
+	again.asked.Store(of.asked.Load())
+	s.put(s.chosen, again)
+	return again, nil
+}
+
+// settledFrom returns the runs that are settled, of successive ones from … last up to the first
+// that is not, and the heads of those that are stored.
+func (s *settler) settledFrom(
+	ctx context.Context, from, last int64,
+) ([]settledRun, []*runHead, error) {
+	q := Query{Account: s.account, Node: s.node}
+	heads, err := s.keptRunHeads(ctx, s.spans, &s.table, &q, from, last, s.late)
+	if err != nil {
+		return nil, nil, err
+	}
+	var runs []settledRun
+	var list []*runHead
+	for at := from; at <= last; at += s.table.run {
+		h, span := heads[at], s.spans.get(at, s.table.run)
+		if span == nil || isLate(s.late, at, s.table.run) || !s.final(at, h) {
+			break
+		}
+		run := settledRun{start: at, until: span.until}
+		if h != nil {
+			run.stamp, run.edition, run.periods = h.stamp, h.row.Edition, len(h.run.Periods)
+			list = append(list, h)
+		}
+		runs = append(runs, run)
+	}
+	return runs, list, nil
+}
+
+// final reports whether a run, which has no late frames, is all that there will be of its periods.
+func (s *settler) final(start int64, h *runHead) bool {
+	there := map[int64]bool{}
+	if h != nil {
+		for i := range h.run.Periods {
+			there[h.run.Periods[i].Start] = true
+		}
+	}
+	_, coarse := s.table.Finer()
+	for at := start; at < start+s.table.run; at += s.table.Millis {
+		switch {
+		case coarse && at+s.table.Millis > s.now-settleMillis:
+			return false
+		case there[at]:
+		case coarse && at >= s.table.Start(s.now-pendingMillis), !coarse && at >= s.soonest():
+			return false
+		}
+	}
+	return true
+}
+
+// grow adds what is settled of the runs from an instant on to what is kept, which may be nothing.
+func (s *settler) grow(ctx context.Context, known *settledRuns, from int64) (*settledRuns, error) {
+	more, heads, err := s.settledFrom(ctx, from, s.last)
+	if err != nil || len(more) == 0 {
+		return known, err
+	}
+	chosen, err := s.together(ctx, heads)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && len(chosen) != len(s.chosen) { // what is kept is of other entities
+		return s.grow(ctx, nil, s.first)
+	}
+	s.chosen = chosen
+	rollups, whole, err := s.read(ctx, heads)
+	if err != nil || !whole {
+		return known, err // who reads it again says what is damaged
+	}
+	out := &settledRuns{runs: more}
+	columns := rollup.NewColumns(s.facets)
+	if known != nil {
+		reach := max(known.asked.Load(), known.before)
+		had := known.runs[max(0, len(known.runs)-int(reach)):]
+		out.runs = slices.Concat(had, more)
+		out.before = known.asked.Load() + int64(len(more))
+		if columns = known.columns; columns == nil {
+			if columns = s.named(known); columns == nil {
+				return nil, nil
+			}
+		}
+		columns = columns.From(had[0].start)
+	}
+	out.asked.Store(int64(len(out.runs)) - (s.first-out.runs[0].start)/s.table.run)
+	if columns, err = columns.Extend(ctx, s.lease, rollups, s.chosen...); err != nil {
+		return nil, err
+	}
+	for i := range more {
+		s.report.Raw += more[i].periods
+	}
+	return s.keep(out, columns), nil
+}
+
+// together returns by what columns are chosen: by the names that are asked for alone, if the node
+// has few entities of their types.
+func (s *settler) together(ctx context.Context, heads []*runHead) ([]*labels.Matcher, error) {
+	m := newMatches(ctx, s.names)
+	for _, h := range heads {
+		f := s.rollupFinder(ctx, h.spanPlace)
+		for i := range h.run.Types {
+			d, err := f.find(h.run.Types[i].Key, h.run.Types[i].Hash)
+			if f.err != nil {
+				return nil, f.err
+			}
+			if err == nil && len(d.Rows) > s.fewRows && len(m.of(d).metrics) > 0 {
+				return s.matchers, nil
+			}
+		}
+	}
+	return s.names, ctx.Err()
+}
+
+// read reads what matches of runs, and reports whether all of that could be read.
+func (s *settler) read(
+	ctx context.Context, heads []*runHead,
+) (list []*rollup.Rollup, whole bool, err error) {
+	byBucket := map[int64][]*runHead{}
+	for _, h := range heads {
+		byBucket[h.bucket] = append(byBucket[h.bucket], h)
+	}
+	q := Query{Node: s.node, Matchers: s.chosen}
+	k := s.spans.as(q.name())
+	whole = true
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsInFlight)
+	for _, some := range byBucket {
+		g.Go(func() error {
+			take := func(run *rollup.Run, _ bool, bad []error) {
+				mu.Lock()
+				defer mu.Unlock()
+				whole = whole && len(bad) == 0
+				list = append(list, run.Rollups()...)
+			}
+			return s.readRuns(gctx, k, &s.table, some, s.chosen, take)
+		})
+	}
+	return list, whole, g.Wait()
+}
+
+// keep keeps columns: of each name apart, if that is all that they were chosen by.
+func (s *settler) keep(out *settledRuns, columns *rollup.Columns) *settledRuns {
+	isOne := len(s.names) == 1 && s.names[0].Type == labels.MatchEqual
+	if isOne || len(s.chosen) > len(s.names) {
+		out.columns, out.bytes = columns.Pack()
+		s.put(s.chosen, out)
+		return out
+	}
+	for name, of := range columns.ByName() {
+		one := &settledRuns{runs: out.runs, before: out.before}
+		one.asked.Store(out.asked.Load())
+		one.columns, one.bytes = of.Pack()
+		s.put([]*labels.Matcher{nameIs(name)}, one)
+		out.names = append(out.names, name)
+	}
+	slices.Sort(out.names)
+	s.put(s.chosen, out)
+	return &settledRuns{runs: out.runs, columns: columns}
+}
+
+func (s *settler) put(matchers []*labels.Matcher, of *settledRuns) {
+	id := s.id(matchers)
+	span := &keptSpan{settled: of, until: math.MaxInt64}
+	s.kept.put(id, span, span.weight()+len(id.in))
+}
+
+// size is about what it takes, in bytes.
+func (s *settledRuns) size() int64 {
+	n := s.bytes + 40*int64(cap(s.runs))
+	for _, name := range s.names {
+		n += 16 + int64(len(name))
+	}
+	return n
+}
