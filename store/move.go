@@ -173,6 +173,7 @@ func (m *Mover) Check(ctx context.Context) (mine bool, err error) {
 			return false, err
 		}
 	}
+	clear(m.copied) // that was elsewhere
 	return false, nil
 }
 
@@ -197,7 +198,7 @@ func (m *Mover) vacant(ctx context.Context, t *rows.Table) error {
 	empty, err := m.to.session.Empty(ctx, t)
 	if err == nil && !empty && t.Name == cutoverTable {
 		list, failed := m.to.cutovers.all(ctx)
-		empty, err = len(list) == 1 && list[0].At == 0, failed
+		empty, err = len(list) == 1 && list[0].At == 0 && list[0].Generation == DefaultGeneration, failed
 	}
 	if err == nil && !empty {
 		return fmt.Errorf("%w: table %s of %s has rows: name another cassandra.keyspace, or drop this one",

@@ -236,7 +236,7 @@ func TestMoveIsRefused(t *testing.T) {
 			spoil: func(s *Store) error { return s.CreateKey(t.Context(), Key{ID: "k", Account: "a", Name: "n"}) },
 			want:  ErrOccupied, say: "table api_keys of store_",
 		},
-		"another generation": {change: func(c *Config) { c.Generation = "v1" }, want: ErrOccupied, say: `"v3" in the directory, and the keyspace was begun with "v1"`},
+		"another generation": {change: func(c *Config) { c.Generation = "v1" }, want: ErrOccupied, say: "table schema_cutovers of store_"},
 		"another account": {
 			move: MoverConfig{Knows: func(account string) bool { return account == "zeta" }},
 			want: ErrAccount, say: `rows of account "acme", which is not among the accounts: add it`,

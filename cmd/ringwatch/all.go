@@ -66,6 +66,7 @@ type process struct {
 	streamMu    sync.Mutex
 	topics      stream.Engine // once a role has asked for it
 	closeStream func() error  // nil: there is nothing to close
+	giveUp      func()        // ends the process for who moves its directory
 	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
 }
 
@@ -163,6 +164,11 @@ func (c *allCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.config.directoryMoved(); err != nil {
+		return err
+	}
+	ctx, p.giveUp = context.WithCancel(ctx)
+	defer p.giveUp()
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {
 		return err
