@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
@@ -25,16 +21,18 @@ import (
 //
 // Files of rows never change, so most is copied while a process has the directory and writes more.
 // What is left for the moment when nobody has it is what was not in files yet, and the tables whose
-// rows are replaced at any time: a value there may have hidden an older one, and be forgotten since.
-// Those tables are small. In the others rows expire in the order in which they were written.
+// rows are replaced at any time: a value there may have hidden an older one, and be forgotten
+// since. Those tables are small. In the others rows expire in the order in which they were written.
 
 // ErrOccupied is wrapped by the error about a keyspace that has other data than the directory's.
 var ErrOccupied = errors.New("store: the keyspace has other data")
 
-// ErrAccount is wrapped by the error about rows of an account that is not known where they are moved to.
+// ErrAccount is wrapped by the error about rows of an account that is not known where they are
+// moved to.
 var ErrAccount = errors.New("store: rows of an unknown account")
 
-// ErrMoving is wrapped by the error about rows that could not be moved for now. What was moved stays.
+// ErrMoving is wrapped by the error about rows that could not be moved for now. What was moved
+// stays.
 var ErrMoving = errors.New("store: rows cannot be moved now")
 
 // movedTable says which directory's rows a keyspace has.
@@ -43,10 +41,14 @@ const movedTable = "moved"
 func movedLayout() *rows.Table {
 	return &rows.Table{
 		Name:      movedTable,
-		Comment:   "Ringwatch: which directory's rows were moved here; ringwatch data move writes it",
+		Comment:   "Ringwatch: which directory's rows ringwatch data move has moved here",
 		Partition: []rows.Column{textColumn("scope")},
-		Values:    []rows.Column{textColumn("directory"), timeColumn("begun_at"), timeColumn("done_at")},
-		Grace:     10 * 24 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{
+			textColumn("directory"),
+			timeColumn("begun_at"),
+			timeColumn("done_at"),
+		},
+		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // so that no two directories are moved here at once
 	}
 }
@@ -113,10 +115,16 @@ func (s *Store) NewMover(c MoverConfig) (*Mover, error) {
 	}
 	for _, t := range from.Tables() {
 		own := s.byName[t.Name]
-		if own == nil || !slices.Equal(own.Partition, t.Partition) || !slices.Equal(own.Clustering, t.Clustering) ||
-			len(own.Values) < len(t.Values) || !slices.Equal(own.Values[:len(t.Values)], t.Values) {
-			return nil, fmt.Errorf("%w: %s of %s is not a table of this program: use the program that wrote it, or a newer one",
-				ErrLayout, t.Name, c.Dir)
+		if own == nil || !slices.Equal(own.Partition, t.Partition) ||
+			!slices.Equal(own.Clustering, t.Clustering) ||
+			len(own.Values) < len(t.Values) ||
+			!slices.Equal(own.Values[:len(t.Values)], t.Values) {
+			return nil, fmt.Errorf(
+				"%w: %s of %s is not a table of this program: use the one that wrote it, or a newer one",
+				ErrLayout,
+				t.Name,
+				c.Dir,
+			)
 		}
 		m.tables[t.Name] = own
 	}
@@ -178,14 +186,22 @@ func (m *Mover) Check(ctx context.Context) (mine bool, err error) {
 }
 
 func (m *Mover) others() error {
-	return fmt.Errorf("%w: %s has the rows of another directory: name another cassandra.keyspace", ErrOccupied,
-		m.to.config.Keyspace)
+	return fmt.Errorf(
+		"%w: %s has the rows of another directory: name another cassandra.keyspace",
+		ErrOccupied,
+		m.to.config.Keyspace,
+	)
 }
 
 // whose returns which directory's rows are here; "": nobody has begun.
 func (m *Mover) whose(ctx context.Context) (id string, err error) {
 	q := rows.Query{Table: movedLayout(), Key: []any{movedScope}, Columns: []string{"directory"}}
-	return id, m.to.session.Read(ctx, rows.Work{}, q, func(scan func(...any) bool) bool { return scan(&id) })
+	return id, m.to.session.Read(
+		ctx,
+		rows.Work{},
+		q,
+		func(scan func(...any) bool) bool { return scan(&id) },
+	)
 }
 
 // vacant returns an error if a table has rows. Those that ringwatch schema apply begins with do not
@@ -198,11 +214,16 @@ func (m *Mover) vacant(ctx context.Context, t *rows.Table) error {
 	empty, err := m.to.session.Empty(ctx, t)
 	if err == nil && !empty && t.Name == cutoverTable {
 		list, failed := m.to.cutovers.all(ctx)
-		empty, err = len(list) == 1 && list[0].At == 0 && list[0].Generation == DefaultGeneration, failed
+		empty, err = len(list) == 1 && list[0].At == 0 &&
+			list[0].Generation == DefaultGeneration, failed
 	}
 	if err == nil && !empty {
-		return fmt.Errorf("%w: table %s of %s has rows: name another cassandra.keyspace, or drop this one",
-			ErrOccupied, t.Name, m.to.config.Keyspace)
+		return fmt.Errorf(
+			"%w: table %s of %s has rows: name another cassandra.keyspace, or drop this one",
+			ErrOccupied,
+			t.Name,
+			m.to.config.Keyspace,
+		)
 	}
 	return err
 }
@@ -224,7 +245,14 @@ func (m *Mover) Begin(ctx context.Context) error {
 	}
 	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, m.to.millis(), nil}}
 	var whose string
-	first, err := m.to.session.PutNew(ctx, rows.Work{}, movedLayout(), row, []string{"directory"}, &whose)
+	first, err := m.to.session.PutNew(
+		ctx,
+		rows.Work{},
+		movedLayout(),
+		row,
+		[]string{"directory"},
+		&whose,
+	)
 	if err == nil && !first && whose != m.config.ID {
 		return m.others()
 	}
@@ -247,12 +275,16 @@ func (m *Mover) parts(pick func(*files.Part) bool) ([]files.Part, error) {
 	for i := range list {
 		p := &list[i]
 		there[p.Name] = true
-		if len(p.Replaces) > 0 && !slices.ContainsFunc(p.Replaces, func(name string) bool { return !m.copied[name] }) {
+		if len(p.Replaces) > 0 &&
+			!slices.ContainsFunc(p.Replaces, func(name string) bool { return !m.copied[name] }) {
 			m.copied[p.Name] = true // its rows came as parts of others
 		}
 	}
 	maps.DeleteFunc(m.copied, func(name string, _ bool) bool { return !there[name] })
-	return slices.DeleteFunc(list, func(p files.Part) bool { return m.copied[p.Name] || !pick(&p) }), nil
+	return slices.DeleteFunc(
+		list,
+		func(p files.Part) bool { return m.copied[p.Name] || !pick(&p) },
+	), nil
 }
 
 // Round copies what the directory has in files and is not copied yet, but for the tables whose rows
@@ -291,8 +323,14 @@ func (m *Mover) checkCutovers(ctx context.Context) error {
 	}
 	for _, c := range list {
 		if is := m.cutovers[c.At].generation; is != c.Generation {
-			return fmt.Errorf("%w: windows from %s on are in generation %q in the directory, and the keyspace "+
-				"was begun with %q: drop the keyspace and move again", ErrOccupied, clockTime(c.At), is, c.Generation)
+			return fmt.Errorf(
+				"%w: windows from %s on are in generation %q in the directory, and the keyspace "+
+					"was begun with %q: drop the keyspace and move again",
+				ErrOccupied,
+				clockTime(c.At),
+				is,
+				c.Generation,
+			)
 		}
 	}
 	return nil
@@ -336,163 +374,4 @@ func (m *Mover) tell(bytes int64, rows int) {
 	if m.config.Tell != nil {
 		m.config.Tell(m.progress)
 	}
-}
-
-// copy copies a part.
-func (m *Mover) copy(ctx context.Context, p files.Part) error {
-	t := m.tables[p.Table.Name]
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(movedAtOnce)
-	err := m.from.Rows(p, movedBytes, func(list []rows.Row) error {
-		if err := m.admit(t, list); err != nil {
-			return err
-		}
-		g.Go(func() error { return m.put(ctx, t, list) })
-		return ctx.Err()
-	})
-	if failed := g.Wait(); failed != nil {
-		return failed
-	}
-	return err
-}
-
-// admit looks at rows of one partition before they are written.
-func (m *Mover) admit(t *rows.Table, list []rows.Row) error {
-	if whose, is := list[0].Key[0].(string); is && t.Partition[0].Name == "account" && m.config.Knows != nil &&
-		!m.config.Knows(whose) {
-		return fmt.Errorf("%w: %s has rows of account %q, which is not among the accounts: add it", ErrAccount,
-			m.config.Dir, whose)
-	}
-	for i := range list {
-		for len(list[i].Values) < len(t.Values) {
-			list[i].Values = append(list[i].Values, nil)
-		}
-		if t.Name == cutoverTable {
-			m.noteCutover(&list[i])
-		}
-	}
-	return nil
-}
-
-// noteCutover remembers a row of the cutover table.
-func (m *Mover) noteCutover(r *rows.Row) {
-	of, is := r.Values[0].(string)
-	if at := r.Key[1].(int64); is && r.Stamp >= m.cutovers[at].stamp {
-		m.cutovers[at] = movedCutover{of, r.Stamp}
-	}
-}
-
-// movedCutover is which generation serves the windows from a time on, as the directory said last.
-type movedCutover struct {
-	generation string
-	stamp      int64
-}
-
-// put writes rows of one partition, and reads them back.
-func (m *Mover) put(ctx context.Context, t *rows.Table, list []rows.Row) error {
-	begun := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, m.config.Patience)
-	defer cancel()
-	err := m.to.retry(bounded, "copy rows", func() error {
-		if err := m.to.session.Put(bounded, rows.Work{}, t, list...); err != nil {
-			return err
-		}
-		return m.find(bounded, t, list, begun)
-	})
-	switch {
-	case err == nil:
-		m.mu.Lock()
-		m.moved[t.Name] += int64(len(list))
-		m.mu.Unlock()
-		m.tell(0, len(list))
-		return nil
-	case bounded.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("%w: %w", ErrMoving, err)
-	}
-	return fmt.Errorf("store: copy rows of %s: %w", t.Name, err)
-}
-
-// expiring is how long before its end a row need not be found.
-const expiring = 10 * time.Second
-
-// find returns an error if one of a list of rows is not there, unless it may have expired since they
-// were written.
-func (m *Mover) find(ctx context.Context, t *rows.Table, list []rows.Row, since time.Time) error {
-	due := map[string]bool{}
-	parts := len(t.Partition)
-	for i := range list {
-		due[rowName(list[i].Key[parts:])] = true
-	}
-	q := rows.Query{Table: t, Key: list[0].Key[:parts], Columns: []string{t.Partition[0].Name}}
-	if n := len(t.Clustering); n > 0 {
-		q.Columns = nil
-		for _, c := range t.Clustering {
-			q.Columns = append(q.Columns, c.Name)
-		}
-		if first := t.Clustering[0]; first.Kind != rows.UUID { // whose order is the engine's own
-			q.From, q.To = list[0].Key[parts], list[len(list)-1].Key[parts]
-			if first.Descending {
-				q.From, q.To = q.To, q.From
-			}
-		}
-	}
-	into, name := scanned(t)
-	err := m.to.session.Read(ctx, rows.Work{}, q, func(scan func(...any) bool) bool {
-		if !scan(into...) {
-			return false
-		}
-		delete(due, name())
-		return len(due) > 0
-	})
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		left := list[i].TTL
-		if due[rowName(list[i].Key[parts:])] && (left == 0 || time.Since(since) < left-expiring) {
-			return fmt.Errorf("a row that was written is not found: see whether the clocks of Cassandra's nodes are right")
-		}
-	}
-	return nil
-}
-
-// scanned returns where the clustering columns of a table are scanned to, and what names the row that
-// was scanned last.
-func scanned(t *rows.Table) (into []any, name func() string) {
-	if len(t.Clustering) == 0 {
-		return []any{nil}, func() string { return rowName(nil) }
-	}
-	for _, c := range t.Clustering {
-		switch c.Kind {
-		case rows.Text:
-			into = append(into, new(string))
-		case rows.UUID:
-			into = append(into, new(uuid.UUID))
-		case rows.Blob:
-			into = append(into, new([]byte))
-		case rows.Double:
-			into = append(into, new(float64))
-		case rows.Int32:
-			into = append(into, new(int32))
-		default:
-			into = append(into, new(int64))
-		}
-	}
-	own := slices.Clone(into) // an engine may change what it is given
-	return into, func() string {
-		key := make([]any, len(own))
-		for i, p := range own {
-			key[i] = reflect.ValueOf(p).Elem().Interface()
-		}
-		return rowName(key)
-	}
-}
-
-// rowName tells rows of a partition apart.
-func rowName(key []any) string {
-	var b []byte
-	for _, v := range key {
-		b = fmt.Appendf(b, "%T %[1]x\n", v)
-	}
-	return string(b)
 }

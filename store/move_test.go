@@ -39,14 +39,17 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestMove moves a directory into an engine while it is written, and compares all answers. On the way
-// the mover is lost twice.
+// TestMove moves a directory into an engine while it is written, and compares all answers. On the
+// way the mover is lost twice.
 func TestMove(t *testing.T) {
 	t.Run("files", func(t *testing.T) {
 		testMove(t, func(config *Config) { config.Hosts, config.Dir = nil, t.TempDir() })
 	})
 	t.Run("cassandra", func(t *testing.T) {
-		testMove(t, func(config *Config) { config.Hosts = []string{engines.SharedCassandra(t).Addr()} })
+		testMove(
+			t,
+			func(config *Config) { config.Hosts = []string{engines.SharedCassandra(t).Addr()} },
+		)
 	})
 }
 
@@ -65,14 +68,46 @@ func testMove(t *testing.T, where func(*Config)) {
 			sent := n.Step(at, at == frame.WindowOf(at))
 			want.Add(sent.Samples)
 			c.millis.Store(at + 200)
-			must(t, w.Handle(t.Context(), []stream.Record{{Account: "acme", Offset: offset, Value: sent.Bytes}}))
+			must(
+				t,
+				w.Handle(
+					t.Context(),
+					[]stream.Record{{Account: "acme", Offset: offset, Value: sent.Bytes}},
+				),
+			)
 			must(t, w.Tick(t.Context(), c.now()))
 			offset++
 		}
 	}
 	flush := func() { must(t, s.session.(*files.Engine).Flush(t.Context())) }
-	must(t, s.CreateKey(t.Context(), Key{ID: "a", Account: "acme", Name: "gone", SHA256: "00", Scopes: []string{"read"}, Created: 1}))
-	must(t, s.CreateKey(t.Context(), Key{ID: "b", Account: "acme", Name: "kept", SHA256: "01", Scopes: []string{"read"}, Created: 1}))
+	must(
+		t,
+		s.CreateKey(
+			t.Context(),
+			Key{
+				ID:      "a",
+				Account: "acme",
+				Name:    "gone",
+				SHA256:  "00",
+				Scopes:  []string{"read"},
+				Created: 1,
+			},
+		),
+	)
+	must(
+		t,
+		s.CreateKey(
+			t.Context(),
+			Key{
+				ID:      "b",
+				Account: "acme",
+				Name:    "kept",
+				SHA256:  "01",
+				Scopes:  []string{"read"},
+				Created: 1,
+			},
+		),
+	)
 	send(start + 65*60_000)
 	flush()
 
@@ -80,7 +115,11 @@ func testMove(t *testing.T, where func(*Config)) {
 	where(&config)
 	to := mustOpen(t, config)
 	copied := []string{}
-	mine := MoverConfig{Dir: dir, ID: "the directory", Save: func(list []string) error { copied = list; return nil }}
+	mine := MoverConfig{
+		Dir:  dir,
+		ID:   "the directory",
+		Save: func(list []string) error { copied = list; return nil },
+	}
 	first := mustMover(t, to, mine)
 	if of, err := first.Check(t.Context()); of || err != nil {
 		t.Fatalf("a keyspace that is not there: %v, %v", of, err)
@@ -120,7 +159,9 @@ func testMove(t *testing.T, where func(*Config)) {
 		must(t, err)
 		nodes, err := reading(s).Nodes(t.Context(), "acme")
 		must(t, err)
-		rolled, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, 0, 1<<50, nil)
+		rolled, report, err := reading(
+			s,
+		).ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, 0, 1<<50, nil)
 		must(t, err)
 		cuts, err := s.Cutovers(t.Context(), start)
 		must(t, err)
@@ -160,8 +201,8 @@ func testMove(t *testing.T, where func(*Config)) {
 	}
 }
 
-// sameRows holds each row that a directory has against that of an engine: its values, when they were
-// written and, to some seconds, when they expire.
+// sameRows holds each row that a directory has against that of an engine: its values, when they
+// were written and, to some seconds, when they expire.
 func sameRows(t *testing.T, dir string, to *Store) {
 	t.Helper()
 	x, err := files.NewExport(dir)
@@ -180,14 +221,36 @@ func sameRows(t *testing.T, dir string, to *Store) {
 					}
 					name := p.Table.Values[i].Name
 					parts := len(p.Table.Partition)
-					q := rows.Query{Table: p.Table, Key: r.Key[:parts], Equal: r.Key[parts:], Columns: []string{name}, Written: name}
+					q := rows.Query{
+						Table:   p.Table,
+						Key:     r.Key[:parts],
+						Equal:   r.Key[parts:],
+						Columns: []string{name},
+						Written: name,
+					}
 					into, stamp, found := reflect.New(reflect.TypeOf(v)), int64(0), false
-					must(t, to.session.Read(t.Context(), rows.Work{}, q, func(scan func(...any) bool) bool {
-						found = scan(into.Interface(), &stamp) || found
-						return false
-					}))
-					if !found || stamp < r.Stamp || stamp == r.Stamp && !reflect.DeepEqual(into.Elem().Interface(), v) {
-						t.Fatalf("%s %v: found %v, written at %d, not %d", p.Table.Name, r.Key, found, stamp, r.Stamp)
+					must(
+						t,
+						to.session.Read(
+							t.Context(),
+							rows.Work{},
+							q,
+							func(scan func(...any) bool) bool {
+								found = scan(into.Interface(), &stamp) || found
+								return false
+							},
+						),
+					)
+					if !found || stamp < r.Stamp ||
+						stamp == r.Stamp && !reflect.DeepEqual(into.Elem().Interface(), v) {
+						t.Fatalf(
+							"%s %v: found %v, written at %d, not %d",
+							p.Table.Name,
+							r.Key,
+							found,
+							stamp,
+							r.Stamp,
+						)
 					}
 					compared[p.Table.Name]++
 					seen[fmt.Sprint(p.Table.Name, r.Key)] = true
@@ -196,7 +259,9 @@ func sameRows(t *testing.T, dir string, to *Store) {
 			return nil
 		}))
 	}
-	for _, name := range []string{keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable} {
+	for _, name := range []string{
+		keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable,
+	} {
 		if compared[name] == 0 {
 			t.Errorf("no row of %s was compared: %v", name, compared)
 		}
@@ -206,14 +271,19 @@ func sameRows(t *testing.T, dir string, to *Store) {
 	}
 }
 
-// TestMoveIsRefused: a keyspace with other data, rows of accounts that are not known, and a keyspace
-// that was begun with another generation.
+// TestMoveIsRefused: a keyspace with other data, rows of accounts that are not known, and a
+// keyspace that was begun with another generation.
 func TestMoveIsRefused(t *testing.T) {
 	c := newClock(time.Now().UnixMilli())
 	dir := t.TempDir()
 	s := mustFiles(t, c, func(c *Config) { c.Dir = dir })
 	n := windowtest.NewNode(seeded(t, 82))
-	must(t, NewWriter(s).Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Step(base, true).Bytes}}))
+	must(
+		t,
+		NewWriter(
+			s,
+		).Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Step(base, true).Bytes}}),
+	)
 	s.Close()
 	move := func(to *Store, c MoverConfig) error {
 		c.Dir, c.ID = dir, "the directory"
@@ -233,13 +303,19 @@ func TestMoveIsRefused(t *testing.T) {
 		say    string
 	}{
 		"other data": {
-			spoil: func(s *Store) error { return s.CreateKey(t.Context(), Key{ID: "k", Account: "a", Name: "n"}) },
-			want:  ErrOccupied, say: "table api_keys of store_",
+			spoil: func(s *Store) error {
+				return s.CreateKey(t.Context(), Key{ID: "k", Account: "a", Name: "n"})
+			},
+			want: ErrOccupied, say: "table api_keys of store_",
 		},
-		"another generation": {change: func(c *Config) { c.Generation = "v1" }, want: ErrOccupied, say: "table schema_cutovers of store_"},
+		"another generation": {
+			change: func(c *Config) { c.Generation = "v1" },
+			want:   ErrOccupied, say: "table schema_cutovers of store_",
+		},
 		"another account": {
 			move: MoverConfig{Knows: func(account string) bool { return account == "zeta" }},
-			want: ErrAccount, say: `rows of account "acme", which is not among the accounts: add it`,
+			want: ErrAccount,
+			say:  `rows of account "acme", which is not among the accounts: add it`,
 		},
 		"only its tables": {},
 	} {

@@ -14,14 +14,21 @@ import (
 // copyBytes bounds the messages that are on their way from one engine to another.
 const copyBytes = 8 << 20
 
-// CopyFrames publishes messages of a topic of frames in the topic of the same name of another engine,
-// in order and with their times, and returns how many. Those are the messages since a time, and
-// before it those that one of the groups has yet to read. Then each group goes on there where it was
-// here: both topics must be there, and nobody of the groups. Called again, it publishes them again.
+// CopyFrames publishes messages of a topic of frames in the topic of the same name of another
+// engine, in order and with their times, and returns how many. Those are the messages since a time,
+// and before it those that one of the groups has yet to read. Then each group goes on there where
+// it was here: both topics must be there, and nobody of the groups. Called again, it publishes them
+// again.
 //
 // The topics must have as many partitions, or the error is an ErrTopic: what is known by partition
 // would be another's.
-func CopyFrames(ctx context.Context, from, to Engine, c Config, since time.Time, groups ...string) (int, error) {
+func CopyFrames(
+	ctx context.Context,
+	from, to Engine,
+	c Config,
+	since time.Time,
+	groups ...string,
+) (int, error) {
 	if err := samePartitions(ctx, from, to, c.Topic); err != nil {
 		return 0, err
 	}
@@ -65,8 +72,8 @@ func CopyFrames(ctx context.Context, from, to Engine, c Config, since time.Time,
 	return h.n, nil
 }
 
-// CopyLog publishes all entries of a log in the log of the same name of another engine, in order and
-// with their times, and returns how many. Both topics must be there.
+// CopyLog publishes all entries of a log in the log of the same name of another engine, in order
+// and with their times, and returns how many. Both topics must be there.
 func CopyLog(ctx context.Context, from, to Engine, c Config, l LogConfig) (int, error) {
 	source, err := from.Open(l.topic(c))
 	if err != nil {
@@ -93,8 +100,13 @@ func samePartitions(ctx context.Context, from, to Engine, topic string) error {
 	}
 	there, _, err := to.About(ctx, topic)
 	if err == nil && here != there {
-		err = fmt.Errorf("%w: %s has %d partitions here and %d there: make it with as many", ErrTopic, topic, here,
-			there)
+		err = fmt.Errorf(
+			"%w: %s has %d partitions here and %d there: make it with as many",
+			ErrTopic,
+			topic,
+			here,
+			there,
+		)
 	}
 	return err
 }
@@ -151,7 +163,8 @@ func (h *copier) published(partition int32, offset int64, m *Message, err error)
 	h.n++
 	h.last[partition] = max(h.last[partition], m.Offset+1)
 	for group, needed := range h.needed {
-		if at, known := h.next[group][partition]; offset >= needed[partition] && (!known || m.Offset < at) {
+		if at, known := h.next[group][partition]; offset >= needed[partition] &&
+			(!known || m.Offset < at) {
 			h.next[group][partition] = m.Offset
 		}
 	}

@@ -167,8 +167,17 @@ func (c *allCmd) Run(ctx context.Context) error {
 	if err := p.config.directoryMoved(); err != nil {
 		return err
 	}
-	ctx, p.giveUp = context.WithCancel(ctx)
-	defer p.giveUp()
+	ends, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	p.giveUp = giveUp
+	err = c.runAll(ends, p)
+	if errors.Is(err, context.Canceled) && ends.Err() != nil {
+		return ctx.Err() // nil: the directory is given up
+	}
+	return err
+}
+
+func (c *allCmd) runAll(ctx context.Context, p *process) error {
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {
 		return err

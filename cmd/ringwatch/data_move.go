@@ -48,7 +48,13 @@ func (c *dataMoveCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	conf.Log.Level = "warn"
 	p := &process{config: conf, role: "data move", log: logger(conf.Log)}
-	m := &dataMove{process: p, file: c.Config, patience: c.Wait, out: out, online: askRunning(conf.Data.Dir)}
+	m := &dataMove{
+		process:  p,
+		file:     c.Config,
+		patience: c.Wait,
+		out:      out,
+		online:   askRunning(conf.Data.Dir),
+	}
 	defer m.close()
 	if err := m.look(ctx, registry); err != nil {
 		return err
@@ -68,11 +74,12 @@ func (c *dataMoveCmd) run(ctx context.Context, out io.Writer) error {
 		return m.wouldDo()
 	}
 	if err := m.whileItRuns(ctx); err != nil {
-		return moveFailed(err, "nothing is lost, and who has "+conf.Data.Dir+" goes on: run this again when that is over")
+		return moveFailed(err, "nothing is lost, and who has "+conf.Data.Dir+
+			" goes on: run this again when that is over")
 	}
 	if err := m.handOver(ctx); err != nil {
-		return moveFailed(err, "nothing is lost: run this again when that is over, or run ringwatch all on "+
-			conf.Data.Dir+" as before")
+		return moveFailed(err, "nothing is lost: run this again when that is over, or run "+
+			"ringwatch all on "+conf.Data.Dir+" as before")
 	}
 	return nil
 }
@@ -172,8 +179,8 @@ func (m *dataMove) check(ctx context.Context) (err error) {
 
 func (m *dataMove) mover() store.MoverConfig {
 	return store.MoverConfig{
-		Dir: filepath.Join(m.Data.Dir, "rows"), ID: m.state.ID, Copied: m.state.Copied, Patience: m.patience,
-		Knows: m.knows, Tell: m.tell,
+		Dir: filepath.Join(m.Data.Dir, "rows"), ID: m.state.ID, Copied: m.state.Copied,
+		Patience: m.patience, Knows: m.knows, Tell: m.tell,
 		Save: func(copied []string) error {
 			m.state.Copied = copied
 			return m.state.save()
@@ -183,8 +190,12 @@ func (m *dataMove) mover() store.MoverConfig {
 
 // to says where the directory moves, for people.
 func (m *dataMove) to() string {
-	return fmt.Sprintf("keyspace %s at %s and Kafka at %s", m.Cassandra.Keyspace, strings.Join(m.Cassandra.Hosts, ", "),
-		strings.Join(m.Kafka.Brokers, ", "))
+	return fmt.Sprintf(
+		"keyspace %s at %s and Kafka at %s",
+		m.Cassandra.Keyspace,
+		strings.Join(m.Cassandra.Hosts, ", "),
+		strings.Join(m.Kafka.Brokers, ", "),
+	)
 }
 
 func (m *dataMove) wouldDo() error {
@@ -193,17 +204,31 @@ func (m *dataMove) wouldDo() error {
 		if err != nil {
 			return err
 		}
-		m.say("would copy the rows in %s, %s on the disk and what is in no file yet, to keyspace %s", m.Data.Dir,
-			human(float64(size), "bytes"), m.Cassandra.Keyspace)
+		m.say(
+			"would copy the rows in %s, %s on the disk and what is in no file yet, to keyspace %s",
+			m.Data.Dir,
+			human(float64(size), "bytes"),
+			m.Cassandra.Keyspace,
+		)
 	}
 	if m.running {
 		m.say("would then ask the process that has %s to end", m.Data.Dir)
 	}
 	if m.stream != nil {
-		m.say("would then copy what is still needed of the stream to Kafka at %s", strings.Join(m.Kafka.Brokers, ", "))
+		m.say(
+			"would then copy what is still needed of the stream to Kafka at %s",
+			strings.Join(m.Kafka.Brokers, ", "),
+		)
 	}
 	m.say("nothing was done")
 	return nil
+}
+
+// patiently calls f with as much time as there is for an engine that is away.
+func (m *dataMove) patiently(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	return f(ctx)
 }
 
 // Rounds are copied while the process runs until one has so little that the rest takes a moment.
@@ -218,21 +243,19 @@ func (m *dataMove) whileItRuns(ctx context.Context) error {
 	if err := m.state.save(); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, m.patience)
-	defer cancel()
 	if m.stream != nil {
-		if err := m.stream.prepare(bounded); err != nil {
+		if err := m.patiently(ctx, m.stream.prepare); err != nil {
 			return err
 		}
 	}
 	if m.rows == nil {
 		return nil
 	}
-	if err := m.rows.Begin(bounded); err != nil {
+	if err := m.patiently(ctx, m.rows.Begin); err != nil {
 		return err
 	}
 	for range mostRounds {
-		m.begun = time.Now()
+		m.begin()
 		n, err := m.rows.Round(ctx)
 		if err != nil {
 			return err
@@ -252,37 +275,19 @@ func (m *dataMove) handOver(ctx context.Context) error {
 			return fmt.Errorf("the process that has %s does not end: %w", m.Data.Dir, err)
 		}
 	}
-	m.begun = time.Now()
+	m.begin()
 	if m.rows != nil {
-		if err := m.onceFree(ctx, rows.ErrInUse, func() error { return m.rows.Last(ctx) }); err != nil {
+		last := func() error { return m.rows.Last(ctx) }
+		if err := m.onceFree(ctx, rows.ErrInUse, last); err != nil {
 			return err
 		}
 	}
-	messages := 0
-	if m.stream != nil {
-		m.state.Stream = true
-		if err := m.state.save(); err != nil {
-			return err
-		}
-		bounded, cancel := context.WithTimeout(ctx, m.patience)
-		defer cancel()
-		err := m.onceFree(ctx, files.ErrInUse, func() (err error) {
-			return retry(bounded, m.log, "the stream", stream.Retryable, func(ctx context.Context) error {
-				messages, err = m.stream.copy(ctx)
-				if errors.Is(err, files.ErrInUse) {
-					err = stream.Because(err, stream.ErrRefused) // it is waited for elsewhere
-				}
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
+	messages, err := m.copyStream(ctx)
+	if err != nil {
+		return err
 	}
 	if m.rows != nil {
-		bounded, cancel := context.WithTimeout(ctx, m.patience)
-		defer cancel()
-		if err := m.rows.End(bounded); err != nil {
+		if err := m.patiently(ctx, m.rows.End); err != nil {
 			return err
 		}
 	}
@@ -294,6 +299,30 @@ func (m *dataMove) handOver(ctx context.Context) error {
 	return nil
 }
 
+// copyStream copies what is still needed of the stream, and returns how many messages those were.
+func (m *dataMove) copyStream(ctx context.Context) (messages int, err error) {
+	if m.stream == nil {
+		return 0, nil
+	}
+	m.state.Stream = true
+	if err := m.state.save(); err != nil {
+		return 0, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	again := func(err error) bool {
+		return !errors.Is(err, files.ErrInUse) && stream.Retryable(err)
+	}
+	try := func(ctx context.Context) (err error) {
+		messages, err = m.stream.copy(ctx)
+		return err
+	}
+	err = m.onceFree(ctx, files.ErrInUse, func() error {
+		return retry(bounded, m.log, "the stream", again, try)
+	})
+	return messages, err
+}
+
 // onceFree calls f until no process has what it takes.
 func (m *dataMove) onceFree(ctx context.Context, inUse error, f func() error) error {
 	for deadline := time.Now().Add(m.patience); ; {
@@ -302,7 +331,9 @@ func (m *dataMove) onceFree(ctx context.Context, inUse error, f func() error) er
 			return err
 		}
 		if !m.running || time.Now().After(deadline) {
-			return usageError{fmt.Errorf("%w: its process does not answer: stop it, and run this again", err)}
+			return usageError{
+				fmt.Errorf("%w: its process does not answer: stop it, and run this again", err),
+			}
 		}
 		pause(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
@@ -324,12 +355,16 @@ func (m *dataMove) done(messages int) {
 			m.say("%d bytes of damaged files could not be read", lost)
 		}
 	}
-	m.say("%s is moved to %s, with %d messages of the stream: start ringwatch all --config %s now, or the roles "+
-		"with it, at the addresses that agents know", m.Data.Dir, m.state.To, messages, m.file)
+	m.say("%s is moved to %s, with %d messages of the stream: start ringwatch all --config %s now, "+
+		"or the roles with it, at the addresses that agents know", m.Data.Dir, m.state.To, messages,
+		m.file)
 }
 
 // toldEvery is how often progress is told.
 const toldEvery = 5 * time.Second
+
+// begin begins a round of copying.
+func (m *dataMove) begin() { m.begun, m.told = time.Now(), time.Now() }
 
 // tell says how far a round is. It is called by one goroutine at a time.
 func (m *dataMove) tell(p store.MoveProgress) {
@@ -337,11 +372,16 @@ func (m *dataMove) tell(p store.MoveProgress) {
 		return
 	}
 	m.told = time.Now()
-	left := "?"
-	if took := time.Since(m.begun); p.Bytes > 0 {
-		rest := float64(p.Of-p.Bytes) / float64(p.Bytes) * took.Seconds()
-		left = time.Duration(rest * float64(time.Second)).Round(time.Second).String()
+	left := ""
+	if p.Bytes > 0 {
+		rest := float64(p.Of-p.Bytes) / float64(p.Bytes) * float64(time.Since(m.begun))
+		left = fmt.Sprintf(", %s left", time.Duration(rest).Round(time.Second))
 	}
-	m.say("%s of %s on the disk, %d rows, %s left", human(float64(p.Bytes), "bytes"), human(float64(p.Of), "bytes"),
-		p.Rows, left)
+	m.say(
+		"%s of %s on the disk, %d rows%s",
+		human(float64(p.Bytes), "bytes"),
+		human(float64(p.Of), "bytes"),
+		p.Rows,
+		left,
+	)
 }

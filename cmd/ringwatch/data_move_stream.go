@@ -33,8 +33,8 @@ func (m *streamMove) topicsOf() (frames map[string][]string, logs []stream.LogCo
 	}, logs
 }
 
-// check looks whether Kafka can take the directory's frames: the topics have as many partitions and,
-// unless they have something of the directory, no messages. It changes nothing.
+// check looks whether Kafka can take the directory's frames: the topics have as many partitions
+// and, unless they have something of the directory, no messages. It changes nothing.
 func (m *streamMove) check(ctx context.Context, begun bool) error {
 	here, err := files.Partitions(m.dir, m.Kafka.Topic)
 	if err != nil {
@@ -42,11 +42,21 @@ func (m *streamMove) check(ctx context.Context, begun bool) error {
 	}
 	switch {
 	case here == 0:
-		return usageError{fmt.Errorf("%s has no topic %s: set kafka.topic to the one that its process has", m.dir,
-			m.Kafka.Topic)}
+		return usageError{
+			fmt.Errorf("%s has no topic %s: set kafka.topic to the one that its process has", m.dir,
+				m.Kafka.Topic),
+		}
 	case here != int(m.Kafka.Partitions):
-		return usageError{fmt.Errorf("kafka.partitions is %d, and %s has %d in %s: set it to that, since what is "+
-			"known by partition moves, too", m.Kafka.Partitions, m.Kafka.Topic, here, m.dir)}
+		return usageError{
+			fmt.Errorf(
+				"kafka.partitions is %d, and %s has %d in %s: set it to that, since what is "+
+					"known by partition moves, too",
+				m.Kafka.Partitions,
+				m.Kafka.Topic,
+				here,
+				m.dir,
+			),
+		}
 	}
 	frames, _ := m.topicsOf()
 	for topic := range frames {
@@ -55,10 +65,23 @@ func (m *streamMove) check(ctx context.Context, begun bool) error {
 		case err != nil:
 			return err
 		case there != 0 && there != here:
-			return usageError{fmt.Errorf("Kafka's topic %s has %d partitions, and %d are in %s: delete it, or name "+
-				"another Kafka", topic, there, here, m.dir)}
+			return usageError{
+				fmt.Errorf(
+					"Kafka's topic %s has %d partitions, and %d are in %s: delete it, or name "+
+						"another Kafka",
+					topic,
+					there,
+					here,
+					m.dir,
+				),
+			}
 		case !empty && !begun:
-			return usageError{fmt.Errorf("Kafka's topic %s has messages: delete it, or name another Kafka", topic)}
+			return usageError{
+				fmt.Errorf(
+					"Kafka's topic %s has messages: delete it, or name another Kafka",
+					topic,
+				),
+			}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,19 +99,33 @@ func (d *movingLine) questions() map[string]string {
 	node := d.fleet.nodes[0].ID.String()
 	span := fmt.Sprintf("&from=%d&to=%d", d.base-pastSpan, d.base-1)
 	over := func(q string) string {
-		return "/api/v1/query_range?" + url.Values{"query": {q}, "start": {fmt.Sprint((d.base - pastSpan) / 1000)},
-			"end": {fmt.Sprint(d.base / 1000)}, "step": {"15"}}.Encode()
+		return "/api/v1/query_range?" + url.Values{
+			"query": {q},
+			"start": {fmt.Sprint((d.base - pastSpan) / 1000)},
+			"end":   {fmt.Sprint(d.base / 1000)},
+			"step":  {"15"},
+		}.Encode()
 	}
 	at := func(q string) string {
-		return "/api/v1/query?" + url.Values{"query": {q}, "time": {fmt.Sprint(d.base / 1000)}}.Encode()
+		return "/api/v1/query?" + url.Values{
+			"query": {q},
+			"time":  {fmt.Sprint(d.base / 1000)},
+		}.Encode()
 	}
 	return map[string]string{
-		"a gauge":            over(`node_load1{cluster="moving-prod"}`),
-		"a rate":             over(`sum by (node) (rate(node_cpu_seconds_total{cluster="moving-prod"}[2m]))`),
-		"a quantile":         over(`histogram_quantile(0.99, sum(rate(cassandra_table_read_latency_seconds{cluster="moving-prod"}[3m])))`),
-		"over time":          at(`count_over_time(node_load1{cluster="moving-prod"}[11m])`),
-		"samples of a table": "/v1/nodes/" + node + `/metrics?metrics=` + url.QueryEscape(`{__name__=~"cassandra_table_.*"}`) + span,
-		"the clusters":       "/v1/clusters",
+		"a gauge": over(`node_load1{cluster="moving-prod"}`),
+		"a rate": over(
+			`sum by (node) (rate(node_cpu_seconds_total{cluster="moving-prod"}[2m]))`,
+		),
+		"a quantile": over(
+			`histogram_quantile(0.99, sum(rate(` +
+				`cassandra_table_read_latency_seconds{cluster="moving-prod"}[3m])))`,
+		),
+		"over time": at(`count_over_time(node_load1{cluster="moving-prod"}[11m])`),
+		"samples of a table": "/v1/nodes/" + node + `/metrics?metrics=` + url.QueryEscape(
+			`{__name__=~"cassandra_table_.*"}`,
+		) + span,
+		"the clusters": "/v1/clusters",
 	}
 }
 
@@ -147,7 +162,9 @@ func (d *movingLine) others(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	for _, a := range list {
-		if name := a.Labels["alertname"]; (name == "NodeIsThere" && a.Labels["cluster"] == d.fleet.cluster) || name == "OverAllClusters" {
+		name := a.Labels["alertname"]
+		ours := name == "NodeIsThere" && a.Labels["cluster"] == d.fleet.cluster
+		if ours || name == "OverAllClusters" {
 			got["alert "+name+a.Labels["node"]] = fmt.Sprint(a.State, " since ", a.ActiveAt)
 		}
 	}
@@ -156,7 +173,8 @@ func (d *movingLine) others(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, word := range []string{`"NodeIsThere"`, `"OverAllClusters"`, d.fleet.nodes[0].ID.String(), d.fleet.nodes[2].ID.String()} {
+		for _, word := range []string{`"NodeIsThere"`, `"OverAllClusters"`,
+			d.fleet.nodes[0].ID.String(), d.fleet.nodes[2].ID.String()} {
 			got[path] += fmt.Sprint(word, strings.Contains(text, word), " ")
 		}
 	}
@@ -164,7 +182,11 @@ func (d *movingLine) others(t *testing.T) map[string]string {
 }
 
 // move runs the command in this process.
-func (d *movingLine) move(t *testing.T, config string, change ...func(*dataMoveCmd)) (string, error) {
+func (d *movingLine) move(
+	t *testing.T,
+	config string,
+	change ...func(*dataMoveCmd),
+) (string, error) {
 	t.Helper()
 	c := dataMoveCmd{Config: config, Data: d.data, Wait: time.Minute}
 	for _, f := range change {
@@ -178,32 +200,48 @@ func (d *movingLine) move(t *testing.T, config string, change ...func(*dataMoveC
 
 func (d *movingLine) configs(t *testing.T, accounts, more string) string {
 	t.Helper()
-	return configFile(t, fmt.Sprintf("accounts: [%s]\ningest: {listen: %q}\napi: {listen: %q}\n%s", accounts,
-		strings.TrimPrefix(d.ingest, "http://"), strings.TrimPrefix(d.api, "http://"), more))
+	return configFile(
+		t,
+		fmt.Sprintf("accounts: [%s]\ningest: {listen: %q}\napi: {listen: %q}\n%s", accounts,
+			strings.TrimPrefix(d.ingest, "http://"), strings.TrimPrefix(d.api, "http://"), more),
+	)
 }
 
 // lineOf is a configuration that names both engines.
 func (d *movingLine) lineOf(t *testing.T, accounts, keyspace, more string) string {
 	t.Helper()
-	return d.configs(t, accounts, fmt.Sprintf("cassandra: {hosts: [%q], keyspace: %s, grace: 1s}\nkafka: {brokers: [%q]%s}\n",
-		d.cass.Addr(), keyspace, d.broker.Addr(), more))
+	return d.configs(
+		t,
+		accounts,
+		fmt.Sprintf("cassandra: {hosts: [%q], keyspace: %s, grace: 1s}\nkafka: {brokers: [%q]%s}\n",
+			d.cass.Addr(), keyspace, d.broker.Addr(), more),
+	)
 }
 
-// TestMoveToTheLine moves the directory of a process that takes frames and is asked all the time into
-// Cassandra and Kafka. The mover is killed on the way, and Cassandra, too.
+// TestMoveToTheLine moves the directory of a process that takes frames and is asked all the time
+// into Cassandra and Kafka. The mover is killed on the way, and Cassandra, too.
 func TestMoveToTheLine(t *testing.T) {
 	engines.Needed(t, "Cassandra and Kafka")
 	ports := engines.FreePorts(t, 2)
 	d := &movingLine{cass: engines.MustCassandra(t), broker: engines.MustKafka(t)}
 	d.data, d.log = filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "log")
-	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	d.ingest, d.api = fmt.Sprintf(
+		"http://127.0.0.1:%d",
+		ports[0],
+	), fmt.Sprintf(
+		"http://127.0.0.1:%d",
+		ports[1],
+	)
 	t.Cleanup(func() {
 		if b, err := os.ReadFile(d.log); t.Failed() && err == nil {
 			t.Logf("the end of the log:\n%s", b[max(0, len(b)-16<<10):])
 		}
 	})
 	configured := account.NewKey()
-	mover := fmt.Sprintf("{name: mover, keys: [{name: fixed, sha256: %s, scopes: [read]}]}", account.Hash(configured))
+	mover := fmt.Sprintf(
+		"{name: mover, keys: [{name: fixed, sha256: %s, scopes: [read]}]}",
+		account.Hash(configured),
+	)
 	d.config = d.configs(t, mover+", {name: other}", "cassandra: {grace: 1s}\n")
 	d.line = d.lineOf(t, mover+", {name: other}", "moved_here", "")
 	d.begin(t)
@@ -224,7 +262,10 @@ func TestMoveToTheLine(t *testing.T) {
 	if err := os.WriteFile(rules, []byte(wholeRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	apply := rulesApplyCmd{clientFlags: clientFlags{API: d.api, Key: d.fleet.key}, Files: []string{rules}}
+	apply := rulesApplyCmd{
+		clientFlags: clientFlags{API: d.api, Key: d.fleet.key},
+		Files:       []string{rules},
+	}
 	if err := apply.run(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +280,8 @@ func TestMoveToTheLine(t *testing.T) {
 	var before, settled map[string]string
 	eventually(t, "answers that stay", func(ctx context.Context) (err error) {
 		before, settled = settled, nil
-		if settled, err = d.ask(ctx); err == nil && (!maps.Equal(before, settled) || strings.Count(settled["over time"], `"65"`) != 3) {
+		if settled, err = d.ask(ctx); err == nil &&
+			(!maps.Equal(before, settled) || strings.Count(settled["over time"], `"65"`) != 3) {
 			err = fmt.Errorf("they change: %.300s", settled["over time"])
 		}
 		return err
@@ -254,7 +296,8 @@ func TestMoveToTheLine(t *testing.T) {
 	t.Run("Refused", d.testMoveRefused)
 	t.Run("DryRun", func(t *testing.T) {
 		said, err := d.move(t, d.line, func(c *dataMoveCmd) { c.DryRun = true })
-		if err != nil || !strings.Contains(said, "nothing was done") || isThere(filepath.Join(d.data, moveName)) {
+		if err != nil || !strings.Contains(said, "nothing was done") ||
+			isThere(filepath.Join(d.data, moveName)) {
 			t.Errorf("%v: %s", err, said)
 		}
 	})
@@ -278,11 +321,16 @@ func TestMoveToTheLine(t *testing.T) {
 	}
 	<-d.Done()
 	log, err := os.ReadFile(d.log)
-	if err != nil || !strings.Contains(string(log), "ringwatch data move takes the directory over; this process ends") ||
+	if err != nil ||
+		!strings.Contains(
+			string(log),
+			"ringwatch data move takes the directory over; this process ends",
+		) ||
 		!strings.Contains(string(log), "msg=stopped") {
 		t.Errorf("the process does not say why it ends: %v", err)
 	}
-	if _, err := d.move(t, d.line); err == nil || !strings.Contains(err.Error(), d.data+" was moved to keyspace moved_here at") {
+	if _, err := d.move(t, d.line); err == nil ||
+		!strings.Contains(err.Error(), d.data+" was moved to keyspace moved_here at") {
 		t.Errorf("a second move: %v", err)
 	}
 	d.refused(t, "was moved to keyspace moved_here at", "all")
@@ -314,6 +362,59 @@ func TestMoveToTheLine(t *testing.T) {
 	<-d.sender.done
 	d.allThere(t)
 	d.firedOnce(t)
+	longest := int64(0)
+	for i, at := range d.sender.taken()[1:] {
+		longest = max(longest, at-d.sender.taken()[i])
+	}
+	t.Logf("a frame waited %d ms for its turn at most", longest)
+}
+
+// TestGivesUpItsDirectory: who is asked to gives its directory up, with exit code 0.
+func TestGivesUpItsDirectory(t *testing.T) {
+	ports := engines.FreePorts(t, 2)
+	d := &movingLine{}
+	d.ingest, d.api = fmt.Sprintf(
+		"http://127.0.0.1:%d",
+		ports[0],
+	), fmt.Sprintf(
+		"http://127.0.0.1:%d",
+		ports[1],
+	)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, data := d.configs(t, "{name: alone}", ""), filepath.Join(t.TempDir(), "data")
+	cmd := exec.CommandContext(t.Context(), self, "all", "--config", config, "--data", data)
+	cmd.Env = append(os.Environ(), asRingwatch)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process", func(ctx context.Context) error { return ready(ctx, d.api) })
+	running := askRunning(data)
+	defer running.Close()
+	eventually(t, "the socket", func(ctx context.Context) error {
+		has, err := running.Move(ctx)
+		if err == nil &&
+			(len(has.Accounts) != 1 || has.Accounts[0].Name != "alone" ||
+				has.Topic != "ringwatch.frames") {
+			t.Fatalf("it has %+v", has)
+		}
+		return err
+	})
+	if err := running.GiveUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ends with %v\n%s", err, &stderr)
+	}
+	for _, want := range []string{"this process ends", "msg=stopped"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("it does not say %q: %s", want, &stderr)
+		}
+	}
 }
 
 // keyOf makes an API key of the account mover.
@@ -343,7 +444,12 @@ func (d *movingLine) keepAsking(t *testing.T, want map[string]string) {
 			asked++
 			for name := range want {
 				if got[name] != want[name] && ctx.Err() == nil {
-					t.Errorf("meanwhile %s is\n%.1000s\nand was\n%.1000s", name, got[name], want[name])
+					t.Errorf(
+						"meanwhile %s is\n%.1000s\nand was\n%.1000s",
+						name,
+						got[name],
+						want[name],
+					)
 					return
 				}
 			}
@@ -367,33 +473,56 @@ func (d *movingLine) interrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() *engines.Process {
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch data move", Path: self,
-			Args: []string{"data", "move", "--config", d.line, "--data", d.data, "--wait", "5s"}, Env: []string{asRingwatch},
-			Log: filepath.Join(t.TempDir(), "log")})
+		p, err := engines.StartProcess(
+			engines.ProcessConfig{Name: "ringwatch data move", Path: self,
+				Args: []string{
+					"data",
+					"move",
+					"--config",
+					d.line,
+					"--data",
+					d.data,
+					"--wait",
+					"5s",
+				}, Env: []string{asRingwatch},
+				Log: filepath.Join(t.TempDir(), "log")},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.Kill() })
 		return p
 	}
-	copied := func(n int) {
-		eventually(t, "a part to be copied", func(context.Context) error {
+	copied := func(p *engines.Process, n int) {
+		t.Helper()
+		for {
 			s, err := readMove(d.data)
-			if err == nil && len(s.Copied) < n {
-				err = fmt.Errorf("there are %d", len(s.Copied))
+			if err != nil {
+				t.Fatal(err)
 			}
-			return err
-		})
+			if len(s.Copied) >= n {
+				return
+			}
+			select {
+			case <-p.Done():
+				b, err := os.ReadFile(p.LogFile())
+				t.Fatalf("the mover has ended: %v\n%s", err, b)
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
 	}
 	away := begin()
-	copied(1)
+	copied(away, 1)
 	if err := d.cass.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	<-away.Done()
 	b, err := os.ReadFile(away.LogFile())
 	if err != nil || !strings.Contains(string(b), "rows cannot be moved now") ||
-		!strings.Contains(string(b), "nothing is lost, and who has "+d.data+" goes on: run this again") {
+		!strings.Contains(
+			string(b),
+			"nothing is lost, and who has "+d.data+" goes on: run this again",
+		) {
 		t.Errorf("a mover whose Cassandra is away: %v\n%s", err, b)
 	}
 	if err := d.cass.Resume(); err != nil {
@@ -404,7 +533,7 @@ func (d *movingLine) interrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := begin()
-	copied(len(s.Copied) + 1)
+	copied(killed, len(s.Copied)+1)
 	if err := killed.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -427,18 +556,28 @@ func (d *movingLine) testMoveRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mover := fmt.Sprintf("{name: mover, keys: [{name: fixed, sha256: %s, scopes: [read]}]}", account.Hash(account.NewKey()))
+	mover := fmt.Sprintf(
+		"{name: mover, keys: [{name: fixed, sha256: %s, scopes: [read]}]}",
+		account.Hash(account.NewKey()),
+	)
 	whole, err := os.ReadFile(d.line)
 	if err != nil {
 		t.Fatal(err)
 	}
+	change := func(from, to string) string {
+		return configFile(t, strings.Replace(string(whole), from, to, 1))
+	}
 	for name, config := range map[string]string{
-		"kafka.brokers is empty: name the line's with --config":                            d.configs(t, "{name: mover}", ""),
-		"accounts: other is missing: the process that has " + d.data + " has it":           d.lineOf(t, mover, "refused", ""),
-		"accounts: key fixed of mover is missing":                                          d.lineOf(t, mover+", {name: other}", "refused", ""),
-		"kafka.topic is another: the process that has " + d.data + " has ringwatch.frames": configFile(t, strings.Replace(string(whole), "kafka: {", "kafka: {topic: another, ", 1)),
-		"kafka.partitions is 2, and ringwatch.frames has 16 in ":                           configFile(t, strings.Replace(string(whole), "kafka: {", "kafka: {partitions: 2, ", 1)),
-		"the keyspace has other data: table api_keys of occupied has rows: name another":   configFile(t, strings.Replace(string(whole), "moved_here", "occupied", 1)),
+		"kafka.brokers is empty: name the line's with --config": d.configs(t, "{name: mover}", ""),
+		"accounts: other is missing: the process that has " + d.data + " has it": d.lineOf(t, mover,
+			"refused", ""),
+		"accounts: key fixed of mover is missing": d.lineOf(t, mover+", {name: other}", "refused", ""),
+		"kafka.topic is another: the process that has " + d.data + " has ringwatch.frames": change(
+			"kafka: {", "kafka: {topic: another, "),
+		"kafka.partitions is 2, and ringwatch.frames has 16 in ": change("kafka: {",
+			"kafka: {partitions: 2, "),
+		"the keyspace has other data: table api_keys of occupied has rows: name another": change(
+			"moved_here", "occupied"),
 	} {
 		_, err := d.move(t, config)
 		if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), name) {
@@ -449,7 +588,8 @@ func (d *movingLine) testMoveRefused(t *testing.T) {
 		t.Error("a move that was refused has begun")
 	}
 	empty := t.TempDir()
-	if _, err := d.move(t, d.line, func(c *dataMoveCmd) { c.Data = empty }); err == nil || !strings.Contains(err.Error(), "has neither rows nor a stream") {
+	if _, err := d.move(t, d.line, func(c *dataMoveCmd) { c.Data = empty }); err == nil ||
+		!strings.Contains(err.Error(), "has neither rows nor a stream") {
 		t.Errorf("an empty directory: %v", err)
 	}
 }
@@ -480,7 +620,13 @@ func (d *movingLine) allThere(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, sent) {
-				return fmt.Errorf("%d frames, and %d were taken: %v, %v", len(got), len(sent), got, sent)
+				return fmt.Errorf(
+					"%d frames, and %d were taken: %v, %v",
+					len(got),
+					len(sent),
+					got,
+					sent,
+				)
 			}
 			return nil
 		})
@@ -491,8 +637,12 @@ func (d *movingLine) allThere(t *testing.T) {
 func (d *movingLine) firedOnce(t *testing.T) {
 	t.Helper()
 	begun := map[string]map[time.Time]bool{}
-	log, err := stream.NewLog(mustStream(t, d.broker), stream.DefaultConfig(), notify.DefaultConfig().Topic,
-		prometheus.NewRegistry())
+	log, err := stream.NewLog(
+		mustStream(t, d.broker),
+		stream.DefaultConfig(),
+		notify.DefaultConfig().Topic,
+		prometheus.NewRegistry(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,10 @@ func readMove(dir string) (*moveState, error) {
 		err = json.Unmarshal(b, s)
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s cannot be read: %w: delete it if no move has ended", filepath.Join(dir,
-			moveName), err)}
+		return nil, usageError{
+			fmt.Errorf("%s cannot be read: %w: delete it if no move has ended", filepath.Join(dir,
+				moveName), err),
+		}
 	}
 	return s, nil
 }
@@ -76,7 +78,9 @@ func (s *moveState) lock() (unlock func(), err error) {
 	}
 	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		dir.Close()
-		return nil, usageError{fmt.Errorf("another ringwatch data move of %s runs: let it end, or stop it", s.dir)}
+		return nil, usageError{
+			fmt.Errorf("another ringwatch data move of %s runs: let it end, or stop it", s.dir),
+		}
 	}
 	return func() { dir.Close() }, nil
 }
@@ -99,8 +103,11 @@ func (s *moveState) ended() error {
 	if s.Done.IsZero() {
 		return nil
 	}
-	return usageError{fmt.Errorf("%s was moved to %s at %s: run ringwatch all with the configuration that "+
-		"names those, or name another directory", s.dir, s.To, s.Done.UTC().Format(time.RFC3339))}
+	return usageError{
+		fmt.Errorf("%s was moved to %s at %s: run ringwatch all with the configuration that "+
+			"names those, or name another directory", s.dir, s.To,
+			s.Done.UTC().Format(time.RFC3339)),
+	}
 }
 
 // moving is what the process that has a directory tells who moves that.
@@ -115,8 +122,13 @@ func (p *process) answerMove(mux *http.ServeMux) {
 	mux.HandleFunc("GET /move", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(moving{hashed(p.Accounts), p.Kafka.Topic})
 	})
-	mux.HandleFunc("POST /move", func(http.ResponseWriter, *http.Request) {
-		p.log.Info("ringwatch data move takes the directory over; this process ends", "directory", p.Data.Dir)
+	mux.HandleFunc("POST /move", func(w http.ResponseWriter, _ *http.Request) {
+		p.log.Info(
+			"ringwatch data move takes the directory over; this process ends",
+			"directory",
+			p.Data.Dir,
+		)
+		_ = http.NewResponseController(w).Flush() // the answer, before the socket goes
 		p.giveUp()
 	})
 }
@@ -143,19 +155,43 @@ func (m *moving) alike(c *config) error {
 	for _, a := range m.Accounts {
 		i := slices.IndexFunc(own, func(o account.Account) bool { return o.Name == a.Name })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("accounts: %s is missing: the process that has %s has it", a.Name, c.Data.Dir))
+			errs = append(
+				errs,
+				fmt.Errorf(
+					"accounts: %s is missing: the process that has %s has it",
+					a.Name,
+					c.Data.Dir,
+				),
+			)
 			continue
 		}
 		for _, k := range a.Keys {
-			if !slices.ContainsFunc(own[i].Keys, func(o account.Key) bool { return o.SHA256 == k.SHA256 }) {
-				errs = append(errs, fmt.Errorf("accounts: key %s of %s is missing: the process that has %s has it", k.Name,
-					a.Name, c.Data.Dir))
+			if !slices.ContainsFunc(
+				own[i].Keys,
+				func(o account.Key) bool { return o.SHA256 == k.SHA256 },
+			) {
+				errs = append(
+					errs,
+					fmt.Errorf(
+						"accounts: key %s of %s is missing: the process that has %s has it",
+						k.Name,
+						a.Name,
+						c.Data.Dir,
+					),
+				)
 			}
 		}
 	}
 	if m.Topic != c.Kafka.Topic {
-		errs = append(errs, fmt.Errorf("kafka.topic is %s: the process that has %s has %s", c.Kafka.Topic, c.Data.Dir,
-			m.Topic))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"kafka.topic is %s: the process that has %s has %s",
+				c.Kafka.Topic,
+				c.Data.Dir,
+				m.Topic,
+			),
+		)
 	}
 	return errors.Join(errs...)
 }

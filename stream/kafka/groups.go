@@ -11,8 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// About implements stream.Engine. Of a topic that has forgotten all its messages it says that it has
-// none.
+// About implements stream.Engine. Of a topic that has forgotten all its messages it says that it
+// has none.
 func (k *Kafka) About(ctx context.Context, topic string) (partitions int, empty bool, err error) {
 	empty = true
 	err = k.asking(func(admin *kadm.Client) error {
@@ -37,13 +37,20 @@ func (k *Kafka) About(ctx context.Context, topic string) (partitions int, empty 
 		return err
 	})
 	if err != nil {
-		return 0, false, fmt.Errorf("stream: cannot ask Kafka for the topic %s: %w", topic, explained(err))
+		return 0, false, fmt.Errorf(
+			"stream: cannot ask Kafka for the topic %s: %w",
+			topic,
+			explained(err),
+		)
 	}
 	return partitions, empty, nil
 }
 
 // Committed implements stream.Engine.
-func (k *Kafka) Committed(ctx context.Context, topic, group string) (at stream.Position, err error) {
+func (k *Kafka) Committed(
+	ctx context.Context,
+	topic, group string,
+) (at stream.Position, err error) {
 	err = k.asking(func(admin *kadm.Client) error {
 		all, err := admin.FetchOffsets(ctx, group)
 		if errors.Is(err, kerr.GroupIDNotFound) {
@@ -61,7 +68,11 @@ func (k *Kafka) Committed(ctx context.Context, topic, group string) (at stream.P
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stream: cannot ask Kafka for the offsets of group %s: %w", group, explained(err))
+		return nil, fmt.Errorf(
+			"stream: cannot ask Kafka for the offsets of group %s: %w",
+			group,
+			explained(err),
+		)
 	}
 	return at, nil
 }
@@ -83,8 +94,11 @@ func (k *Kafka) SetCommitted(ctx context.Context, topic, group string, at stream
 		return done.Error()
 	})
 	if err != nil {
-		return fmt.Errorf("stream: cannot tell Kafka where group %s goes on; no process may be in it: %w", group,
-			explained(err))
+		return fmt.Errorf(
+			"stream: cannot tell Kafka where group %s goes on; no process may be in it: %w",
+			group,
+			explained(err),
+		)
 	}
 	return nil
 }

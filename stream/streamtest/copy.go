@@ -44,7 +44,8 @@ func copyFrames(t *testing.T, from, to stream.Engine) {
 			c.Topic = strings.ReplaceAll(c.Topic, "_", ".")
 			MustTopic(t, from, c)
 			MustTopic(t, to, c)
-			if n, empty, err := to.About(t.Context(), c.Topic); n != int(c.Partitions) || !empty || err != nil {
+			if n, empty, err := to.About(t.Context(), c.Topic); n != int(c.Partitions) || !empty ||
+				err != nil {
 				t.Fatalf("a new topic: %d, %v, %v", n, empty, err)
 			}
 			in := map[int32]int{} // clusters
@@ -56,8 +57,15 @@ func copyFrames(t *testing.T, from, to stream.Engine) {
 					if i == 0 {
 						in[p]++
 					}
-					all = append(all, stream.Message{Partition: p, Time: begun.Add(time.Duration(i) * time.Second),
-						Key: []byte("acme/" + cluster), Value: fmt.Append(nil, i)})
+					all = append(
+						all,
+						stream.Message{
+							Partition: p,
+							Time:      begun.Add(time.Duration(i) * time.Second),
+							Key:       []byte("acme/" + cluster),
+							Value:     fmt.Append(nil, i),
+						},
+					)
 				}
 			}
 			Foreign(t, from, c, all...)
@@ -75,7 +83,8 @@ func copyFrames(t *testing.T, from, to stream.Engine) {
 				if err := from.SetCommitted(t.Context(), c.Topic, group, at); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := from.Committed(t.Context(), c.Topic, group); err != nil || !maps.Equal(got, at) {
+				if got, err := from.Committed(t.Context(), c.Topic, group); err != nil ||
+					!maps.Equal(got, at) {
 					t.Fatalf("committed at %v, not %v: %v", got, at, err)
 				}
 			}
@@ -112,7 +121,8 @@ func copyFrames(t *testing.T, from, to stream.Engine) {
 	MustTopic(t, to, fewer)
 	MustTopic(t, from, c)
 	_, err := stream.CopyFrames(t.Context(), from, to, c, begun)
-	if !errors.Is(err, stream.ErrTopic) || !strings.Contains(err.Error(), "4 partitions here and 2 there") {
+	if !errors.Is(err, stream.ErrTopic) ||
+		!strings.Contains(err.Error(), "4 partitions here and 2 there") {
 		t.Errorf("a topic with other partitions: %v", err)
 	}
 }
@@ -135,14 +145,18 @@ func copyLog(t *testing.T, from, to stream.Engine) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			slices.SortFunc(list, func(a, b stream.Entry) int { return strings.Compare(a.Cluster+a.Key, b.Cluster+b.Key) })
+			slices.SortFunc(
+				list,
+				func(a, b stream.Entry) int { return strings.Compare(a.Cluster+a.Key, b.Cluster+b.Key) },
+			)
 			at := map[string]int64{}
 			for _, e := range list {
 				at[e.Cluster+e.Key] = e.At.UnixMilli()
 			}
 			return Show(list) + fmt.Sprint(at)
 		}
-		if got, want := show(there), show(here); got != want || !strings.HasPrefix(got, last+"map") {
+		if got, want := show(there), show(here); got != want ||
+			!strings.HasPrefix(got, last+"map") {
 			t.Errorf("there is %s, here %s", got, want)
 		}
 		if err := here.Publish(t.Context(), Entry("two", "gone", "")); err != nil {
@@ -157,13 +171,17 @@ func everything(t *testing.T, e stream.Engine, topic string, n int) map[string]s
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	got, enough := map[string]string{}, errors.New("enough")
-	err := e.Read(ctx, stream.Reading{Topic: topic, Since: time.Unix(0, 0)}, func(m *stream.Message) error {
-		got[string(m.Key)] += fmt.Sprintf(" %s at %d", m.Value, m.Time.UnixMilli())
-		if n--; n == 0 {
-			return enough
-		}
-		return nil
-	})
+	err := e.Read(
+		ctx,
+		stream.Reading{Topic: topic, Since: time.Unix(0, 0)},
+		func(m *stream.Message) error {
+			got[string(m.Key)] += fmt.Sprintf(" %s at %d", m.Value, m.Time.UnixMilli())
+			if n--; n == 0 {
+				return enough
+			}
+			return nil
+		},
+	)
 	if err != enough {
 		t.Fatalf("%d messages are missing: %v", n, err)
 	}

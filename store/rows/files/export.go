@@ -72,8 +72,11 @@ func (x *Export) look() error {
 			ErrVersion, x.dir, n, format)
 	}
 	if b, err = read(filepath.Join(x.dir, tablesName)); err != nil {
-		return fmt.Errorf("rows: the tables of %s cannot be read: %w: start ringwatch all on it once",
-			x.dir, err)
+		return fmt.Errorf(
+			"rows: the tables of %s cannot be read: %w: start ringwatch all on it once",
+			x.dir,
+			err,
+		)
 	}
 	var list []*known
 	if b != nil {
@@ -88,8 +91,8 @@ func (x *Export) look() error {
 	return nil
 }
 
-// Take takes the directory, until Close, and reads what is in no file yet, 64 MiB at most. The error
-// wraps ErrInUse if a process has it.
+// Take takes the directory, until Close, and reads what is in no file yet, 64 MiB at most. The
+// error wraps ErrInUse if a process has it.
 func (x *Export) Take() error {
 	lock, err := os.OpenFile(filepath.Join(x.dir, lockName), os.O_RDWR, 0)
 	if err != nil {
@@ -186,7 +189,10 @@ func (x *Export) Parts() ([]Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Part{Name: inMemory + name, Table: &k.Table, Bytes: x.memory.tables[name].bytes()})
+		list = append(
+			list,
+			Part{Name: inMemory + name, Table: &k.Table, Bytes: x.memory.tables[name].bytes()},
+		)
 	}
 	slices.SortStableFunc(list, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(a.Table.Name, b.Table.Name), cmp.Compare(a.From, b.From))
@@ -198,8 +204,11 @@ func (x *Export) known(table string) (*known, error) {
 	if k := x.tables[table]; k != nil {
 		return k, nil
 	}
-	return nil, fmt.Errorf("rows: %s has rows of %s, and does not know that table: start ringwatch all on it once",
-		x.dir, table)
+	return nil, fmt.Errorf(
+		"rows: %s has rows of %s, and does not know that table: start ringwatch all on it once",
+		x.dir,
+		table,
+	)
 }
 
 // bytes is about what the rows take.
@@ -216,8 +225,8 @@ func (t *memoryTable) bytes() (n int64) {
 }
 
 // Rows calls take with the rows of a part, those of one partition at a time and at most so many
-// bytes. The error wraps fs.ErrNotExist if the part is gone: then another has its rows, or they have
-// expired.
+// bytes. The error wraps fs.ErrNotExist if the part is gone: then another has its rows, or they
+// have expired.
 func (x *Export) Rows(p Part, most int, take func([]rows.Row) error) error {
 	k := x.tables[p.Table.Name]
 	out := &rowsOut{k: k, most: most, take: take, now: x.now}
@@ -226,7 +235,8 @@ func (x *Export) Rows(p Part, most int, take func([]rows.Row) error) error {
 		out.hides = x.hides(k.Name, "")
 		for _, key := range slices.Sorted(maps.Keys(t.partitions)) {
 			for _, row := range t.partitions[key].rows {
-				if err := out.add(append([]byte(key), row.key...), len(key), row.cells); err != nil {
+				err := out.add(append([]byte(key), row.key...), len(key), row.cells)
+				if err != nil {
 					return err
 				}
 			}

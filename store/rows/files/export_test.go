@@ -26,15 +26,16 @@ func exported(t *testing.T, x *Export, to *Engine) (n int) {
 			n += len(list)
 			return to.Put(t.Context(), rows.Work{}, p.Table, list...)
 		})
-		if x.lock != nil || !errors.Is(err, fs.ErrNotExist) { // a process may have merged it just now
+		if x.lock != nil ||
+			!errors.Is(err, fs.ErrNotExist) { // a process may have merged it just now
 			must(t, err)
 		}
 	}
 	return n
 }
 
-// TestExport: through flushes, merges and expiry, what is exported of a directory is read elsewhere as
-// in it, now and when more of it has expired.
+// TestExport: through flushes, merges and expiry, what is exported of a directory is read elsewhere
+// as in it, now and when more of it has expired.
 func TestExport(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -52,7 +53,11 @@ func TestExport(t *testing.T) {
 				now.step(time.Duration(random.IntN(900)) * time.Second)
 				wake(e.look)
 			}
-			row := rows.Row{Key: []any{p, c}, Values: []any{nil, nil}, Stamp: now.Load() - random.Int64N(30e6)}
+			row := rows.Row{
+				Key:    []any{p, c},
+				Values: []any{nil, nil},
+				Stamp:  now.Load() - random.Int64N(30e6),
+			}
 			ttl := table.TTL
 			if random.IntN(2) == 0 {
 				ttl = time.Duration(60+random.IntN(7200)) * time.Second
@@ -69,7 +74,10 @@ func TestExport(t *testing.T) {
 			for v, value := range []any{[]byte(fmt.Sprint(i)), int64(i)} {
 				if random.IntN(3) > 0 {
 					row.Values[v] = value
-					model[key][v] = append(model[key][v], cell{stamp: row.Stamp, expires: expires, value: fmt.Append(nil, i)})
+					model[key][v] = append(
+						model[key][v],
+						cell{stamp: row.Stamp, expires: expires, value: fmt.Append(nil, i)},
+					)
 				}
 			}
 			must(t, e.Put(t.Context(), rows.Work{}, table, row))
@@ -96,17 +104,44 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportKinds: values of each kind are exported as they are, and those that have expired and lost
-// their bytes still hide what they replaced.
+// TestExportKinds: values of each kind are exported as they are, and those that have expired and
+// lost their bytes still hide what they replaced.
 func TestExportKinds(t *testing.T) {
 	table := &rows.Table{
-		Name:       "kinds",
-		Partition:  []rows.Column{{Name: "p", Kind: rows.Text}, {Name: "q", Kind: rows.UUID}},
-		Clustering: []rows.Column{{Name: "a", Kind: rows.Time, Descending: true}, {Name: "b", Kind: rows.Blob, Descending: true}, {Name: "c", Kind: rows.Int32}, {Name: "d", Kind: rows.Double}},
+		Name:      "kinds",
+		Partition: []rows.Column{{Name: "p", Kind: rows.Text}, {Name: "q", Kind: rows.UUID}},
+		Clustering: []rows.Column{
+			{Name: "a", Kind: rows.Time, Descending: true},
+			{Name: "b", Kind: rows.Blob, Descending: true},
+			{Name: "c", Kind: rows.Int32},
+			{Name: "d", Kind: rows.Double},
+		},
 	}
-	values := []any{"ä\x00", uuid.New(), int64(-1), int32(-7), int64(1 << 60), -0.5, []byte{0, 255}, []string{"", "b"}, map[string]string{"": "x"}, map[string][]byte{"k": {1}}}
+	values := []any{
+		"ä\x00",
+		uuid.New(),
+		int64(-1),
+		int32(-7),
+		int64(1 << 60),
+		-0.5,
+		[]byte{0, 255},
+		[]string{"", "b"},
+		map[string]string{"": "x"},
+		map[string][]byte{"k": {1}},
+	}
 	into := func() []any {
-		return []any{new(string), new(uuid.UUID), new(int64), new(int32), new(int64), new(float64), new([]byte), new([]string), new(map[string]string), new(map[string][]byte)}
+		return []any{
+			new(string),
+			new(uuid.UUID),
+			new(int64),
+			new(int32),
+			new(int64),
+			new(float64),
+			new([]byte),
+			new([]string),
+			new(map[string]string),
+			new(map[string][]byte),
+		}
 	}
 	q := rows.Query{Table: table}
 	for k := range values {
@@ -114,14 +149,30 @@ func TestExportKinds(t *testing.T) {
 		table.Values = append(table.Values, rows.Column{Name: name, Kind: rows.Kind(k)})
 		q.Columns = append(q.Columns, name)
 	}
-	key := func(a int64) []any { return []any{"p\x00", uuid.UUID{9}, a, []byte{0, 1}, int32(-3), 2.5} }
+	key := func(a int64) []any {
+		return []any{"p\x00", uuid.UUID{9}, a, []byte{0, 1}, int32(-3), 2.5}
+	}
 	q.Key = key(0)[:2]
 	dir, now := t.TempDir(), newClock()
 	e := mustOpen(t, dir, Config{Now: now.now}, table)
 	put := func(a int64, ttl time.Duration, values []any) {
-		must(t, e.Put(t.Context(), rows.Work{}, table, rows.Row{Key: key(a), Values: values, TTL: ttl}))
+		must(
+			t,
+			e.Put(t.Context(), rows.Work{}, table, rows.Row{Key: key(a), Values: values, TTL: ttl}),
+		)
 	}
-	empty := []any{"", uuid.UUID{}, int64(0), int32(0), int64(0), 0.0, []byte{}, []string{}, map[string]string{}, map[string][]byte{}}
+	empty := []any{
+		"",
+		uuid.UUID{},
+		int64(0),
+		int32(0),
+		int64(0),
+		0.0,
+		[]byte{},
+		[]string{},
+		map[string]string{},
+		map[string][]byte{},
+	}
 	put(2, 0, values)
 	put(1, 0, empty)
 	put(0, 0, values)
@@ -157,8 +208,8 @@ func TestExportKinds(t *testing.T) {
 	}
 }
 
-// TestExportWhileItRuns: files are exported while a process has the directory, and all the rest when
-// it has ended.
+// TestExportWhileItRuns: files are exported while a process has the directory, and all the rest
+// when it has ended.
 func TestExportWhileItRuns(t *testing.T) {
 	dir := t.TempDir()
 	e := mustOpen(t, dir, Config{MemoryBytes: childFull}, wideTable())
@@ -182,7 +233,10 @@ func TestExportWhileItRuns(t *testing.T) {
 	put(1500, 3000)
 	gone := 0
 	for _, p := range parts {
-		if err := x.Rows(p, 1<<20, func([]rows.Row) error { return nil }); errors.Is(err, fs.ErrNotExist) {
+		if err := x.Rows(p, 1<<20, func([]rows.Row) error { return nil }); errors.Is(
+			err,
+			fs.ErrNotExist,
+		) {
 			gone++
 		} else {
 			must(t, err)
