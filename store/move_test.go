@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rollup"
@@ -201,8 +204,18 @@ func testMove(t *testing.T, where func(*Config)) {
 	}
 }
 
-// sameRows holds each row that a directory has against that of an engine: its values, when they
-// were written and, to some seconds, when they expire.
+// value is one that a directory has.
+type value struct {
+	table *rows.Table
+	key   []any
+	name  string // of the column
+	is    any
+	stamp int64
+	ttl   time.Duration
+}
+
+// sameRows holds each value that a directory has against that of an engine, and when it was written.
+// In Cassandra it looks for when it expires, too.
 func sameRows(t *testing.T, dir string, to *Store) {
 	t.Helper()
 	x, err := files.NewExport(dir)
@@ -211,64 +224,70 @@ func sameRows(t *testing.T, dir string, to *Store) {
 	must(t, x.Take())
 	list, err := x.Parts()
 	must(t, err)
-	compared, seen := map[string]int{}, map[string]bool{}
+	newest, number := map[string]value{}, map[string]int{}
 	for _, p := range list {
 		must(t, x.Rows(p, 1<<20, func(list []rows.Row) error {
 			for _, r := range list {
 				for i, v := range r.Values {
-					if v == nil {
-						continue
+					of := value{p.Table, r.Key, p.Table.Values[i].Name, v, r.Stamp, r.TTL}
+					name := fmt.Sprint(p.Table.Name, r.Key, i)
+					if v != nil && r.Stamp >= newest[name].stamp {
+						newest[name] = of
+						number[p.Table.Name]++
 					}
-					name := p.Table.Values[i].Name
-					parts := len(p.Table.Partition)
-					q := rows.Query{
-						Table:   p.Table,
-						Key:     r.Key[:parts],
-						Equal:   r.Key[parts:],
-						Columns: []string{name},
-						Written: name,
-					}
-					into, stamp, found := reflect.New(reflect.TypeOf(v)), int64(0), false
-					must(
-						t,
-						to.session.Read(
-							t.Context(),
-							rows.Work{},
-							q,
-							func(scan func(...any) bool) bool {
-								found = scan(into.Interface(), &stamp) || found
-								return false
-							},
-						),
-					)
-					if !found || stamp < r.Stamp ||
-						stamp == r.Stamp && !reflect.DeepEqual(into.Elem().Interface(), v) {
-						t.Fatalf(
-							"%s %v: found %v, written at %d, not %d",
-							p.Table.Name,
-							r.Key,
-							found,
-							stamp,
-							r.Stamp,
-						)
-					}
-					compared[p.Table.Name]++
-					seen[fmt.Sprint(p.Table.Name, r.Key)] = true
 				}
 			}
 			return nil
 		}))
 	}
+	for _, v := range newest {
+		parts := len(v.table.Partition)
+		q := rows.Query{
+			Table: v.table, Key: v.key[:parts], Equal: v.key[parts:], Columns: []string{v.name},
+			Written: v.name,
+		}
+		into, stamp := reflect.New(reflect.TypeOf(v.is)), int64(-1)
+		row := func(scan func(...any) bool) bool { scan(into.Interface(), &stamp); return false }
+		must(t, to.session.Read(t.Context(), rows.Work{}, q, row))
+		if got := into.Elem().Interface(); stamp != v.stamp || !reflect.DeepEqual(got, v.is) {
+			t.Fatalf("%s %v: %s is %v of %d, and was %v of %d", v.table.Name, v.key, v.name, got, stamp,
+				v.is, v.stamp)
+		}
+		if to.config.Dir == "" {
+			if left := to.timeLeft(t, v); (left - v.ttl).Abs() > time.Minute {
+				t.Errorf("%s %v: %s lives %s, and should %s", v.table.Name, v.key, v.name, left, v.ttl)
+			}
+		}
+	}
 	for _, name := range []string{
 		keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable,
 	} {
-		if compared[name] == 0 {
-			t.Errorf("no row of %s was compared: %v", name, compared)
+		if number[name] == 0 {
+			t.Errorf("no row of %s was compared: %v", name, number)
 		}
 	}
-	if t.Logf("%d rows are the same: %v", len(seen), compared); len(seen) < 100 {
-		t.Error("that is too few")
+	t.Logf("%d values are the same: %v", len(newest), number)
+}
+
+// timeLeft asks Cassandra how long a value lives; 0: for ever.
+func (s *Store) timeLeft(t *testing.T, v value) time.Duration {
+	t.Helper()
+	var where []string
+	var args []any
+	for i, c := range v.table.Keys() {
+		where = append(where, c.Name+" = ?")
+		if id, is := v.key[i].(uuid.UUID); is {
+			args = append(args, gocql.UUID(id))
+		} else {
+			args = append(args, v.key[i])
+		}
 	}
+	var left int64
+	err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(&left) },
+		"SELECT TTL("+v.name+") FROM "+s.table(v.table.Name)+" WHERE "+strings.Join(where, " AND "),
+		args...)
+	must(t, err)
+	return time.Duration(left) * time.Second
 }
 
 // TestMoveIsRefused: a keyspace with other data, rows of accounts that are not known, and a
