@@ -24,6 +24,7 @@ type database interface {
 
 	Apply(context.Context, rows.Changes, rows.Schema) ([]string, error)
 	Has(context.Context, *rows.Table) (bool, error)
+	Empty(context.Context, *rows.Table) (bool, error) // of a table that is there
 	Create(context.Context, ...*rows.Table) error
 	Drop(context.Context, *rows.Table) error
 	TTL(ctx context.Context, table string) (ttl time.Duration, found bool, err error)

@@ -22,6 +22,16 @@ type Engine interface {
 
 	// Join makes a member of a consumer group.
 	Join(m Membership) (Member, error)
+
+	// About tells of a topic into how many partitions it is divided, 0 if it is not there, and
+	// whether it has no messages.
+	About(ctx context.Context, topic string) (partitions int, empty bool, err error)
+
+	// Committed returns by partition what a group has committed of a topic.
+	Committed(ctx context.Context, topic, group string) (Position, error)
+
+	// SetCommitted makes a group that has no members go on elsewhere.
+	SetCommitted(ctx context.Context, topic, group string, at Position) error
 }
 
 // Topic says what a topic is to be like.
@@ -51,9 +61,9 @@ type Message struct {
 // Publisher publishes to one topic.
 type Publisher interface {
 	// Publish takes a message and calls done once: with nil when the engine keeps it, so that it
-	// outlives a crash, else with why it is given up; the engine may keep it nevertheless. The
-	// message must not be changed before. Too much that waits is an ErrFull, at once. A message
-	// without a time gets the present one.
+	// outlives a crash, and then the message says at which offset of which partition; else with why
+	// it is given up; the engine may keep it nevertheless. The message must not be changed before.
+	// Too much that waits is an ErrFull, at once. A message without a time gets the present one.
 	Publish(m *Message, done func(error))
 	// Fence returns an offset of each partition, of all if nil, such that what was published before
 	// the call is before it, and that Read gets there.

@@ -66,6 +66,7 @@ type process struct {
 	streamMu    sync.Mutex
 	topics      stream.Engine // once a role has asked for it
 	closeStream func() error  // nil: there is nothing to close
+	giveUp      func()        // ends the process for who moves its directory
 	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
 }
 
@@ -163,6 +164,20 @@ func (c *allCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.config.directoryMoved(); err != nil {
+		return err
+	}
+	ends, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	p.giveUp = giveUp
+	err = c.runAll(ends, p)
+	if errors.Is(err, context.Canceled) && ends.Err() != nil {
+		return ctx.Err() // nil: the directory is given up
+	}
+	return err
+}
+
+func (c *allCmd) runAll(ctx context.Context, p *process) error {
 	needed := []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()}
 	if err := readable(needed...); err != nil {
 		return err

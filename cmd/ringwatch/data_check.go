@@ -14,6 +14,7 @@ import (
 type dataCmd struct {
 	Check  dataCheckCmd  `cmd:"" help:"Read all files of a directory and name those that are damaged."`
 	Backup dataBackupCmd `cmd:"" help:"Copy a directory, while ringwatch all runs, too."`
+	Move   dataMoveCmd   `cmd:"" help:"Move a directory into Cassandra and Kafka, while ringwatch all runs."`
 }
 
 type dataCheckCmd struct {

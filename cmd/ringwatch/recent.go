@@ -42,7 +42,7 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := stream.DefaultConsumerConfig(p.Kafka.Topic, "ringwatch-recent")
+	c := stream.DefaultConsumerConfig(p.Kafka.Topic, recentGroup)
 	c.MaxAge = p.Redis.Keep // older frames would expire at once
 	consumer, err := stream.NewConsumer(topics, c, recentHandler{writer}, p.metrics, p.log)
 	if err != nil {

@@ -218,9 +218,9 @@ func labelled(reg prometheus.Registerer, of string) prometheus.Registerer {
 
 // rulesConsumer wires the rules of single clusters, or those over all clusters of an account.
 func (p *process) rulesConsumer(topics stream.Engine, deps rules.Deps, every bool) (part, error) {
-	of, group := p.Kafka.Topic, "ringwatch-rules"
+	of, group := p.Kafka.Topic, rulesGroup
 	if every {
-		of, group = recordedTopic, "ringwatch-rules-accounts"
+		of, group = recordedTopic, accountsGroup
 	}
 	reached := &through{}
 	var consumer *stream.Consumer

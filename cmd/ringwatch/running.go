@@ -18,8 +18,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// A directory has one process. While that is ringwatch all, it answers ringwatch key on a socket in
-// the directory, which is for the directory's owner alone.
+// A directory has one process. While that is ringwatch all, it answers ringwatch key and ringwatch
+// data move on a socket in the directory, which is for the directory's owner alone.
 
 // keyBook is where API keys are written down: the store, or the process that has it.
 type keyBook interface {
@@ -87,7 +87,7 @@ func (p *process) keySocket(db keyBook) part {
 			return nil
 		}
 		defer os.Remove(filepath.Join(p.Data.Dir, socketName))
-		server := &http.Server{Handler: answerKeys(db), ReadTimeout: keyTimeout, WriteTimeout: keyTimeout}
+		server := &http.Server{Handler: p.answer(db), ReadTimeout: keyTimeout, WriteTimeout: keyTimeout}
 		stop := context.AfterFunc(ctx, func() { server.Close() })
 		defer stop()
 		if err := server.Serve(l); ctx.Err() == nil {
@@ -104,9 +104,10 @@ type revocation struct {
 	By string
 }
 
-// answerKeys answers for a keyBook.
-func answerKeys(db keyBook) http.Handler {
+// answer answers for a keyBook, and ringwatch data move.
+func (p *process) answer(db keyBook) http.Handler {
 	mux := http.NewServeMux()
+	p.answerMove(mux)
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, r *http.Request) {
 		list, err := db.Keys(r.Context())
 		if err != nil {

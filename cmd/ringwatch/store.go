@@ -106,7 +106,7 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	}
 	writer := store.NewWriter(db)
 	p.storeState.writer.Store(writer)
-	config := stream.DefaultConsumerConfig(p.Kafka.Topic, "ringwatch-store")
+	config := stream.DefaultConsumerConfig(p.Kafka.Topic, storeGroup)
 	config.From = p.from
 	consumer, err := stream.NewConsumer(topics, config, storeHandler{writer}, p.metrics, p.log)
 	if err != nil {

@@ -33,6 +33,14 @@ func (c kafkaConfig) Validate() error {
 	return errors.Join(c.framesConfig.Validate(), c.Config.Validate())
 }
 
+// The groups of the roles that read the stream.
+const (
+	storeGroup    = "ringwatch-store"
+	recentGroup   = "ringwatch-recent"
+	rulesGroup    = "ringwatch-rules"
+	accountsGroup = "ringwatch-rules-accounts" // of what rules over all clusters look at
+)
+
 // errNoStream is for a role that runs alone.
 var errNoStream = errors.New("kafka.brokers is empty: " + noBrokers)
 

@@ -33,6 +33,11 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// TestCopyTopics: topics of a directory are copied to another.
+func TestCopyTopics(t *testing.T) {
+	streamtest.Copy(t, mustOpen(t, Config{Dir: t.TempDir()}), mustOpen(t, Config{Dir: t.TempDir()}))
+}
+
 func mustOpen(t *testing.T, c Config) *Files {
 	t.Helper()
 	return mustOpenLogged(t, c, quiet)

@@ -80,6 +80,31 @@ func (g *groups) committed(k groupKey) map[int32]int64 {
 	return maps.Clone(g.at[k])
 }
 
+// About implements stream.Engine.
+func (f *Files) About(_ context.Context, topic string) (partitions int, empty bool, err error) {
+	t, err := f.topic(topic)
+	if errors.Is(err, stream.ErrNoTopic) {
+		return 0, true, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.ends), slices.Equal(t.segments[0].base, t.ends), nil
+}
+
+// Committed implements stream.Engine.
+func (f *Files) Committed(_ context.Context, topic, group string) (stream.Position, error) {
+	return f.groups.committed(groupKey{topic, group}), nil
+}
+
+// SetCommitted implements stream.Engine.
+func (f *Files) SetCommitted(ctx context.Context, topic, group string, at stream.Position) error {
+	_, err := f.commit(ctx, groupKey{topic, group}, at)
+	return err
+}
+
 // member is a stream.Member.
 type member struct {
 	stream.Membership
@@ -206,6 +231,11 @@ func (m *member) Commit(ctx context.Context, offsets map[int32]int64) ([]int32, 
 	if m.cursor == nil {
 		return nil, errors.New("stream: the member has no partitions")
 	}
+	return m.files.commit(ctx, m.key, offsets)
+}
+
+// commit writes down where a group goes on, and returns the partitions for which that is durable.
+func (f *Files) commit(ctx context.Context, k groupKey, offsets map[int32]int64) ([]int32, error) {
 	type answer struct {
 		partition int32
 		message   *stream.Message
@@ -213,9 +243,9 @@ func (m *member) Commit(ctx context.Context, offsets map[int32]int64) ([]int32, 
 	}
 	answers := make(chan answer, len(offsets))
 	for p, offset := range offsets {
-		one := &stream.Message{Key: m.key.commitKey(p),
+		one := &stream.Message{Key: k.commitKey(p),
 			Value: binary.LittleEndian.AppendUint64(nil, uint64(offset))}
-		m.files.commits.Publish(one, func(err error) { answers <- answer{p, one, err} })
+		f.commits.Publish(one, func(err error) { answers <- answer{p, one, err} })
 	}
 	var kept []int32
 	var failed error
@@ -226,7 +256,7 @@ func (m *member) Commit(ctx context.Context, offsets map[int32]int64) ([]int32, 
 				failed = a.err
 				continue
 			}
-			m.files.groups.take(a.message)
+			f.groups.take(a.message)
 			kept = append(kept, a.partition)
 		case <-ctx.Done():
 			return kept, ctx.Err()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,4 +189,22 @@ func segments(dir string) ([]uint64, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// Partitions returns into how many partitions a topic of a directory is divided, which a process may
+// have; 0: there is no such topic.
+func Partitions(dir, topic string) (int, error) {
+	dir = filepath.Join(dir, "topics", topic)
+	ids, err := segments(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, id := range slices.Backward(ids) {
+		s, failed := readSegment(dir, id)
+		if failed == nil {
+			return len(s.base), nil
+		}
+		err = errors.Join(err, failed) // it is damaged, or gone meanwhile
+	}
+	return 0, err
 }

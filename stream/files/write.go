@@ -50,7 +50,13 @@ func (p *publisher) Publish(m *stream.Message, done func(error)) {
 
 func (p *publisher) enqueue(m *stream.Message, done func(error)) error {
 	t := p.topic
-	one := &pending{Message: *m, from: p, done: done, bytes: headBytes + len(m.Key) + len(m.Value)}
+	one := &pending{Message: *m, from: p, bytes: headBytes + len(m.Key) + len(m.Value)}
+	one.done = func(err error) {
+		if err == nil {
+			m.Partition, m.Offset = one.Partition, one.Offset
+		}
+		done(err)
+	}
 	if one.Time.IsZero() {
 		one.Time = time.Now()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/files"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
@@ -26,6 +27,16 @@ var quiet = slog.New(slog.DiscardHandler)
 // TestContract: Kafka is what package stream asks for.
 func TestContract(t *testing.T) {
 	streamtest.Test(t, func(t *testing.T) stream.Engine { return mustKafka(t, engines.SharedKafka(t)) })
+}
+
+// TestCopyTopics: topics of a directory are copied to Kafka.
+func TestCopyTopics(t *testing.T) {
+	from, err := files.Open(files.Config{Dir: t.TempDir(), MaxBytes: files.MinBytes}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	streamtest.Copy(t, from, mustKafka(t, engines.SharedKafka(t)))
 }
 
 // mustKafka is the engine of a broker.

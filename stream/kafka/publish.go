@@ -57,7 +57,12 @@ func (k *Kafka) Open(t stream.Topic) (stream.Publisher, error) {
 // others of its partition, too.
 func (p *publisher) Publish(m *stream.Message, done func(error)) {
 	r := &kgo.Record{Key: m.Key, Value: m.Value, Timestamp: m.Time}
-	p.client.TryProduce(context.Background(), r, func(_ *kgo.Record, err error) { done(explained(err)) })
+	p.client.TryProduce(context.Background(), r, func(r *kgo.Record, err error) {
+		if err == nil {
+			m.Partition, m.Offset = r.Partition, r.Offset
+		}
+		done(explained(err))
+	})
 }
 
 // marks tells this process's marks apart.

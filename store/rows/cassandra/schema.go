@@ -141,6 +141,18 @@ func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
 	return found, err
 }
 
+// Empty reports whether a table has no rows.
+func (s *Session) Empty(ctx context.Context, t *rows.Table) (bool, error) {
+	empty := true
+	err := s.retry(ctx, "look for rows of "+t.Name, func() error {
+		return s.each(ctx, func(scan func(...any) bool) bool {
+			empty = !scan(nil)
+			return false
+		}, "SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" LIMIT 1")
+	})
+	return empty, err
+}
+
 // Create creates tables that are not there.
 func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
 	for _, t := range list {

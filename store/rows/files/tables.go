@@ -53,6 +53,27 @@ func (e *Engine) Has(_ context.Context, t *rows.Table) (bool, error) {
 	return err == nil, err
 }
 
+// Empty reports whether a table has no rows. Those that have expired may count.
+func (e *Engine) Empty(_ context.Context, t *rows.Table) (bool, error) {
+	if _, err := e.table(t); err != nil {
+		return false, err
+	}
+	now := e.now()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, f := range e.files[t.Name] {
+		if s := f.known(); !s.dead(now) {
+			return false, nil
+		}
+	}
+	for _, m := range []*memtable{e.active, e.frozen} {
+		if m != nil && m.tables[t.Name] != nil && !m.tables[t.Name].dead(now) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // TTL returns how long a table keeps its rows; 0: for ever.
 func (e *Engine) TTL(_ context.Context, table string) (ttl time.Duration, found bool, err error) {
 	k, err := e.table(&rows.Table{Name: table})
