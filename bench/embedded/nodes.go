@@ -114,7 +114,11 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 			return nil
 		}
 		s.mu.Lock()
-		s.Step()
+		if s.at == 0 {
+			s.Started = uint64(at.UnixMilli())
+		} else {
+			s.Step()
+		}
 		b, err := s.Frame(at.UnixMilli())
 		s.at = at.UnixMilli()
 		s.mu.Unlock()
