@@ -65,6 +65,9 @@ type keptColumn struct{ kind, metric int }
 // keptCost is what an entry takes beside its head and its columns, in bytes.
 const keptCost = 500
 
+// spanAt is a span of a reading's node.
+type spanAt struct{ start, length int64 }
+
 // keptSpans are the kept spans of one reading.
 type keptSpans struct {
 	task
@@ -74,7 +77,7 @@ type keptSpans struct {
 	began int64  // ms
 
 	mu sync.Mutex
-	of map[spanID]*keptSpan
+	of map[spanAt]*keptSpan
 }
 
 // keptOf returns the kept spans for a query, of a table of runs or, without one, of windows and hours;
@@ -83,7 +86,7 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), of: map[spanAt]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
@@ -95,20 +98,20 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	if k == nil {
 		return nil
 	}
-	id := k.id(start, length)
+	at := spanAt{start, length}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if found, asked := k.of[id]; asked {
+	if found, asked := k.of[at]; asked {
 		return found
 	}
-	found, _ := k.kept.get(id)
+	found, _ := k.kept.get(k.id(start, length))
 	if found != nil {
 		age := k.began - found.looked.Load()
 		if age < 0 || age >= k.config.FreshTTL.Milliseconds() || found.until > 0 && k.began >= found.until {
 			found = nil
 		}
 	}
-	k.of[id] = found
+	k.of[at] = found
 	return found
 }
 
@@ -133,7 +136,7 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 func (k *keptSpans) set(start, length int64, span *keptSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.of[k.id(start, length)] = span
+	k.of[spanAt{start, length}] = span
 }
 
 // put keeps the head of a span that was read after the query began, if it can be read.
