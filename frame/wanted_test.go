@@ -144,8 +144,8 @@ func TestDictionariesAreBounded(t *testing.T) {
 // TestWantedTakesLittle: a frame of which little is wanted takes little, however many templates its
 // dictionary has.
 func TestWantedTakesLittle(t *testing.T) {
-	key := &Frame{Header: Header{Compression: Zstd, Node: uuid.New(), Cluster: "c", Started: 1, At: 1_800_000_000_000,
-		Interval: 20_000}}
+	key := &Frame{Header: Header{Compression: Zstd, Node: uuid.New(), Cluster: "c", Started: 1,
+		At: 1_800_000_000_000, Interval: 20_000}}
 	for i := range 200 {
 		key.Templates = append(key.Templates, Template{Type: fmt.Sprintf("type%03d", i),
 			Metrics: []Metric{{Name: fmt.Sprintf("metric%03d", i), Kind: Counter}}})

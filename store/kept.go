@@ -86,7 +86,8 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), of: map[spanAt]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(),
+		of: map[spanAt]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
