@@ -33,7 +33,7 @@ const (
 
 // largest adds nodes until a bound is left.
 func (r *report) largest(ctx context.Context, dir string) error {
-	us, err := newOurs(dir, r.binary)
+	us, err := newOurs(&r.options, dir)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // load measures both sides under the same fleet, and what needs their data.
 func (r *report) load(ctx context.Context, dir string) error {
-	us, err := newOurs(filepath.Join(dir, "ringwatch"), r.binary)
+	us, err := newOurs(&r.options, filepath.Join(dir, "ringwatch"))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ import (
 type options struct {
 	nodes, tables, days, most, step, first int
 	minutes, warm, stepMinutes             float64
+	memory                                 int64
 	seed                                   uint64
 	parts                                  []string
 	binary, recordings, dashboards, work   string
@@ -59,6 +60,7 @@ func main() {
 	flag.Float64Var(&o.stepMinutes, "step-minutes", 6, "minutes of each of its steps: windows are closed "+
 		"every 5")
 	flag.IntVar(&o.most, "most", 6000, "nodes that the search ends at")
+	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of our process; 0: as it finds it")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
 	parts := flag.String("parts", strings.Join(allParts, ","), "what to measure; disk and start need load")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured; with -profile one "+

@@ -32,8 +32,8 @@ type ours struct {
 }
 
 // newOurs writes the configuration and starts nothing.
-func newOurs(dir, binary string) (*ours, error) {
-	r := &ours{dir: dir, binary: binary, key: account.NewKey(), profile: filepath.Join(dir, "profile")}
+func newOurs(o *options, dir string) (*ours, error) {
+	r := &ours{dir: dir, binary: o.binary, key: account.NewKey(), profile: filepath.Join(dir, "profile")}
 	var ports [2]int
 	for i := range ports {
 		var err error
@@ -53,7 +53,8 @@ func newOurs(dir, binary string) (*ours, error) {
   - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
-`, accountName, account.Hash(r.key), ports[0], ports[1]), 0o600)
+memory: {limit_bytes: %d}
+`, accountName, account.Hash(r.key), ports[0], ports[1], o.memory), 0o600)
 }
 
 func (r *ours) config() string { return filepath.Join(r.dir, "ringwatch.yaml") }
