@@ -149,9 +149,8 @@ func (r *report) fill(ctx context.Context, n *nodes, us *ours, rest string) erro
 
 // kept are a node's rows at rest: of an hour, and a day's dictionaries.
 type kept struct {
-	id                     uuid.UUID
-	hour, rollups, buckets []rows.Row
-	series                 []rows.Row
+	id                    uuid.UUID
+	hour, rollups, series []rows.Row
 }
 
 func keptOf(ctx context.Context, e *files.Engine, id uuid.UUID) (k kept, err error) {
