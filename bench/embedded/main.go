@@ -138,15 +138,22 @@ func measure(ctx context.Context, o options) (err error) {
 		}
 	}
 	r := &report{options: o}
-	if o.does("load") {
+	err = r.run(ctx, dir)
+	if err == nil || r.Ours.Cores > 0 { // what was measured before is worth something
+		err = errors.Join(err, r.keep())
+	}
+	return err
+}
+
+// run measures the parts.
+func (r *report) run(ctx context.Context, dir string) error {
+	if r.does("load") {
 		if err := r.load(ctx, filepath.Join(dir, "load")); err != nil {
 			return err
 		}
 	}
-	if o.does("largest") {
-		if err := r.largest(ctx, filepath.Join(dir, "largest")); err != nil {
-			return err
-		}
+	if r.does("largest") {
+		return r.largest(ctx, filepath.Join(dir, "largest"))
 	}
-	return r.keep()
+	return nil
 }

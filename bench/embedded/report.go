@@ -52,14 +52,14 @@ func (r *report) keep() error {
 		result.Add("cpu_over_prometheus", r.Ours.Cores/r.Theirs.Cores)
 		result.Add("rss_over_prometheus", r.Ours.Resident/r.Theirs.Resident)
 	}
-	if d := r.Disk; d != nil {
+	if d := r.Disk; d != nil && d.Ours > 0 {
 		result.Add("disk_over_prometheus", d.Ours/d.Theirs)
 	}
 	if r.does("load") {
 		result.Add("freshness_p99_ms", r.Fresh.P99)
 		result.Add("query_over_prometheus", r.Ours.ReadP50/r.Theirs.ReadP50)
 	}
-	if r.Start != nil {
+	if r.Start != nil && r.Start.Seconds > 0 {
 		result.Add("start_s", r.Start.Seconds)
 	}
 	if len(r.Steps) > 0 {
@@ -81,11 +81,11 @@ func (r *report) more(result *bench.Result) {
 		result.Add("prometheus_query_ms", r.Theirs.ReadP50)
 		result.Add("freshness_p50_ms", r.Fresh.P50)
 	}
-	if d := r.Disk; d != nil {
+	if d := r.Disk; d != nil && d.Ours > 0 {
 		result.Add("disk_mb", d.Ours)
 		result.Add("dir_over_prometheus", d.OursAll/d.TheirsAll)
 	}
-	if r.Start != nil {
+	if r.Start != nil && r.Start.Seconds > 0 {
 		result.Add("start_days", r.days)
 		result.Add("start_gb", r.Start.GB)
 	}
