@@ -71,8 +71,8 @@ func (r *report) disk(
 	if d.Ours, err = sizeOf(filepath.Join(rest, "rows")); err != nil {
 		return err
 	}
-	progress("at rest %.1f MB, Prometheus %.1f MB; all there was: %.1f MB, %.1f of it the stream, and %.1f MB",
-		d.Ours, d.Theirs, d.OursAll, d.Stream, d.TheirsAll)
+	progress("at rest %.1f MB, Prometheus %.1f MB; all there was: %.1f MB, %.1f of it the "+
+		"stream, and %.1f MB", d.Ours, d.Theirs, d.OursAll, d.Stream, d.TheirsAll)
 	if r.does("start") {
 		return r.start(ctx, n, us, rest)
 	}
@@ -115,7 +115,8 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	if err != nil {
 		return err
 	}
-	progress("closing windows and making hours and days of %d nodes, recorders of rules among them", len(ids))
+	progress("closing windows and making hours and days of %d nodes, recorders of rules among them",
+		len(ids))
 	g, closing := errgroup.WithContext(ctx)
 	g.SetLimit(2)
 	for _, id := range ids {

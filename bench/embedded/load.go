@@ -139,11 +139,14 @@ func (r *report) reads(found []*reader, fresh *reader) {
 		f := found[i]
 		all := f.all()
 		to.Reads, to.Failed, to.Failure = len(all), f.failed, f.why
-		to.ReadP50, to.ReadP99, to.Medians = bench.Quantile(all, 0.5), bench.Quantile(all, 0.99), f.medians()
+		to.ReadP50, to.ReadP99 = bench.Quantile(all, 0.5), bench.Quantile(all, 0.99)
+		to.Medians = f.medians()
 		progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
-			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed, to.Failure)
+			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
+			to.Failure)
 	}
-	progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores, r.Refused)
+	progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores,
+		r.Refused)
 }
 
 // compare asks both sides every question once at one instant: how many answers have as many series.

@@ -48,29 +48,35 @@ var allParts = []string{"load", "disk", "start", "largest"}
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 300, "nodes of the fleet, fifty in a cluster, every second one idle")
+	flag.IntVar(&o.nodes, "nodes", 300,
+		"nodes of the fleet, fifty in a cluster, every second one idle")
 	flag.IntVar(&o.tables, "tables", 9,
 		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
 	flag.Float64Var(&o.minutes, "minutes", 30, "minutes that both sides are measured")
 	flag.Float64Var(&o.warm, "warm", 6, "minutes before, so that a window has been closed")
 	flag.IntVar(&o.days, "days", 14, "days of rows that a start has; 0: only those of the run")
-	flag.IntVar(&o.first, "first", 0, "nodes that the search for the largest fleet begins with; 0: four "+
-		"times -nodes")
+	flag.IntVar(&o.first, "first", 0,
+		"nodes that the search for the largest fleet begins with; 0: four times -nodes")
 	flag.IntVar(&o.step, "step", 0, "how many nodes each of its steps adds; 0: as many as -nodes")
-	flag.Float64Var(&o.stepMinutes, "step-minutes", 6, "minutes of each of its steps: windows are closed "+
-		"every 5")
+	flag.Float64Var(&o.stepMinutes, "step-minutes", 6,
+		"minutes of each of its steps: windows are closed every 5")
 	flag.IntVar(&o.most, "most", 6000, "nodes that the search ends at")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of our process; 0: as it finds it")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	parts := flag.String("parts", strings.Join(allParts, ","), "what to measure; disk and start need load")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured; with -profile one "+
-		"of this tree is built instead")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "dashboards", "folder of the dashboards that are asked")
-	flag.StringVar(&o.work, "work", "", "folder for all data, which is left there; empty: a temporary one")
-	flag.StringVar(&o.profile, "profile", "", "folder for profiles of our process under load, CPU and "+
-		"heap; empty: none")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	parts := flag.String("parts", strings.Join(allParts, ","),
+		"what to measure; disk and start need load")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
+		"the program that is measured; with -profile one of this tree is built instead")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.dashboards, "dashboards", "dashboards",
+		"folder of the dashboards that are asked")
+	flag.StringVar(&o.work, "work", "",
+		"folder for all data, which is left there; empty: a temporary one")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for profiles of our process under load, CPU and heap; empty: none")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.Parse()
 	o.parts = strings.Split(*parts, ",")
 	if err := o.check(flag.Args()); err != nil {

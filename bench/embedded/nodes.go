@@ -59,10 +59,11 @@ type nodes struct {
 func newNodes(ctx context.Context, o *options, key string) (*nodes, error) {
 	n := &nodes{seed: o.seed, key: key, taken: make(chan sent)}
 	var err error
-	if n.idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, interval.Milliseconds()); err != nil {
+	every := interval.Milliseconds()
+	if n.idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, every); err != nil {
 		return nil, err
 	}
-	if n.busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, interval.Milliseconds()); err != nil {
+	if n.busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, every); err != nil {
 		return nil, err
 	}
 	n.again(ctx)
@@ -82,10 +83,10 @@ func (n *nodes) make(count int) {
 		if len(n.list)%2 == 1 {
 			shape = n.busy
 		}
-		n.list = append(n.list, &simulated{Node: fleet.NewNode(shape, n.seed, len(n.list)), client: http.Client{
-			Timeout:   time.Minute,
-			Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 1},
-		}})
+		n.list = append(n.list, &simulated{
+			Node:   fleet.NewNode(shape, n.seed, len(n.list)),
+			client: http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+		})
 	}
 }
 

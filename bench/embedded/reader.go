@@ -251,7 +251,8 @@ func (r *reader) probe(ctx context.Context, from *nodes, of *ours) {
 			}
 			if wait.Err() != nil {
 				if ctx.Err() == nil {
-					r.note("fresh", 0, fmt.Errorf("the value of a frame was not there after %s: %v", probeTimeout, err))
+					r.note("fresh", 0, fmt.Errorf("the value of a frame was not there after %s: %v",
+						probeTimeout, err))
 				}
 				break
 			}

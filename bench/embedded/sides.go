@@ -33,7 +33,8 @@ type ours struct {
 
 // newOurs writes the configuration and starts nothing.
 func newOurs(o *options, dir string) (*ours, error) {
-	r := &ours{dir: dir, binary: o.binary, key: account.NewKey(), profile: filepath.Join(dir, "profile")}
+	r := &ours{dir: dir, binary: o.binary, key: account.NewKey(),
+		profile: filepath.Join(dir, "profile")}
 	var ports [2]int
 	for i := range ports {
 		var err error
@@ -145,7 +146,8 @@ func get(ctx context.Context, address, key string) ([]byte, error) {
 	return b, err
 }
 
-// startPrometheus starts one that scrapes the nodes at address, with the shipped rules in its words.
+// startPrometheus starts one that scrapes the nodes at address, with the shipped rules in its
+// words.
 func startPrometheus(
 	ctx context.Context, dir string, n *nodes, address string,
 ) (*peers.Peer, error) {

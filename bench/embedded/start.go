@@ -39,8 +39,9 @@ var (
 	atColumn      = rows.Column{Name: "at", Kind: rows.Time}
 
 	seriesRows = rows.Table{Name: "series", Partition: []rows.Column{accountColumn, nodeColumn},
-		Clustering: []rows.Column{{Name: "day", Kind: rows.Time}, typeColumn, {Name: "hash", Kind: rows.Blob}},
-		Values:     []rows.Column{blobColumn}}
+		Clustering: []rows.Column{{Name: "day", Kind: rows.Time}, typeColumn,
+			{Name: "hash", Kind: rows.Blob}},
+		Values: []rows.Column{blobColumn}}
 	hourRows   = spans("v3_hours")
 	rollupRows = spans("rollup_5m")
 	bucketRows = rows.Table{Name: "v3_buckets", Partition: []rows.Column{accountColumn, nodeColumn},
@@ -114,7 +115,8 @@ func (r *report) fill(ctx context.Context, n *nodes, us *ours, rest string) erro
 	end := time.Now().UnixMilli() / hourMillis * hourMillis
 	first := end - int64(r.days)*24*hourMillis
 	now.Store(first)
-	to, err := files.Open(us.rows(), files.Config{Now: func() time.Time { return time.UnixMilli(now.Load()) }})
+	clock := func() time.Time { return time.UnixMilli(now.Load()) }
+	to, err := files.Open(us.rows(), files.Config{Now: clock})
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,8 @@ func keptOf(ctx context.Context, e *files.Engine, id uuid.UUID) (k kept, err err
 		var hash, b []byte
 		ok := scan(&kind, &hash, &b)
 		if ok {
-			k.series = append(k.series, rows.Row{Key: []any{accountName, id, int64(0), kind, hash}, Values: []any{b}})
+			k.series = append(k.series, rows.Row{Key: []any{accountName, id, int64(0), kind, hash},
+				Values: []any{b}})
 		}
 		return ok
 	})
@@ -211,7 +214,8 @@ func spansOf(
 			hour = at / hourMillis * hourMillis
 		}
 		if kind == "" || at/hourMillis*hourMillis == hour {
-			list = append(list, rows.Row{Key: []any{accountName, id, bucket, kind, part, at % hourMillis}, Values: []any{b}})
+			list = append(list, rows.Row{Key: []any{accountName, id, bucket, kind, part, at % hourMillis},
+				Values: []any{b}})
 		}
 		return true
 	})
@@ -241,7 +245,8 @@ func (k *kept) put(ctx context.Context, e *files.Engine, hour int64) error {
 	if err == nil && hour == day {
 		err = put(&seriesRows, day, k.series)
 		if err == nil {
-			err = e.Put(ctx, rows.Work{}, &bucketRows, rows.Row{Key: []any{accountName, k.id, day, 24 * hourMillis}, Stamp: stamp})
+			key := []any{accountName, k.id, day, 24 * hourMillis}
+			err = e.Put(ctx, rows.Work{}, &bucketRows, rows.Row{Key: key, Stamp: stamp})
 		}
 	}
 	return err

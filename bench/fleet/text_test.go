@@ -16,7 +16,8 @@ import (
 // parsed reads an exposition, by labels.
 func parsed(t *testing.T, text []byte) map[string]float64 {
 	t.Helper()
-	p, err := textparse.New(text, "text/plain; version=0.0.4", labels.NewSymbolTable(), textparse.ParserOptions{})
+	p, err := textparse.New(text, "text/plain; version=0.0.4", labels.NewSymbolTable(),
+		textparse.ParserOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

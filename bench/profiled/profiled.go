@@ -45,7 +45,8 @@ func Build(ctx context.Context, dir string) (program string, err error) {
 		return "", err
 	}
 	program = filepath.Join(dir, "ringwatch-profiled")
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./cmd/ringwatch")
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program,
+		"./cmd/ringwatch")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building a ringwatch to profile: %w\n%s", err, out)
 	}
