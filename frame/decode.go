@@ -47,17 +47,19 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	if d.err != nil {
 		return nil, d.err
 	}
-	room := payloads.Get().(*[]byte)
-	if d.b, err = unpackInto(*room, &h, packed); err != nil {
-		payloads.Put(room)
+	room := rooms.Get().(*room)
+	defer rooms.Put(room)
+	if d.b, err = unpackInto(room.payload, &h, packed); err != nil {
 		return nil, err
 	}
+	d.templates = room.templates
 	raw := d.b
 	d.payload()
 	if h.Compression == Zstd && cap(raw) <= maxPooled { // nothing points into it: texts are copies
-		*room = raw[:0]
+		room.payload = raw[:0]
 	}
-	payloads.Put(room)
+	clear(d.templates) // the room outlives what they point to
+	room.templates = d.templates[:0]
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -67,8 +69,14 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	return f, nil
 }
 
-// payloads are buffers for unpacked payloads. A larger one than maxPooled is not kept.
-var payloads = sync.Pool{New: func() any { return new([]byte) }}
+// room is what decoding takes for as long as it lasts. A larger payload than maxPooled is not kept;
+// of templates there are MaxTemplates at most.
+type room struct {
+	payload   []byte
+	templates []tpl
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 const maxPooled = 1 << 20
 
@@ -198,7 +206,7 @@ func (d *decoder) identity() {
 // know takes over the key frame's dictionary.
 func (d *decoder) know(key *Frame) {
 	d.bounds = len(key.Bounds)
-	d.templates = make([]tpl, len(key.Templates))
+	d.templates = slices.Grow(d.templates, len(key.Templates))[:len(key.Templates)]
 	for i := range key.Templates {
 		t := &d.templates[i]
 		t.Template = &key.Templates[i]

@@ -25,9 +25,10 @@ func (d *decoder) dictionary() {
 	if known := d.want.known.find(raw); known != nil {
 		d.b = d.b[len(known.raw):]
 		d.f.Bounds, d.f.Templates, d.f.shared = known.bounds, known.templates, known
-		d.bounds, d.templates = len(known.bounds), make([]tpl, len(known.templates))
+		d.bounds = len(known.bounds)
 		for i, wanted := range d.want.chooseOf(known) {
-			d.templates[i] = tpl{Template: &known.templates[i], sizes: known.sizes[i], wanted: wanted}
+			d.templates = append(d.templates,
+				tpl{Template: &known.templates[i], sizes: known.sizes[i], wanted: wanted})
 		}
 		return
 	}

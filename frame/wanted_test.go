@@ -3,9 +3,11 @@ package frame
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
@@ -136,5 +138,41 @@ func TestDictionariesAreBounded(t *testing.T) {
 	}
 	if len(known.list) < 3 {
 		t.Fatalf("%d dictionaries are kept", len(known.list))
+	}
+}
+
+// TestWantedTakesLittle: a frame of which little is wanted takes little, however many templates its
+// dictionary has.
+func TestWantedTakesLittle(t *testing.T) {
+	key := &Frame{Header: Header{Compression: Zstd, Node: uuid.New(), Cluster: "c", Started: 1,
+		At: 1_800_000_000_000, Interval: 20_000}}
+	for i := range 200 {
+		key.Templates = append(key.Templates, Template{Type: fmt.Sprintf("type%03d", i),
+			Metrics: []Metric{{Name: fmt.Sprintf("metric%03d", i), Kind: Counter}}})
+		key.Added = append(key.Added, Entities{Template: i, Rows: [][]string{{}}})
+	}
+	b, err := key.Append(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := NewWanted(func(name string) bool { return name == "metric007" }, NewDictionaries(1<<20))
+	decode := func() *Frame {
+		f, err := DecodeWanted(nil, b, nil, want)
+		if err != nil || len(f.Added) != 1 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		return f
+	}
+	decode()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const frames = 200
+	for range frames {
+		decode()
+	}
+	runtime.ReadMemStats(&after)
+	// A list of what the decoder knows of 200 templates alone takes 20 kB.
+	if each := (after.TotalAlloc - before.TotalAlloc) / frames; each > 8<<10 {
+		t.Errorf("a frame takes %d bytes", each)
 	}
 }

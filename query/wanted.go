@@ -105,17 +105,30 @@ func wantedNames(selectors [][]*labels.Matcher) func(metric string) bool {
 	if len(names) == 0 {
 		return nil
 	}
+	wanted := func(metric string) bool {
+		return slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
+			return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(metric) })
+		})
+	}
+	if !slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
+		return slices.ContainsFunc(list, isPattern)
+	}) {
+		return wanted // comparing takes less than looking up what was found before
+	}
 	known := map[string]bool{} // regular expressions are matched once a name
 	return func(metric string) bool {
 		is, found := known[metric]
 		if !found {
-			is = slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
-				return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(metric) })
-			})
+			is = wanted(metric)
 			known[metric] = is
 		}
 		return is
 	}
+}
+
+// isPattern reports whether a matcher has a regular expression.
+func isPattern(m *labels.Matcher) bool {
+	return m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
 }
 
 // noMetric reports whether a matcher allows no metric: each has a name.

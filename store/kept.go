@@ -66,6 +66,9 @@ type keptColumn struct{ kind, metric int }
 // keptCost is what an entry takes beside its head and its columns, in bytes.
 const keptCost = 500
 
+// spanAt is a span of a reading's node.
+type spanAt struct{ start, length int64 }
+
 // keptSpans are the kept spans of one reading.
 type keptSpans struct {
 	task
@@ -76,7 +79,7 @@ type keptSpans struct {
 	only  bool   // only heads are kept of what is read: its columns are kept elsewhere
 
 	mu *sync.Mutex
-	of map[spanID]*keptSpan
+	of map[spanAt]*keptSpan
 }
 
 // as returns the same for a query of another name.
@@ -92,7 +95,8 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(), mu: &sync.Mutex{}, of: map[spanID]*keptSpan{}}
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(),
+		mu: &sync.Mutex{}, of: map[spanAt]*keptSpan{}}
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
@@ -104,20 +108,20 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	if k == nil {
 		return nil
 	}
-	id := k.id(start, length)
+	at := spanAt{start, length}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if found, asked := k.of[id]; asked {
+	if found, asked := k.of[at]; asked {
 		return found
 	}
-	found, _ := k.kept.get(id)
+	found, _ := k.kept.get(k.id(start, length))
 	if found != nil {
 		age := k.began - found.looked.Load()
 		if age < 0 || age >= k.config.FreshTTL.Milliseconds() || found.until > 0 && k.began >= found.until {
 			found = nil
 		}
 	}
-	k.of[id] = found
+	k.of[at] = found
 	return found
 }
 
@@ -142,7 +146,7 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 func (k *keptSpans) set(start, length int64, span *keptSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.of[k.id(start, length)] = span
+	k.of[spanAt{start, length}] = span
 }
 
 // put keeps the head of a span that was read after the query began, if it can be read.

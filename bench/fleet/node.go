@@ -29,6 +29,8 @@ type Node struct {
 	Cluster  string         // fleet0 is that of the first fifty nodes
 	Identity frame.Identity // datacenter dc1, one of three racks, no facts
 
+	Started uint64 // when its agent started, ms since the Unix epoch; 1
+
 	// Times says how much more comes to a counter or a histogram in a tick than the recording and the
 	// node's level say. Row are the entity's labels. nil: 1.
 	Times func(metric string, row []string) float64
@@ -60,7 +62,7 @@ const nodesPerCluster = 50
 
 // NewNode makes node number i of the fleet; the same seed and number give the same frames.
 func NewNode(s *Shape, seed uint64, i int) *Node {
-	n := &Node{shape: s, Random: rand.New(rand.NewPCG(seed, uint64(i)))}
+	n := &Node{shape: s, Started: 1, Random: rand.New(rand.NewPCG(seed, uint64(i)))}
 	n.ID = newID(n.Random)
 	n.Cluster = fmt.Sprintf("fleet%d", i/nodesPerCluster)
 	n.Identity = frame.Identity{Datacenter: "dc1", Rack: fmt.Sprintf("rack%d", i%3+1)}
@@ -233,7 +235,7 @@ func (n *Node) poisson(mean float64) int64 {
 
 // Frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
 func (n *Node) Frame(at int64) ([]byte, error) {
-	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: 1, Sequence: uint64(n.tick + 1), At: at, Interval: n.shape.Interval}}
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.Started, Sequence: uint64(n.tick), At: at, Interval: n.shape.Interval}}
 	if n.keyed == nil || n.keyed.Window() != f.Window() {
 		n.key = nil
 	} else {

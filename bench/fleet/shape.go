@@ -336,6 +336,18 @@ func gcd(a, b int64) int64 {
 	return max(a, -a)
 }
 
+// IsHistogram reports whether a metric is a histogram.
+func (s *Shape) IsHistogram(metric string) bool {
+	for _, t := range s.types {
+		for m := range t.Metrics {
+			if t.Metrics[m].Name == metric {
+				return t.Metrics[m].Kind.IsHistogram()
+			}
+		}
+	}
+	return false
+}
+
 // Rows returns the labels of the entities of a type, as "table"; nil if the shape has none.
 func (s *Shape) Rows(of string) (list []map[string]string) {
 	for _, t := range s.types {

@@ -113,3 +113,20 @@ func (b *Blocks) Close(ctx context.Context) error {
 	b.writer = nil
 	return err
 }
+
+// EndInOneBlock ends a Prometheus and makes one block of all that it has in its log: what it would
+// have made of that some hours later.
+func (p *Peer) EndInOneBlock(ctx context.Context) (err error) {
+	if err := p.End(ctx); err != nil {
+		return err
+	}
+	options := tsdb.DefaultOptions()
+	options.RetentionDuration = 0
+	db, err := tsdb.Open(filepath.Join(p.dir, "data"), slog.New(slog.DiscardHandler), nil, options, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	head := db.Head()
+	return db.CompactHead(tsdb.NewRangeHead(head, head.MinTime(), head.MaxTime()))
+}

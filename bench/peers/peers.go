@@ -90,9 +90,9 @@ type Peer struct {
 }
 
 // Start starts a peer on a free port, with its data below dir. It builds the program if no earlier run
-// has. ruleFiles are absolute paths, for a Prometheus alone.
+// has. sections are of a Prometheus's configuration, as YAML; its files are named by absolute paths.
 func Start(
-	ctx context.Context, name, dir string, progress func(string, ...any), ruleFiles ...string,
+	ctx context.Context, name, dir string, progress func(string, ...any), sections ...string,
 ) (*Peer, error) {
 	program, version, err := build(ctx, name, progress)
 	if err != nil {
@@ -116,13 +116,7 @@ func Start(
 		}
 		p.disk = func() (int64, int64, error) { return blockBytes(data) }
 		config := filepath.Join(p.dir, "prometheus.yml")
-		text := "global: {}\n"
-		if len(ruleFiles) > 0 {
-			text += "rule_files:\n"
-			for _, file := range ruleFiles {
-				text += fmt.Sprintf("  - %q\n", file)
-			}
-		}
+		text := cmp.Or(strings.Join(sections, ""), "global: {}\n")
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return nil, err
 		}

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/peers"
+	"github.com/ringwatch/ringwatch/bench/profiled"
 )
 
 type options struct {
@@ -151,7 +152,8 @@ func measure(ctx context.Context, o options) (err error) {
 			return err
 		}
 		defer os.RemoveAll(scratch)
-		if r.binary, err = buildProfiled(ctx, scratch); err != nil {
+		progress("building a ringwatch that can be profiled")
+		if r.binary, err = profiled.Build(ctx, scratch); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/bench/profiled"
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -148,7 +149,7 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Env: []string{profileTo + "=" + r.profile()},
+	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Env: []string{profiled.Env + "=" + r.profile()},
 		Log: filepath.Join(r.dir, "api.log")}); err != nil {
 		return err
 	}

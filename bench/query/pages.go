@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/dashboards/dashboardtest"
 )
 
@@ -52,7 +53,7 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 				if one.promql, err = dashboardtest.Expand(t.Expr, values); err != nil {
 					return nil, fmt.Errorf("%s: %w", one.title, err)
 				}
-				if one.theirs, err = classic(one.promql, func(metric string) bool { return native[metric] }); err != nil {
+				if one.theirs, err = peers.Words(one.promql, func(metric string) bool { return native[metric] }); err != nil {
 					return nil, fmt.Errorf("%s: %w", one.title, err)
 				}
 				if !t.Instant {

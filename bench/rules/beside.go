@@ -89,7 +89,8 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		return err
 	}
-	p, err := peers.Start(ctx, "prometheus-native", dir, progress, name)
+	p, err := peers.Start(ctx, "prometheus-native", dir, progress,
+		fmt.Sprintf("rule_files: [%q]\n", name))
 	if err != nil {
 		return err
 	}

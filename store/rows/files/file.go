@@ -163,13 +163,18 @@ func (f *file) blockIn(at int64) (content []byte, end, lost int64) {
 	return nil, max(at, from), lost
 }
 
-// readIndex reads an index block.
-func readIndex(b []byte) (list []entry, err error) {
+// checkIndex returns why an index block cannot be read to its end; nil: it can.
+func checkIndex(b []byte) error {
 	r := blob.New(b, &blobErrors)
 	for len(r.Rest) > 0 {
-		list = append(list, entry{takeBytes(&r), takeBytes(&r), int64(r.Number("an offset", 1<<60))})
+		readEntry(&r)
 	}
-	return list, r.Err
+	return r.Err
+}
+
+// readEntry reads the next entry of an index block. Its keys are parts of the block.
+func readEntry(r *blob.Reader) entry {
+	return entry{takeBytes(r), takeBytes(r), int64(r.Number("an offset", 1<<60))}
 }
 
 // rowReader reads the rows of a block.

@@ -3,6 +3,8 @@ package files
 import (
 	"bytes"
 	"sort"
+
+	"github.com/ringwatch/ringwatch/blob"
 )
 
 // source gives rows in the order of their keys. What it gives holds until the next row.
@@ -38,10 +40,10 @@ type fileSource struct {
 	f      *file
 	within keyRange
 
-	top     int     // the next index block
-	index   []entry // what is left of the present one
-	all     bool    // block by block
-	at      int64   // where the next block is, then
+	top     int         // the next index block
+	index   blob.Reader // what is left of the present one
+	all     bool        // block by block
+	at      int64       // where the next block is, then
 	rows    rowReader
 	ended   bool
 	started bool
@@ -88,14 +90,14 @@ func (s *fileSource) block() {
 		)
 	}
 	for !s.all {
-		if len(s.index) == 0 {
+		if len(s.index.Rest) == 0 {
 			if s.top >= len(s.f.Indexes) || s.behind(s.f.Indexes[s.top].First) {
 				s.ended = true
 				return
 			}
 			b, err := s.f.cached(s.e.cache, indexBlock, s.f.Indexes[s.top].At)
 			if err == nil {
-				s.index, err = readIndex(b)
+				err = checkIndex(b)
 			}
 			if err != nil {
 				s.damage(err)
@@ -105,10 +107,10 @@ func (s *fileSource) block() {
 				break
 			}
 			s.top++
+			s.index = blob.New(b, &blobErrors)
 			continue
 		}
-		next := s.index[0]
-		s.index = s.index[1:]
+		next := readEntry(&s.index)
 		if s.behind(next.First) {
 			s.ended = true
 			return

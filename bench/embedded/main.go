@@ -1,0 +1,165 @@
+// Command embedded measures Ringwatch as one process in one directory beside a Prometheus that
+// scrapes the same nodes.
+//
+//	bench/fleet ── simulated nodes ─┬─ POST /v1/frames ─► ringwatch all --data DIR ─┐
+//	                                └─ /metrics ◄─ scrape ─ Prometheus ─────────────┴─ HTTP ─ reader
+//
+// One run has these parts, each of which -parts may leave out:
+//
+//   - load: the fleet sends and is scraped, both sides evaluate the shipped rules and are asked the
+//     same, half a second apart: panels of the shipped dashboards, newest values, lists. CPU and
+//     memory are those of the two processes, from /proc. Freshness is from just before a node sends
+//     a frame until the API answers with that frame's value.
+//   - disk: what both sides keep of those minutes, when all that merges is merged.
+//   - start: the directory gets the rows of 14 days, the process is killed with -9 under load, and
+//     is asked for the newest value from the moment it is started again.
+//   - largest: a directory of its own and no Prometheus; nodes are added until a queue or the
+//     freshness leaves its bound.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench/profiled"
+)
+
+type options struct {
+	nodes, tables, days, most, step, first int
+	minutes, warm, stepMinutes             float64
+	memory                                 int64
+	seed                                   uint64
+	parts                                  []string
+	binary, recordings, dashboards, work   string
+	results, profile                       string
+}
+
+var allParts = []string{"load", "disk", "start", "largest"}
+
+func main() {
+	var o options
+	flag.IntVar(&o.nodes, "nodes", 300,
+		"nodes of the fleet, fifty in a cluster, every second one idle")
+	flag.IntVar(&o.tables, "tables", 9,
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+	flag.Float64Var(&o.minutes, "minutes", 30, "minutes that both sides are measured")
+	flag.Float64Var(&o.warm, "warm", 6, "minutes before, so that a window has been closed")
+	flag.IntVar(&o.days, "days", 14, "days of rows that a start has; 0: only those of the run")
+	flag.IntVar(&o.first, "first", 0,
+		"nodes that the search for the largest fleet begins with; 0: four times -nodes")
+	flag.IntVar(&o.step, "step", 0, "how many nodes each of its steps adds; 0: as many as -nodes")
+	flag.Float64Var(&o.stepMinutes, "step-minutes", 6,
+		"minutes of each of its steps: windows are closed every 5")
+	flag.IntVar(&o.most, "most", 6000, "nodes that the search ends at")
+	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of our process; 0: as it finds it")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
+	parts := flag.String("parts", strings.Join(allParts, ","),
+		"what to measure; disk and start need load")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
+		"the program that is measured; with -profile one of this tree is built instead")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.dashboards, "dashboards", "dashboards",
+		"folder of the dashboards that are asked")
+	flag.StringVar(&o.work, "work", "",
+		"folder for all data, which is left there; empty: a temporary one")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for profiles of our process under load, CPU and heap; empty: none")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
+	flag.Parse()
+	o.parts = strings.Split(*parts, ",")
+	if err := o.check(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "embedded:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, o); err != nil {
+		log.Fatalln("embedded:", err)
+	}
+}
+
+func (o *options) check(args []string) error {
+	if o.first == 0 {
+		o.first = 4 * o.nodes
+	}
+	if o.step == 0 {
+		o.step = o.nodes
+	}
+	for _, part := range o.parts {
+		if !slices.Contains(allParts, part) {
+			return fmt.Errorf("-parts: %q is none of %s", part, strings.Join(allParts, ", "))
+		}
+	}
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%q is no flag: embedded takes flags only, see --help", args[0])
+	case o.nodes < 2 || o.tables < 1 || o.minutes < 1 || o.warm < 0 || o.days < 0:
+		return errors.New("-nodes must be at least 2, -tables and -minutes at least 1")
+	case !o.does("load") && (o.does("disk") || o.does("start")):
+		return errors.New("-parts: disk and start need load")
+	}
+	return nil
+}
+
+func (o *options) does(part string) bool { return slices.Contains(o.parts, part) }
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func measure(ctx context.Context, o options) (err error) {
+	dir := o.work
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "ringwatch-embedded-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	} else if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if o.profile != "" {
+		progress("building a ringwatch that can be profiled")
+		if err := os.MkdirAll(o.profile, 0o755); err != nil {
+			return err
+		}
+		if o.binary, err = profiled.Build(ctx, dir); err != nil {
+			return err
+		}
+	}
+	r := &report{options: o}
+	err = r.run(ctx, dir)
+	if err == nil || r.Ours.Cores > 0 { // what was measured before is worth something
+		err = errors.Join(err, r.keep())
+	}
+	return err
+}
+
+// run measures the parts.
+func (r *report) run(ctx context.Context, dir string) error {
+	if r.does("load") {
+		if err := r.load(ctx, filepath.Join(dir, "load")); err != nil {
+			return err
+		}
+	}
+	if r.does("largest") {
+		return r.largest(ctx, filepath.Join(dir, "largest"))
+	}
+	return nil
+}
