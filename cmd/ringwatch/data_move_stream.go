@@ -118,7 +118,7 @@ func (m *streamMove) framesOf(topic string) stream.Config {
 // copy copies what is needed still, and returns how many messages those were. No process has the
 // directory.
 func (m *streamMove) copy(ctx context.Context) (sum int, err error) {
-	from, err := files.Open(files.Config{Dir: m.dir, MaxBytes: m.Data.StreamMaxBytes}, m.log)
+	from, err := files.Open(files.Config{Dir: m.dir}, m.log)
 	if err != nil {
 		return 0, err
 	}

@@ -81,11 +81,12 @@ type promqlLine struct {
 
 func startPromQL(t *testing.T) *promqlLine {
 	t.Helper()
-	const keep = "grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d"
-	settings := fmt.Sprintf("data: {dir: %q}\ncassandra: {%s}\nkafka: {partitions: 4}\n", t.TempDir(), keep)
+	settings := fmt.Sprintf("data: {dir: %q, retention: 365d}\ncassandra: {grace: 100ms}\nkafka: {partitions: 4}\n", t.TempDir())
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
-		settings = fmt.Sprintf("cassandra: {hosts: [%q], keyspace: promql, %s}\nkafka: {brokers: [%q], topic: promql, partitions: 4}\n",
-			engines.SharedCassandra(t).Addr(), keep, engines.SharedKafka(t).Addr())
+		settings = fmt.Sprintf(`
+cassandra: {hosts: [%q], keyspace: promql, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
+kafka: {brokers: [%q], topic: promql, partitions: 4}
+`, engines.SharedCassandra(t).Addr(), engines.SharedKafka(t).Addr())
 	}
 	flags := roleFlags{Config: configFile(t, "accounts: [{name: test}]\n"+settings)}
 	p, err := flags.prepare("all")

@@ -42,7 +42,7 @@ func TestKeySocketSaysWhoseFaultItIs(t *testing.T) {
 		"otherwise": {nil, "DELETE", "/keys", "", http.StatusMethodNotAllowed, ""},
 	} {
 		w := httptest.NewRecorder()
-		answerKeys(&failing{c.err}).ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
+		(&process{}).answer(&failing{c.err}).ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
 		if w.Code != c.want || !strings.Contains(w.Body.String(), c.text) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
@@ -57,7 +57,7 @@ func TestRunningProcessIsHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: answerKeys(&failing{errors.New("a row names nobody")})}
+	server := &http.Server{Handler: (&process{}).answer(&failing{errors.New("a row names nobody")})}
 	go server.Serve(l)
 	defer server.Close()
 	c, _, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).load()
