@@ -160,7 +160,7 @@ func TestRollupsAreKept(t *testing.T) {
 		}
 
 		s.late.clusters.age = 0
-		late := n.Step(end, true) // by now the frames that it would refer to have expired
+		late := n.Step(end, false)
 		if err := NewWriter(s).Handle(t.Context(), []stream.Record{{Account: "acme", Value: late.Bytes}}); err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,7 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)
 	}
 	if p.Cassandra.Dir != "" {
-		p.Cassandra.Registerer = p.metrics // there is no ring
+		p.Cassandra.Registerer, p.Cassandra.DirNow = p.metrics, clock // there is no ring
 	}
 	if p.role != "all" {
 		if err := p.directoryThere(); err != nil {
