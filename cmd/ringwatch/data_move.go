@@ -224,9 +224,13 @@ func (m *dataMove) wouldDo() error {
 	return nil
 }
 
-// patiently calls f with as much time as there is for an engine that is away.
-func (m *dataMove) patiently(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.patience)
+// making is how long all tables or all topics may take to be made: Cassandra makes one after the
+// other, and a busy one takes seconds for each.
+const making = 5 * time.Minute
+
+// within calls f with so much time.
+func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return f(ctx)
 }
@@ -244,14 +248,14 @@ func (m *dataMove) whileItRuns(ctx context.Context) error {
 		return err
 	}
 	if m.stream != nil {
-		if err := m.patiently(ctx, m.stream.prepare); err != nil {
+		if err := within(ctx, m.patience+making, m.stream.prepare); err != nil {
 			return err
 		}
 	}
 	if m.rows == nil {
 		return nil
 	}
-	if err := m.patiently(ctx, m.rows.Begin); err != nil {
+	if err := within(ctx, m.patience+making, m.rows.Begin); err != nil {
 		return err
 	}
 	for range mostRounds {
@@ -287,7 +291,7 @@ func (m *dataMove) handOver(ctx context.Context) error {
 		return err
 	}
 	if m.rows != nil {
-		if err := m.patiently(ctx, m.rows.End); err != nil {
+		if err := within(ctx, m.patience, m.rows.End); err != nil {
 			return err
 		}
 	}

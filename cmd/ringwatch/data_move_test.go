@@ -473,20 +473,11 @@ func (d *movingLine) interrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() *engines.Process {
-		p, err := engines.StartProcess(
-			engines.ProcessConfig{Name: "ringwatch data move", Path: self,
-				Args: []string{
-					"data",
-					"move",
-					"--config",
-					d.line,
-					"--data",
-					d.data,
-					"--wait",
-					"5s",
-				}, Env: []string{asRingwatch},
-				Log: filepath.Join(t.TempDir(), "log")},
-		)
+		p, err := engines.StartProcess(engines.ProcessConfig{
+			Name: "ringwatch data move", Path: self,
+			Args: strings.Fields("data move --config " + d.line + " --data " + d.data + " --wait 10s"),
+			Env:  []string{asRingwatch}, Log: filepath.Join(t.TempDir(), "log"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -519,10 +510,7 @@ func (d *movingLine) interrupted(t *testing.T) {
 	<-away.Done()
 	b, err := os.ReadFile(away.LogFile())
 	if err != nil || !strings.Contains(string(b), "rows cannot be moved now") ||
-		!strings.Contains(
-			string(b),
-			"nothing is lost, and who has "+d.data+" goes on: run this again",
-		) {
+		!strings.Contains(string(b), "nothing is lost, and who has "+d.data+" goes on: run this again") {
 		t.Errorf("a mover whose Cassandra is away: %v\n%s", err, b)
 	}
 	if err := d.cass.Resume(); err != nil {
