@@ -1,6 +1,6 @@
-// Package durable makes files last: what it was asked for, and has returned nil for, is there after
-// the power has failed. A name lasts apart from the bytes that it stands for: for a new file that is
-// to be found both are needed.
+// Package durable makes files last: what it was asked for, and has returned nil for, is there
+// after the power has failed. A name lasts apart from the bytes that it stands for: for a new file
+// that is to be found both are needed.
 package durable
 
 import (

@@ -52,9 +52,10 @@ func bundles() []bundle {
 // checked remembers the directories this process has compared with their lock.
 var checked sync.Map
 
-// Fetch makes the Cassandra and the Kafka of make up-line ready to start, and their Java where the one found is another: each is fetched unless
-// it is in the cache, and checked against its lock. Starting one does the same; calling Fetch first lets a person see the
-// progress. progress, which may be nil, takes short lines for a person.
+// Fetch makes the Cassandra and the Kafka of make up-line ready to start, and their Java where the
+// one found is another: each is fetched unless it is in the cache, and checked against its lock.
+// Starting one does the same; calling Fetch first lets a person see the progress. progress, which
+// may be nil, takes short lines for a person.
 func Fetch(ctx context.Context, progress func(string)) error {
 	for _, b := range bundles() {
 		if _, err := b.fetch(ctx, progress); err != nil {

@@ -69,8 +69,8 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	return f, nil
 }
 
-// room is what decoding takes for as long as it lasts. A larger payload than maxPooled is not kept;
-// of templates there are MaxTemplates at most.
+// room is what decoding takes for as long as it lasts. A larger payload than maxPooled is not
+// kept; of templates there are MaxTemplates at most.
 type room struct {
 	payload   []byte
 	templates []tpl

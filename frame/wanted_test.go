@@ -141,8 +141,8 @@ func TestDictionariesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWantedTakesLittle: a frame of which little is wanted takes little, however many templates its
-// dictionary has.
+// TestWantedTakesLittle: a frame of which little is wanted takes little, however many templates
+// its dictionary has.
 func TestWantedTakesLittle(t *testing.T) {
 	key := &Frame{Header: Header{Compression: Zstd, Node: uuid.New(), Cluster: "c", Started: 1,
 		At: 1_800_000_000_000, Interval: 20_000}}

@@ -13,9 +13,9 @@ import (
 )
 
 // Columns are the series of successive rollups of one node and level, the values of each side by
-// side: what a question shows of them is a part of these lists. Of histograms they have the buckets
-// only if these were asked for. They are immutable, and share what did not change with those that
-// they were made of.
+// side: what a question shows of them is a part of these lists. Of histograms they have the
+// buckets only if these were asked for. They are immutable, and share what did not change with
+// those that they were made of.
 type Columns struct {
 	level  Level
 	totals bool    // of histograms only the counts of all buckets

@@ -11,7 +11,8 @@ import (
 )
 
 // TestColumnsGrow: columns that were made of a few periods after the other, packed between, cut at
-// their begin and joined by name, say of any range what its periods say, also of the first increase.
+// their begin and joined by name, say of any range what its periods say, also of the first
+// increase.
 func TestColumnsGrow(t *testing.T) {
 	r := rand.New(rand.NewPCG(20261125, 1))
 	compared := 0

@@ -79,8 +79,8 @@ func OpenRun(allow window.Allowance, h *RunHead, types []int, find window.Dictio
 // EmptyRun is a run of which no type was read.
 func EmptyRun(h *RunHead) *Run { return &Run{h, make([]*openType, len(h.Types))} }
 
-// Only returns the run with the types whose dictionaries are wanted. What is merged of several runs
-// lacks a metric that any of them has a type of, but has not read.
+// Only returns the run with the types whose dictionaries are wanted. What is merged of several
+// runs lacks a metric that any of them has a type of, but has not read.
 func (r *Run) Only(want func(*window.Dictionary) bool) *Run {
 	out := &Run{r.head, slices.Clone(r.types)}
 	for i, t := range out.types {

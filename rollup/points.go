@@ -30,9 +30,9 @@ type Series struct {
 	// the sum of the sums.
 	Increase []int64
 
-	// Histograms: the counts of all buckets, if that is all that was asked for, or those by bucket,
-	// not cumulative over buckets. Increases are as Increase; in gauge histograms they are the sums
-	// over all samples.
+	// Histograms: the counts of all buckets, if that is all that was asked for, or those by
+	// bucket, not cumulative over buckets. Increases are as Increase; in gauge histograms they are
+	// the sums over all samples.
 	FirstCount, LastCount, CountIncrease []int64
 	FirstCounts, LastCounts, Increases   [][]int64
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // Select returns the series that match from rollups of one level, in any order, each period once,
-// with periods from ≤ Start ≤ to. Rollups of periods before from are only asked what the last sample
-// before it was. It is sorted by labels. Series with equal labels whose metrics differ follow each
-// other.
+// with periods from ≤ Start ≤ to. Rollups of periods before from are only asked what the last
+// sample before it was. It is sorted by labels. Series with equal labels whose metrics differ
+// follow each other.
 func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Series {
 	list, _ := SelectContext(context.Background(), nil, nil, rollups, from, to, matchers...)
 	return list

@@ -23,7 +23,8 @@ type Config struct {
 	// MaxBytes bounds Dir, and Besides is what it bounds elsewhere; 0: there is no bound.
 	MaxBytes int64        `yaml:"-"`
 	Besides  func() int64 `yaml:"-"`
-	// DirNow is the clock that rows of Dir expire by, as those of Cassandra do by its own; nil: time.Now.
+	// DirNow is the clock that rows of Dir expire by, as those of Cassandra do by its own; nil:
+	// time.Now.
 	DirNow func() time.Time `yaml:"-"`
 	// DirMemory is what rows of Dir may take in memory. 0: 64 MiB.
 	DirMemory int64 `yaml:"-"`

@@ -56,7 +56,8 @@ func newDatabase(c *Config, m *Metrics) (database, error) {
 	}
 	own := files.Config{MaxBytes: c.MaxBytes, Besides: c.Besides, Counted: counted,
 		Registerer: c.Registerer, Now: c.DirNow, Log: c.Log}
-	// What is written and not in files yet is held three times at most, and a part is for their blocks.
+	// What is written and not in files yet is held three times at most, and a part is for their
+	// blocks.
 	own.MemoryBytes, own.CacheBytes = int(c.DirMemory/4), int(c.DirMemory/4)
 	if admit := c.Admit; admit != nil {
 		own.Admit = func(

@@ -19,8 +19,8 @@ import (
 // again. Marks live twice as long as frames. So what was looked at within the time that frames live
 // has never missed a mark.
 //
-// Runs of rollups are kept the same way (kept_runs.go), and as columns once nothing of them may still
-// change (kept_columns.go).
+// Runs of rollups are kept the same way (kept_runs.go), and as columns once nothing of them may
+// still change (kept_columns.go).
 
 // spanID names a span of a node.
 type spanID struct {

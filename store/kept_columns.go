@@ -19,8 +19,9 @@ import (
 // question of a day finds one thing and not 24, and what is kept is numbers without what they were
 // read from.
 //
-// What the runs were is kept with them. A run that was written again makes its columns anew, and so
-// does one with a late frame that lies among them; newer runs that are settled by now are added.
+// What the runs were is kept with them. A run that was written again makes its columns anew, and
+// so does one with a late frame that lies among them; newer runs that are settled by now are
+// added.
 
 // settledRuns are columns of successive runs. They are immutable but for asked.
 type settledRuns struct {
@@ -55,7 +56,8 @@ func (s *settledRuns) end(length int64) int64 { return s.runs[len(s.runs)-1].sta
 // columnsOf begins spanID.in of columns; no table's name does.
 const columnsOf = "columns/"
 
-// fewRows is how many entities a type may have for all of them to be kept, whichever are asked for.
+// fewRows is how many entities a type may have for all of them to be kept, whichever are asked
+// for.
 const fewRows = 200
 
 // settler finds and makes what is kept of settled runs for one reading.

@@ -16,8 +16,8 @@ import (
 )
 
 // TestKeptColumnsOfRollups: while hours and days are made, after that, with a late frame and when
-// that has been made part of its hour, rollups are with what is kept what they are without, whatever
-// was asked for before.
+// that has been made part of its hour, rollups are with what is kept what they are without,
+// whatever was asked for before.
 func TestKeptColumnsOfRollups(t *testing.T) { onEach(t, testKeptColumnsOfRollups) }
 
 func testKeptColumnsOfRollups(t *testing.T, open opener) {

@@ -15,14 +15,15 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
 
-// A directory is moved into Cassandra row by row, as each was written: with its write time and what
-// is left of its time to live. So it does not matter in which order rows come, or how often, and a
-// move that was interrupted goes on.
+// A directory is moved into Cassandra row by row, as each was written: with its write time and
+// what is left of its time to live. So it does not matter in which order rows come, or how often,
+// and a move that was interrupted goes on.
 //
 // Files of rows never change, so most is copied while a process has the directory and writes more.
-// What is left for the moment when nobody has it is what was not in files yet, and the tables whose
-// rows are replaced at any time: a value there may have hidden an older one, and be forgotten
-// since. Those tables are small. In the others rows expire in the order in which they were written.
+// What is left for the moment when nobody has it is what was not in files yet, and the tables
+// whose rows are replaced at any time: a value there may have hidden an older one, and be
+// forgotten since. Those tables are small. In the others rows expire in the order in which they
+// were written.
 
 // ErrOccupied is wrapped by the error about a keyspace that has other data than the directory's.
 var ErrOccupied = errors.New("store: the keyspace has other data")
@@ -204,8 +205,8 @@ func (m *Mover) whose(ctx context.Context) (id string, err error) {
 	)
 }
 
-// vacant returns an error if a table has rows. Those that ringwatch schema apply begins with do not
-// count: whether they are right, Last finds out.
+// vacant returns an error if a table has rows. Those that ringwatch schema apply begins with do
+// not count: whether they are right, Last finds out.
 func (m *Mover) vacant(ctx context.Context, t *rows.Table) error {
 	there, err := m.to.session.Has(ctx, t)
 	if err != nil || !there {
@@ -287,9 +288,9 @@ func (m *Mover) parts(pick func(*files.Part) bool) ([]files.Part, error) {
 	), nil
 }
 
-// Round copies what the directory has in files and is not copied yet, but for the tables whose rows
-// are replaced at any time. It returns how many bytes on the disk those were. An error that wraps
-// ErrMoving says that Cassandra is away.
+// Round copies what the directory has in files and is not copied yet, but for the tables whose
+// rows are replaced at any time. It returns how many bytes on the disk those were. An error that
+// wraps ErrMoving says that Cassandra is away.
 func (m *Mover) Round(ctx context.Context) (int64, error) {
 	list, err := m.parts(func(p *files.Part) bool { return p.Table.AgeUnit > 0 })
 	if err != nil {
@@ -298,8 +299,8 @@ func (m *Mover) Round(ctx context.Context) (int64, error) {
 	return m.copyAll(ctx, list)
 }
 
-// Last takes the directory, until Close, and copies all that is left. The error wraps ErrInUse if a
-// process has the directory, else it is as Round's.
+// Last takes the directory, until Close, and copies all that is left. The error wraps ErrInUse if
+// a process has the directory, else it is as Round's.
 func (m *Mover) Last(ctx context.Context) error {
 	if err := m.from.Take(); err != nil {
 		return err

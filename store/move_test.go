@@ -214,8 +214,8 @@ type value struct {
 	ttl   time.Duration
 }
 
-// sameRows holds each value that a directory has against that of an engine, and when it was written.
-// In Cassandra it looks for when it expires, too.
+// sameRows holds each value that a directory has against that of an engine, and when it was
+// written. In Cassandra it looks for when it expires, too.
 func sameRows(t *testing.T, dir string, to *Store) {
 	t.Helper()
 	x, err := files.NewExport(dir)

@@ -61,9 +61,10 @@ type Message struct {
 // Publisher publishes to one topic.
 type Publisher interface {
 	// Publish takes a message and calls done once: with nil when the engine keeps it, so that it
-	// outlives a crash, and then the message says at which offset of which partition; else with why
-	// it is given up; the engine may keep it nevertheless. The message must not be changed before.
-	// Too much that waits is an ErrFull, at once. A message without a time gets the present one.
+	// outlives a crash, and then the message says at which offset of which partition; else with
+	// why it is given up; the engine may keep it nevertheless. The message must not be changed
+	// before. Too much that waits is an ErrFull, at once. A message without a time gets the
+	// present one.
 	Publish(m *Message, done func(error))
 	// Fence returns an offset of each partition, of all if nil, such that what was published before
 	// the call is before it, and that Read gets there.

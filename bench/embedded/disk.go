@@ -27,8 +27,8 @@ type disk struct {
 	Stream             float64 // of OursAll
 }
 
-// How long after the run's end the rows are looked at: no frame is left of it, nor a window's rows,
-// and nothing comes any more to where its hours and rollups are, so they are merged.
+// How long after the run's end the rows are looked at: no frame is left of it, nor a window's
+// rows, and nothing comes any more to where its hours and rollups are, so they are merged.
 const atRest = 4 * 24 * time.Hour
 
 // disk ends the load and measures what is kept of it.

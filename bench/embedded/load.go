@@ -149,7 +149,8 @@ func (r *report) reads(found []*reader, fresh *reader) {
 		r.Refused)
 }
 
-// compare asks both sides every question once at one instant: how many answers have as many series.
+// compare asks both sides every question once at one instant: how many answers have as many
+// series.
 func (r *report) compare(ctx context.Context, sides []*side, list []question) error {
 	at := time.Now().Add(-2 * interval)
 	for i := range list {

@@ -26,8 +26,8 @@ type simulated struct {
 	mu sync.Mutex
 	*fleet.Node
 	at int64 // of its newest frame, ms; 0: there is none
-	// acknowledged is the time of its newest frame that ingest has taken, ms. Its sender has it, and
-	// who has waited for that.
+	// acknowledged is the time of its newest frame that ingest has taken, ms. Its sender has it,
+	// and who has waited for that.
 	acknowledged int64
 	client       http.Client
 }

@@ -232,8 +232,8 @@ func (r *reader) read(ctx context.Context, s *side, list []question) {
 	}
 }
 
-// probe asks for the value of a frame every now and then, until the answer has it. late is noted as
-// a failure.
+// probe asks for the value of a frame every now and then, until the answer has it. late is noted
+// as a failure.
 func (r *reader) probe(ctx context.Context, from *nodes, of *ours) {
 	for {
 		var s sent

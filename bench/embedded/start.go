@@ -102,9 +102,9 @@ func (r *report) start(ctx context.Context, n *nodes, us *ours, rest string) err
 	return err
 }
 
-// fill writes the rows that days before the run would have left: those of the hour at rest, as that
-// of each hour, and each day's dictionaries. They have the right places, sizes and ages, and say
-// what the one hour says.
+// fill writes the rows that days before the run would have left: those of the hour at rest, as
+// that of each hour, and each day's dictionaries. They have the right places, sizes and ages, and
+// say what the one hour says.
 func (r *report) fill(ctx context.Context, n *nodes, us *ours, rest string) error {
 	source, err := files.Open(rest, files.Config{})
 	if err != nil {

@@ -89,8 +89,9 @@ type Peer struct {
 	pending []prompb.TimeSeries
 }
 
-// Start starts a peer on a free port, with its data below dir. It builds the program if no earlier run
-// has. sections are of a Prometheus's configuration, as YAML; its files are named by absolute paths.
+// Start starts a peer on a free port, with its data below dir. It builds the program if no earlier
+// run has. sections are of a Prometheus's configuration, as YAML; its files are named by absolute
+// paths.
 func Start(
 	ctx context.Context, name, dir string, progress func(string, ...any), sections ...string,
 ) (*Peer, error) {

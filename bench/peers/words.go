@@ -13,8 +13,8 @@ var promql = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 
 // Words returns an expression over native histograms in the words of a Prometheus that has their
 // buckets as series: _count for histogram_count, _sum for histogram_sum, and _bucket by le for
-// histogram_quantile and for what is a histogram itself. native says which metrics are histograms. An
-// expression that it has no words for is left as it is: then the answers differ, which is told.
+// histogram_quantile and for what is a histogram itself. native says which metrics are histograms.
+// An expression that it has no words for is left as it is: then the answers differ, which is told.
 func Words(expr string, native func(metric string) bool) (string, error) {
 	tree, err := promql.ParseExpr(expr)
 	if err != nil {
@@ -62,8 +62,8 @@ func classicOf(e parser.Expr, as string, native func(string) bool) parser.Expr {
 	return e
 }
 
-// hasBuckets reports whether buckets come out of an expression: it selects some, and nothing has made
-// values of them.
+// hasBuckets reports whether buckets come out of an expression: it selects some, and nothing has
+// made values of them.
 func hasBuckets(e parser.Expr) (found bool) {
 	switch n := e.(type) {
 	case *parser.Call:

@@ -29,9 +29,11 @@ func defaultData() dataConfig {
 }
 
 const (
-	// minDataBytes is the least bound: frames may take a quarter of it, and so may the log of rows.
+	// minDataBytes is the least bound: frames may take a quarter of it, and so may the log of
+	// rows.
 	minDataBytes = 4 * files.MinBytes
-	// An hour of frames is made of its windows; rollups of days are kept at least as long as samples.
+	// An hour of frames is made of its windows; rollups of days are kept at least as long as
+	// samples.
 	leastRetention, mostRetention = time.Hour, 10 * 365 * 24 * time.Hour
 )
 

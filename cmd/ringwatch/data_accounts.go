@@ -13,8 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/durable"
 )
 
-// accountsName is a directory's file with the accounts that it has things of, a line each. Its last
-// line is a checksum of those before.
+// accountsName is a directory's file with the accounts that it has things of, a line each. Its
+// last line is a checksum of those before.
 const accountsName = "ACCOUNTS"
 
 const accountsEnd = "crc32c %08x\n"

@@ -85,8 +85,8 @@ func (s *moveState) lock() (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// directoryMoved returns an error for who would keep anything in a directory that was moved: frames
-// that it took would be missing where the others are.
+// directoryMoved returns an error for who would keep anything in a directory that was moved:
+// frames that it took would be missing where the others are.
 func (c *config) directoryMoved() error {
 	if len(c.Kafka.Brokers) > 0 && c.Cassandra.Dir == "" {
 		return nil

@@ -15,7 +15,8 @@ const asRingwatch = "RINGWATCH_TEST_AS_RINGWATCH=1"
 // clockFile is the environment variable that names a file which says how far such a process's clock is ahead of the machine's.
 const clockFile = "RINGWATCH_TEST_CLOCK"
 
-// recordDir and recordNotes name a directory, and durabletest's notes of what such a process makes durable there.
+// recordDir and recordNotes name a directory, and durabletest's notes of what such a process makes
+// durable there.
 const (
 	recordDir   = "RINGWATCH_TEST_DATA"
 	recordNotes = "RINGWATCH_TEST_NOTES"

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// ownDisk is the environment variable that makes this test binary hold a small disk at a directory,
-// which it alone sees, and do what it reads on standard input.
+// ownDisk is the environment variable that makes this test binary hold a small disk at a
+// directory, which it alone sees, and do what it reads on standard input.
 const ownDisk = "RINGWATCH_TEST_OWN_DISK"
 
 // disk is a small disk with a ringwatch all on it, in a process that has both.
@@ -67,9 +67,9 @@ func (d *disk) do(t *testing.T, order ...string) {
 	}
 }
 
-// holdDisk is the holder's process. Its orders: start LOG ARGS… starts ringwatch, kill kills it, fill
-// leaves no room on the disk and free makes it again, readonly makes the disk one that can only be
-// read, and ended waits until ringwatch has refused its command line.
+// holdDisk is the holder's process. Its orders: start LOG ARGS… starts ringwatch, kill kills it,
+// fill leaves no room on the disk and free makes it again, readonly makes the disk one that can
+// only be read, and ended waits until ringwatch has refused its command line.
 func holdDisk(dir string) {
 	runtime.LockOSThread() // the kernel kills ringwatch when the thread that started it ends
 	err := syscall.Mount("none", dir, "tmpfs", 0, "size=96m")

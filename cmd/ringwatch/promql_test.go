@@ -37,9 +37,9 @@ var quickPromQL = []string{
 }
 
 // TestPrometheusTests runs Prometheus's own tests of PromQL on the whole line: what they load is
-// written as frames, goes through the stream and the role store, and is read back as users' queries
-// are; with RINGWATCH_TEST_FULL through Kafka and Cassandra.
-// What frames cannot hold is kept aside, in Prometheus's own storage, and logged with its reason.
+// written as frames, goes through the stream and the role store, and is read back as users'
+// queries are; with RINGWATCH_TEST_FULL through Kafka and Cassandra. What frames cannot hold is
+// kept aside, in Prometheus's own storage, and logged with its reason.
 func TestPrometheusTests(t *testing.T) {
 	l := startPromQL(t)
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)

@@ -138,7 +138,8 @@ func told[T any](do func(context.Context, T) error) http.HandlerFunc {
 	}
 }
 
-// refuseKey answers that keys cannot be read or written: not now, as on a full disk, or not at all.
+// refuseKey answers that keys cannot be read or written: not now, as on a full disk, or not at
+// all.
 func refuseKey(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if store.Retryable(err) || errors.Is(err, context.DeadlineExceeded) {

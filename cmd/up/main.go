@@ -1,5 +1,6 @@
-// Command up brings a whole Ringwatch up on this machine, with a monitored Cassandra, and takes it down again. `make up`,
-// `make up-line`, `make down` and `make clean-data` run it. A line has Kafka and Redis, too.
+// Command up brings a whole Ringwatch up on this machine, with a monitored Cassandra, and takes it
+// down again. `make up`, `make up-line`, `make down` and `make clean-data` run it. A line has
+// Kafka and Redis, too.
 //
 // Everything it keeps is in .ringwatch/ of the checkout. What it starts outlives it; each process is written down in
 // .ringwatch/run/ by its id and start time, and only those are ever signalled.

@@ -29,7 +29,8 @@ type settings struct {
 	EnginesOnly bool `help:"Start Cassandra (without the agent) only, and with --line Kafka and Redis." yaml:"engines_only"`
 }
 
-// AfterApply completes the settings. With a heap of 512 MB Cassandra does for itself, but not for a store of metrics.
+// AfterApply completes the settings. With a heap of 512 MB Cassandra does for itself, but not for
+// a store of metrics.
 func (s *settings) AfterApply() error {
 	if s.CassandraHeap != "" {
 		return nil

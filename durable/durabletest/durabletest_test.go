@@ -19,7 +19,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLose: what was made durable is always there; all else is there at times, and at times is not.
+// TestLose: what was made durable is always there; all else is there at times, and at times is
+// not.
 func TestLose(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

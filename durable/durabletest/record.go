@@ -1,8 +1,9 @@
 // Package durabletest takes the power from a directory: what was not made durable when its process
 // was killed is lost, each write and each name by chance.
 //
-// The process to be killed calls Record before it does anything else. Somebody else kills it, or has
-// it ended by End in the middle of a sync, calls Lose on the directory, and starts on what is left.
+// The process to be killed calls Record before it does anything else. Somebody else kills it, or
+// has it ended by End in the middle of a sync, calls Lose on the directory, and starts on what is
+// left.
 //
 // What it promises: bytes and names that package durable has returned nil for are there. Of bytes
 // that were written later, any first part is, and the rest is missing or zeros. Of names that were

@@ -88,8 +88,8 @@ func (f *Files) shrink() {
 // reached, one goes some times a day.
 const shrunkFor = 24 * time.Hour
 
-// Warning returns in sentences why a topic cannot be written, that there are as many bytes as there
-// may be, and that files were damaged since Open; "": nothing of that is so.
+// Warning returns in sentences why a topic cannot be written, that there are as many bytes as
+// there may be, and that files were damaged since Open; "": nothing of that is so.
 func (f *Files) Warning() string {
 	var list []string
 	for _, t := range f.list() {

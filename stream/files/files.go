@@ -30,8 +30,8 @@ import (
 // Config says where the topics are.
 type Config struct {
 	Dir string
-	// MaxBytes bounds the directory: what is set aside goes first, then the oldest file of a topic that
-	// is not compacted. 0: there is no bound.
+	// MaxBytes bounds the directory: what is set aside goes first, then the oldest file of a topic
+	// that is not compacted. 0: there is no bound.
 	MaxBytes int64
 	// SegmentBytes is how large a file becomes. 0: what suits MaxBytes. It is written whole or, in a
 	// crash, cut off; it is deleted whole.

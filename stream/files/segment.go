@@ -191,8 +191,8 @@ func segments(dir string) ([]uint64, error) {
 	return ids, nil
 }
 
-// Partitions returns into how many partitions a topic of a directory is divided, which a process may
-// have; 0: there is no such topic.
+// Partitions returns into how many partitions a topic of a directory is divided, which a process
+// may have; 0: there is no such topic.
 func Partitions(dir, topic string) (int, error) {
 	dir = filepath.Join(dir, "topics", topic)
 	ids, err := segments(dir)

@@ -17,9 +17,9 @@ import (
 // younger ones may still be made into others.
 const underWay = 3 * time.Hour
 
-// shrink removes files until the directory is as small as it should be with so many bytes more, and
-// reports whether it removed any. What is set aside goes first, and then of each table what has
-// lived most of its time, so that all keep the same share of it.
+// shrink removes files until the directory is as small as it should be with so many bytes more,
+// and reports whether it removed any. What is set aside goes first, and then of each table what
+// has lived most of its time, so that all keep the same share of it.
 func (e *Engine) shrink(more int64) (removed bool) {
 	if e.config.MaxBytes == 0 {
 		return false
@@ -103,8 +103,8 @@ func sizeOf(list []*file) (bytes int64) {
 // reached, a file goes some times a day.
 const shrunkFor = 24 * time.Hour
 
-// Warning returns in sentences why nothing can be written, that the directory is as large as it may
-// be, and that files were damaged since Connect; "": nothing of that is so.
+// Warning returns in sentences why nothing can be written, that the directory is as large as it
+// may be, and that files were damaged since Connect; "": nothing of that is so.
 func (e *Engine) Warning(context.Context) string {
 	var list []string
 	if err := e.Failing(); err != nil {

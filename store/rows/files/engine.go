@@ -35,11 +35,12 @@ type Config struct {
 	MemoryBytes int
 	// CacheBytes bounds the blocks of files that are kept in memory. 0: 16 MiB.
 	CacheBytes int
-	// MaxBytes bounds the directory: when it is larger, what is set aside goes first, and then what has
-	// lived most of its time. Rows that never expire, and those of the last three hours, stay. 0:
-	// there is no bound.
+	// MaxBytes bounds the directory: when it is larger, what is set aside goes first, and then
+	// what has lived most of its time. Rows that never expire, and those of the last three hours,
+	// stay. 0: there is no bound.
 	MaxBytes int64
-	// Besides is how many bytes there are outside the directory that MaxBytes bounds, too; nil: none.
+	// Besides is how many bytes there are outside the directory that MaxBytes bounds, too; nil:
+	// none.
 	Besides func() int64
 	// Admit is asked before calls whose Work has a class; nil: all may begin.
 	Admit func(

@@ -17,9 +17,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Export reads the rows of a directory for somebody who writes them into another engine. It changes
-// nothing, and a process may have the directory: its files of rows never change, so they are read
-// while it runs. What is in no file yet is read when Take has the directory.
+// Export reads the rows of a directory for somebody who writes them into another engine. It
+// changes nothing, and a process may have the directory: its files of rows never change, so they
+// are read while it runs. What is in no file yet is read when Take has the directory.
 //
 // Rows come as they were written, not as they are read: each value with its own write time, values
 // that later ones replace, too. The other engine finds the latest, as this one does. What has

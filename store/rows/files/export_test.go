@@ -34,8 +34,8 @@ func exported(t *testing.T, x *Export, to *Engine) (n int) {
 	return n
 }
 
-// TestExport: through flushes, merges and expiry, what is exported of a directory is read elsewhere
-// as in it, now and when more of it has expired.
+// TestExport: through flushes, merges and expiry, what is exported of a directory is read
+// elsewhere as in it, now and when more of it has expired.
 func TestExport(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
