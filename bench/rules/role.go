@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"sync"
@@ -105,7 +104,7 @@ func (r *role) profile() (stop func() error, err error) {
 
 // start makes the role.
 func (r *role) start() error {
-	debug.SetGCPercent(rules.GCPercent) // as the role does
+	memory.CollectOften() // as the role does
 	limit := memory.Find(r.Memory)
 	var err error
 	if r.budget, err = memory.NewBudget("work", limit.Bytes/2, r.metrics); err != nil {

@@ -46,6 +46,9 @@ func (p *process) rulesBudget() (*memory.Budget, error) {
 // would take of it.
 func (p *process) bound() error {
 	p.limit = memory.Find(p.Memory.LimitBytes)
+	if p.role == "rules" || p.role == "all" && p.keeps() {
+		memory.CollectOften()
+	}
 	var err error
 	if p.budget, err = memory.NewBudget("work", p.limit.Bytes/budgetPart, p.metrics); err != nil {
 		return err

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,9 +27,6 @@ import (
 type rulesRunCmd struct{ roleFlags }
 
 func (c *rulesRunCmd) Run(ctx context.Context) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(rules.GCPercent)
-	}
 	p, err := c.start(ctx, "rules", func(c *config) []engine { return []engine{c.kafka()} })
 	if err != nil {
 		return err
