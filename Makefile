@@ -85,7 +85,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -123,6 +123,9 @@ bench-rows: ## rows in a directory: our files beside bbolt and Pebble, 8 minutes
 
 bench-embedded: prerequisites bin/ringwatch ## ringwatch all in one directory beside a Prometheus that scrapes the same 300 nodes: CPU, memory, disk, freshness, start, the largest fleet; 100 minutes, the first time 5 more; ARGS='-nodes 30 -minutes 2 -days 2 -parts load,disk,start' for a look, 10 minutes
 	@go run ./bench/embedded $(ARGS)
+
+bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line, each role a process of its own, and a crowd that asks: acknowledgement, freshness, closing, cores, what was lost; 30 minutes; ARGS='-nodes 300 -closings 1' for a look, 12 minutes
+	@go run ./bench/wholefleet $(ARGS)
 
 bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
 	@go run ./bench/layout $(ARGS)

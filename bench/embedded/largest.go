@@ -5,12 +5,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/crowd"
 )
 
 // step is what the process took of so many nodes, and which bound it left.
@@ -52,14 +52,14 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	found, fresh := &reader{}, &reader{}
+	found, fresh := &crowd.Reader{}, &crowd.Reader{}
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	s := &side{name: "ringwatch", url: us.api, key: us.key, pid: us.process.Pid()}
-	readers.Go(func() { found.read(reading, s, list) })
-	readers.Go(func() { fresh.probe(reading, n, us) })
+	readers.Go(func() { s.read(reading, found, list) })
+	readers.Go(func() { fresh.Probe(reading, n.taken, us.newest) })
 	for from := 0; len(n.list) <= r.most; {
 		progress("%d nodes send", len(n.list))
 		n.send(from)
@@ -85,8 +85,8 @@ func (r *report) largest(ctx context.Context, dir string) error {
 }
 
 // oneStep measures the fleet as it is.
-func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *reader) (at step, err error) {
-	fresh.begin()
+func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at step, err error) {
+	fresh.Begin()
 	refused, frames := n.refused.Load(), n.frames.Load()
 	missed := 0.0
 	end := time.Now().Add(minutes(r.stepMinutes))
@@ -110,9 +110,9 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *reader) (at step, e
 		at.Age = max(at.Age, now["ringwatch_store_closing_age_seconds"])
 		at.Missed = now["ringwatch_rules_missed_total"] - missed
 	}
-	fresh.end()
+	fresh.End()
 	at.Cores, at.Senders = mean(used), mean(senders)
-	at.FreshP99 = bench.Quantile(slices.Clone(fresh.times["fresh"]), 0.99)
+	at.FreshP99 = bench.Quantile(fresh.Times(), 0.99)
 	at.Refused, at.Frames = n.refused.Load()-refused, int(n.frames.Load()-frames)
 	broken := func(is bool, format string, args ...any) {
 		if is {
@@ -121,7 +121,8 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *reader) (at step, e
 	}
 	due := int(time.Duration(at.Nodes) * minutes(r.stepMinutes) / interval)
 	broken(at.FreshP99 > mostFreshMs, "freshness p99 is %.0f ms", at.FreshP99)
-	broken(fresh.failed > 0, "%d values did not come", fresh.failed)
+	late, _ := fresh.Failed()
+	broken(late > 0, "%d values did not come", late)
 	broken(at.Refused > 0, "%d frames were told to come again", at.Refused)
 	broken(at.Frames < due*98/100, "%d frames of %d were taken", at.Frames, due)
 	broken(at.Lag > mostLag*float64(at.Nodes), "a consumer is %.0f records behind", at.Lag)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/profiled"
 )
@@ -63,22 +64,22 @@ func (r *report) load(ctx context.Context, dir string) error {
 
 // underLoad lets the reader read, and measures.
 func (r *report) underLoad(
-	ctx context.Context, n *nodes, us *ours, sides []*side, list []question,
+	ctx context.Context, n *nodes, us *ours, sides []*side, list []crowd.Question,
 ) error {
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer stop()
-	found := []*reader{{}, {}}
-	fresh := &reader{}
-	readers.Go(func() { fresh.probe(reading, n, us) })
+	found := []*crowd.Reader{{}, {}}
+	fresh := &crowd.Reader{}
+	readers.Go(func() { fresh.Probe(reading, n.taken, us.newest) })
 	for i, s := range sides {
 		readers.Go(func() {
 			select {
 			case <-time.After(time.Duration(i) * readEvery / 2): // by turns
 			case <-reading.Done():
 			}
-			found[i].read(reading, s, list)
+			s.read(reading, found[i], list)
 		})
 	}
 	progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes", r.nodes,
@@ -87,7 +88,7 @@ func (r *report) underLoad(
 		return err
 	}
 	for _, f := range append(found, fresh) {
-		f.begin()
+		f.Begin()
 	}
 	if r.profile != "" {
 		if err := profiled.Begin(us.process.Pid(), us.profile); err != nil {
@@ -99,7 +100,7 @@ func (r *report) underLoad(
 		return err
 	}
 	for _, f := range append(found, fresh) {
-		f.end()
+		f.End()
 	}
 	if r.profile != "" {
 		if err := r.keepProfile(ctx, us); err != nil {
@@ -129,18 +130,20 @@ func (r *report) keepProfile(ctx context.Context, us *ours) error {
 }
 
 // reads notes what the readers found.
-func (r *report) reads(found []*reader, fresh *reader) {
-	times := fresh.times["fresh"]
-	r.Fresh = freshness{Values: len(times), Late: fresh.failed, P50: bench.Quantile(times, 0.5),
+func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
+	times := fresh.Times()
+	late, _ := fresh.Failed()
+	r.Fresh = freshness{Values: len(times), Late: late, P50: bench.Quantile(times, 0.5),
 		P99: bench.Quantile(times, 0.99), Most: bench.Quantile(times, 1)}
 	progress("freshness: p50 %.0f ms, p99 %.0f ms, at most %.0f ms, of %d values; %d came too late",
 		r.Fresh.P50, r.Fresh.P99, r.Fresh.Most, r.Fresh.Values, r.Fresh.Late)
 	for i, to := range []*measured{&r.Ours, &r.Theirs} {
 		f := found[i]
-		all := f.all()
-		to.Reads, to.Failed, to.Failure = len(all), f.failed, f.why
+		all := f.Times()
+		to.Reads = len(all)
+		to.Failed, to.Failure = f.Failed()
 		to.ReadP50, to.ReadP99 = bench.Quantile(all, 0.5), bench.Quantile(all, 0.99)
-		to.Medians = f.medians()
+		to.Medians = f.Quantiles(0.5)
 		progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
 			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
 			to.Failure)
@@ -151,22 +154,22 @@ func (r *report) reads(found []*reader, fresh *reader) {
 
 // compare asks both sides every question once at one instant: how many answers have as many
 // series.
-func (r *report) compare(ctx context.Context, sides []*side, list []question) error {
+func (r *report) compare(ctx context.Context, sides []*side, list []crowd.Question) error {
 	at := time.Now().Add(-2 * interval)
 	for i := range list {
 		q := &list[i]
-		ours, err := sides[0].series(ctx, q, q.words, at)
+		ours, err := sides[0].series(ctx, q, q.Words, at)
 		if err != nil {
-			return fmt.Errorf("%s: %w", q.title, err)
+			return fmt.Errorf("%s: %w", q.Title, err)
 		}
-		theirs, err := sides[1].series(ctx, q, q.theirs, at)
+		theirs, err := sides[1].series(ctx, q, q.Theirs, at)
 		if err != nil {
-			return fmt.Errorf("%s of Prometheus: %w", q.title, err)
+			return fmt.Errorf("%s of Prometheus: %w", q.Title, err)
 		}
 		if ours == theirs {
 			r.Same++
 		} else {
-			r.Differ = append(r.Differ, fmt.Sprintf("%s: %d and %d", q.title, ours, theirs))
+			r.Differ = append(r.Differ, fmt.Sprintf("%s: %d and %d", q.Title, ours, theirs))
 		}
 	}
 	progress("%d of %d answers have as many series on both sides", r.Same, len(list))

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/ingest"
@@ -32,13 +33,6 @@ type simulated struct {
 	client       http.Client
 }
 
-// sent is a frame that ingest has taken.
-type sent struct {
-	node string
-	at   int64     // the frame's time, ms
-	when time.Time // just before it was sent
-}
-
 // nodes are the fleet. Each node has a connection of its own, as agents have.
 type nodes struct {
 	idle, busy *fleet.Shape
@@ -46,7 +40,7 @@ type nodes struct {
 	list       []*simulated
 	key        string
 	ingest     atomic.Pointer[string] // URL
-	taken      chan sent              // now and then one; who reads it asks for its value
+	taken      chan crowd.Sent        // now and then one; who reads it asks for its value
 
 	frames, refused atomic.Int64 // sent; answers that said to send again
 
@@ -57,7 +51,7 @@ type nodes struct {
 
 // newNodes starts no node yet.
 func newNodes(ctx context.Context, o *options, key string) (*nodes, error) {
-	n := &nodes{seed: o.seed, key: key, taken: make(chan sent)}
+	n := &nodes{seed: o.seed, key: key, taken: make(chan crowd.Sent)}
 	var err error
 	every := interval.Milliseconds()
 	if n.idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, every); err != nil {
@@ -136,7 +130,7 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 		s.acknowledged = at.UnixMilli()
 		n.frames.Add(1)
 		select {
-		case n.taken <- sent{s.ID.String(), at.UnixMilli(), when}:
+		case n.taken <- crowd.Sent{Node: s.ID.String(), At: at.UnixMilli(), When: when}:
 		default:
 		}
 	}

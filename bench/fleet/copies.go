@@ -13,15 +13,22 @@ import (
 )
 
 // As returns a frame as another node's, made so much later (ms, within the same window), without
-// packing it again: that takes microseconds, where making it takes a millisecond. keyCheck is the
-// check of that node's key frame, as As returned it; a key frame has none.
-func As(b []byte, id uuid.UUID, later int64, keyCheck uint32) (copied []byte, check uint32, err error) {
+// packing it again: that takes microseconds, where making it takes a millisecond. The cluster's
+// name must be as long as the frame's; empty is the same cluster. keyCheck is the check of that
+// node's key frame, as As returned it; a key frame has none.
+func As(
+	b []byte, id uuid.UUID, cluster string, later int64, keyCheck uint32,
+) (copied []byte, check uint32, err error) {
 	h, _, err := frame.Parse(b)
 	if err != nil {
 		return nil, 0, err
 	}
+	if cluster != "" && len(cluster) != len(h.Cluster) {
+		return nil, 0, fmt.Errorf("%q cannot become %q: it is not as long", h.Cluster, cluster)
+	}
 	b = slices.Clone(b)
 	copy(b[13:], id[:]) // FORMAT.md §3
+	copy(b[13+len(id)+len(binary.AppendUvarint(nil, uint64(len(h.Cluster)))):], cluster)
 	at := 13 + len(id) + len(binary.AppendUvarint(nil, uint64(len(h.Cluster)))) + len(h.Cluster) +
 		len(binary.AppendUvarint(nil, h.Started)) + len(binary.AppendUvarint(nil, h.Sequence))
 	text := binary.AppendUvarint(nil, uint64(h.At+later))
@@ -41,7 +48,7 @@ func As(b []byte, id uuid.UUID, later int64, keyCheck uint32) (copied []byte, ch
 func AllAs(frames [][]byte, id uuid.UUID, later int64) (list [][]byte, err error) {
 	key := uint32(0)
 	for i, b := range frames {
-		copied, check, err := As(b, id, later, key)
+		copied, check, err := As(b, id, "", later, key)
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +78,10 @@ type Copies struct {
 	Seed   uint64
 	Ticks  int // of a window
 	tracks [][][]byte
+
+	// Clusters puts fifty nodes each into a cluster of their own, as NewNode does. Otherwise the
+	// copies are in the clusters of their originals.
+	Clusters bool
 }
 
 // NewCopies plays so many nodes from start on, the begin of a window, for so many windows.
@@ -78,6 +89,7 @@ func NewCopies(s *Shape, seed uint64, originals int, start int64, windows int) (
 	c := &Copies{Seed: seed, Ticks: int(frame.WindowMillis / s.Interval)}
 	for i := range originals {
 		n := NewNode(s, seed, i)
+		n.Cluster = clusterOf(i)
 		var track [][]byte
 		for w := range windows {
 			for tick := range c.Ticks {
@@ -98,11 +110,17 @@ func NewCopies(s *Shape, seed uint64, originals int, start int64, windows int) (
 // the tick (ms).
 func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
 	track := c.tracks[i%len(c.tracks)]
-	id := IDOf(c.Seed, i)
+	id, cluster := IDOf(c.Seed, i), ""
+	if c.Clusters {
+		cluster = clusterOf(i)
+	}
 	key := tick - tick%c.Ticks
-	b, check, err := As(track[key], id, later, 0)
+	b, check, err := As(track[key], id, cluster, later, 0)
 	if err == nil && tick != key {
-		b, _, err = As(track[tick], id, later, check)
+		b, _, err = As(track[tick], id, cluster, later, check)
 	}
 	return b, err
 }
+
+// clusterOf is the cluster of node number i, in names of one length up to half a million nodes.
+func clusterOf(i int) string { return fmt.Sprintf("fleet%04d", i/nodesPerCluster) }

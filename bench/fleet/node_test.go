@@ -178,6 +178,17 @@ func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
 	if _, err := c.Frame(0, c.Ticks-1, 20_000); err == nil {
 		t.Error("a frame is made later than its window")
 	}
+	c.Clusters = true
+	b, err := c.Frame(155, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, _, err := frame.Parse(b); err != nil || h.Cluster != "fleet0003" || h.Node != IDOf(1, 155) {
+		t.Errorf("node 155 is %v of %q: %v", h.Node, h.Cluster, err)
+	}
+	if _, _, err := As(b, IDOf(1, 155), "another", 0, 0); err == nil {
+		t.Error("a cluster's name of another length was taken")
+	}
 }
 
 // TestMoreTablesThanWereRecorded: a node may have any number of tables, each of its own name.

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/ingest"
+)
+
+// beyond is how many windows of frames are made beyond those whose closing is measured: the fleet
+// lives on until the last of them is closed.
+const beyond = 2
+
+// fleetOf are the nodes: who sends, and what was taken.
+type fleetOf struct {
+	*options
+	*line
+	shape  *fleet.Shape // of a busy node
+	series [2]int       // of an idle node and of a busy one
+	copies []*fleet.Copies
+	begin  time.Time // of a window, from which on frames are made
+	taken  chan crowd.Sent
+	frames int64 // made for each node
+
+	acknowledged []atomic.Int64 // by node: frames taken
+	newest       []atomic.Int64 // by node: the time of the newest frame that was taken, ms
+	refused      atomic.Int64   // answers that said to send again
+	waiting      atomic.Int64   // frames that are due and not taken
+
+	mu    sync.Mutex
+	times []float64 // of acknowledgements since the last look, ms
+}
+
+// newFleet makes the frames of a fleet that begins with the next window.
+func newFleet(o *options, l *line) (*fleetOf, error) {
+	f := &fleetOf{options: o, line: l, taken: make(chan crowd.Sent),
+		acknowledged: make([]atomic.Int64, o.nodes), newest: make([]atomic.Int64, o.nodes)}
+	every := o.interval.Milliseconds()
+	windows := o.closings + beyond
+	ahead := time.Now().Add(5 * time.Second) // making takes that long, or little longer
+	start := (frame.WindowOf(ahead.UnixMilli()) + 1) * frame.WindowMillis
+	f.begin, f.frames = time.UnixMilli(start), int64(windows)*frame.WindowMillis/every
+	for i, kind := range []string{"idle", "busy"} {
+		shape, err := fleet.Read(o.recordings+"/"+kind+".rwf", kind, o.tables, every)
+		if err != nil {
+			return nil, err
+		}
+		c, err := fleet.NewCopies(shape, uint64(i+1), max(1, o.originals/2), start, windows)
+		if err != nil {
+			return nil, err
+		}
+		c.Clusters = true
+		f.shape, f.series[i], f.copies = shape, shape.Series, append(f.copies, c)
+	}
+	if time.Now().After(f.begin) {
+		return nil, fmt.Errorf("making frames took until after %s: fewer -originals take less time",
+			f.begin.Format(time.TimeOnly))
+	}
+	return f, nil
+}
+
+// id is a node's.
+func (f *fleetOf) id(node int) string {
+	return fleet.IDOf(f.copies[node%2].Seed, node).String()
+}
+
+// later is how long after the begin of an interval a node's frames are made, in ms: the nodes are
+// spread evenly.
+func (f *fleetOf) later(node int) int64 {
+	return f.interval.Milliseconds() * int64(node) / int64(f.nodes)
+}
+
+// at is when a node's frame number tick is made, in ms.
+func (f *fleetOf) at(node, tick int) int64 {
+	return f.begin.UnixMilli() + int64(tick)*f.interval.Milliseconds() + f.later(node)
+}
+
+// send lets all nodes send until ctx ends.
+func (f *fleetOf) send(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for node := range f.nodes {
+		g.Go(func() error {
+			if err := f.run(ctx, node); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// run sends a node's frames in their order. An agent would send its newest frame first.
+func (f *fleetOf) run(ctx context.Context, node int) error {
+	of := http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
+	for tick := range int(f.frames) {
+		at := f.at(node, tick)
+		if err := pass(ctx, time.Until(time.UnixMilli(at))); err != nil {
+			return err
+		}
+		b, err := f.copies[node%2].Frame(node, tick, f.later(node))
+		if err != nil {
+			return err
+		}
+		when := time.Now()
+		f.waiting.Add(1)
+		if err := f.post(ctx, &of, b); err != nil {
+			return err
+		}
+		f.waiting.Add(-1)
+		f.acknowledged[node].Add(1)
+		f.newest[node].Store(at)
+		f.mu.Lock()
+		f.times = append(f.times, float64(time.Since(time.UnixMilli(at)))/float64(time.Millisecond))
+		f.mu.Unlock()
+		select {
+		case f.taken <- crowd.Sent{Node: f.id(node), At: at, When: when}:
+		default:
+		}
+	}
+	return fmt.Errorf("node %d has no more frames: the windows were not closed in time", node)
+}
+
+// The bounds of an agent's pause after a failure: half a second that doubles, anything up to that.
+const (
+	firstPause = 500 * time.Millisecond
+	mostPause  = time.Minute
+)
+
+// post sends a frame until ingest has it, and waits as an agent does.
+func (f *fleetOf) post(ctx context.Context, of *http.Client, b []byte) error {
+	for bound := firstPause; ; bound = min(2*bound, mostPause) {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url("ingest")+ingest.FramesPath,
+			bytes.NewReader(b))
+		if err != nil {
+			return err
+		}
+		q.Header.Set("Authorization", "Bearer "+f.key)
+		q.Header.Set("Content-Type", frame.ContentType)
+		wait := time.Duration(0)
+		a, err := of.Do(q)
+		if err == nil {
+			text, _ := io.ReadAll(io.LimitReader(a.Body, 300))
+			a.Body.Close()
+			switch {
+			case a.StatusCode/100 == 2:
+				return nil
+			case a.StatusCode/100 != 5 && a.StatusCode != http.StatusTooManyRequests:
+				return fmt.Errorf("ingest answers %s: %s", a.Status, text)
+			}
+			seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
+			wait = time.Duration(seconds) * time.Second
+		}
+		f.refused.Add(1)
+		if err := pass(ctx, wait+rand.N(bound)); err != nil {
+			return err
+		}
+	}
+}
+
+// look returns the times of acknowledgements since the last look, in ms.
+func (f *fleetOf) look() []float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.times
+	f.times = nil
+	return list
+}
+
+// pass lets time pass.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// lookEvery is how often a sample is taken, and closedEvery how often the number of closed windows
+// is asked for.
+const (
+	lookEvery   = 10 * time.Second
+	closedEvery = time.Second
+)
+
+// sample is what is seen in ten seconds.
+type sample struct {
+	At             float64 // seconds since the fleet began
+	Frames         int     // taken
+	AckP50, AckP99 float64 // ms
+	FreshP99       float64 // ms
+	Waiting        int64   // frames that are due and not taken
+	Refused        int64   // answers that said to send again, since the last sample
+	Reads, Failed  int     // of the crowd
+	ReadP99        float64 // ms
+	Lag            float64 // records that the role furthest behind is behind
+	Open, Closed   float64 // windows
+	ClosingAge     float64 // seconds, of the window that is due longest
+	DiskMB         float64 // of Cassandra and Kafka
+	Cores, MB      map[string]float64
+}
+
+// live lets the fleet live and watches.
+func (r *report) live(ctx context.Context, l *line, f *fleetOf) error {
+	list, err := r.questions(f)
+	if err != nil {
+		return err
+	}
+	progress("%d nodes of %d and %d series begin at %s", r.nodes, f.series[0], f.series[1],
+		f.begin.Format(time.TimeOnly))
+	if err := pass(ctx, time.Until(f.begin)); err != nil {
+		return err
+	}
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	sent := make(chan error, 1)
+	go func() { sent <- f.send(sending); stop() }()
+	reader, fresh := &crowd.Reader{}, &crowd.Reader{}
+	reader.Begin()
+	fresh.Begin()
+	var work sync.WaitGroup
+	work.Go(func() { fresh.Probe(sending, f.taken, l.newest) })
+	work.Go(func() {
+		every := time.Duration(float64(time.Second) / r.reads)
+		reader.Read(sending, every, list, l.ask)
+	})
+	err = r.watch(sending, l, f, reader, fresh)
+	stop()
+	work.Wait()
+	if failed := <-sent; err == nil || failed != nil && ctx.Err() == nil {
+		err = failed
+	}
+	return err
+}
+
+// questions are the crowd's: of ten, five panels of a cluster's pages, a list, newest values, what
+// a scrape asks, a cluster's nodes, and the fleet's clusters. Each hundredth is a panel of the
+// fleet.
+func (r *report) questions(f *fleetOf) (list []crowd.Question, err error) {
+	const clusters = 8
+	var panels, fleets []crowd.Question
+	for i := range clusters {
+		cluster := f.cluster(i)
+		some, err := crowd.Panels(r.dashboards, cluster, f.shape)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range some {
+			switch {
+			case q.Kind == "panel":
+				panels = append(panels, q)
+			case i == 0:
+				fleets = append(fleets, q)
+			}
+		}
+	}
+	get := func(kind, path string) crowd.Question {
+		return crowd.Question{Kind: kind, Title: path, Path: path}
+	}
+	for i := 0; i < len(panels); i += 5 {
+		n := i / 5
+		cluster := f.cluster(n % clusters)
+		list = append(list, panels[i:min(i+5, len(panels))]...)
+		list = append(list, crowd.Lists(cluster)[1+n%2], crowd.Latest(f.id(17*n%r.nodes)),
+			get("scrape", "/v1/clusters/"+cluster+"/prometheus"),
+			get("nodes", "/api/v1/label/node/values?match[]="+upOf(cluster)),
+			get("clusters", "/v1/clusters"))
+		if n%10 == 0 && len(fleets) > 0 {
+			list = append(list, fleets[n/10%len(fleets)])
+		}
+	}
+	return list, nil
+}
+
+func upOf(cluster string) string { return `up%7Bcluster%3D%22` + cluster + `%22%7D` }
+
+// watch takes samples until all windows are closed.
+func (r *report) watch(
+	ctx context.Context, l *line, f *fleetOf, reader, fresh *crowd.Reader,
+) error {
+	m := &meter{line: l, before: map[string]node.Usage{}}
+	before, err := l.figures(ctx, "store")
+	if err != nil {
+		return err
+	}
+	closed0 := before["ringwatch_store_windows_closed_total"]
+	if _, err := m.take(f); err != nil {
+		return err
+	}
+	refused := int64(0)
+	for next := f.begin.Add(lookEvery); len(r.Closings) < r.closings; {
+		if err := pass(ctx, closedEvery); err != nil {
+			return err
+		}
+		now, err := l.figures(ctx, "store")
+		if err != nil {
+			return err
+		}
+		closed := now["ringwatch_store_windows_closed_total"] - closed0
+		for w := len(r.Closings); w < r.closings && closed >= float64((w+1)*r.nodes); w++ {
+			due := f.begin.Add(time.Duration(w+1) * frame.WindowMillis * time.Millisecond)
+			r.Closings = append(r.Closings, time.Since(due).Seconds())
+			progress("window %d is closed, %.0f s after its end", w+1, time.Since(due).Seconds())
+		}
+		if time.Now().Before(next) {
+			continue
+		}
+		next = next.Add(lookEvery)
+		s, err := m.take(f)
+		if err != nil {
+			return err
+		}
+		s.Closed, s.Open, s.ClosingAge = closed, now["ringwatch_store_windows_open"],
+			now["ringwatch_store_closing_age_seconds"]
+		for _, role := range []string{"store", "recent", "rules"} {
+			figures := now
+			if role != "store" {
+				if figures, err = l.figures(ctx, role); err != nil {
+					return err
+				}
+			}
+			s.Lag = max(s.Lag, figures["ringwatch_stream_lag_records"])
+		}
+		r.fill(&s, f, reader, fresh)
+		s.Refused = f.refused.Load() - refused
+		refused += s.Refused
+		r.Samples = append(r.Samples, s)
+		s.tell()
+	}
+	r.Refused = refused
+	return nil
+}
+
+// fill adds what senders and readers have found since the last sample.
+func (r *report) fill(s *sample, f *fleetOf, reader, fresh *crowd.Reader) {
+	acks := f.look()
+	r.acks = append(r.acks, acks...)
+	s.Frames, s.Waiting = len(acks), f.waiting.Load()
+	s.AckP50, s.AckP99 = bench.Quantile(acks, 0.5), bench.Quantile(acks, 0.99)
+	ages := fresh.Times()
+	r.fresh = append(r.fresh, ages...)
+	s.FreshP99 = bench.Quantile(ages, 0.99)
+	late, _ := fresh.Failed()
+	r.Late += late
+	fresh.Begin()
+	reads := reader.Times()
+	r.answers = append(r.answers, reads...)
+	s.Reads, s.ReadP99 = len(reads), bench.Quantile(reads, 0.99)
+	var why string
+	if s.Failed, why = reader.Failed(); s.Failed > 0 {
+		r.Failed, r.Failure = r.Failed+s.Failed, why
+	}
+	reader.Begin()
+}
+
+func (s *sample) tell() {
+	var names, parts []string
+	for name := range s.Cores {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s %.2f", name, s.Cores[name]))
+	}
+	progress("%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
+		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames, s.AckP50,
+		s.AckP99, s.FreshP99, s.Waiting, s.Lag, s.Reads, s.ReadP99, s.Failed, s.Open,
+		strings.Join(parts, ", "))
+}
+
+// meter measures processes between two samples.
+type meter struct {
+	*line
+	before map[string]node.Usage
+}
+
+// take returns what processes took since the last time.
+func (m *meter) take(f *fleetOf) (s sample, err error) {
+	s.At, s.Cores, s.MB = time.Since(f.begin).Seconds(), map[string]float64{}, map[string]float64{}
+	for _, p := range append([]process{{name: "driver", pid: ownPid}}, m.processes...) {
+		now, err := node.UsageOf(p.pid, "")
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", p.name, err)
+		}
+		if before, is := m.before[p.name]; is {
+			s.Cores[p.name] = (now.CPU - before.CPU).Seconds() / now.At.Sub(before.At).Seconds()
+		}
+		m.before[p.name] = now
+		bytes, err := node.Resident(p.pid)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", p.name, err)
+		}
+		s.MB[p.name] = float64(bytes) / 1e6
+		if p.dir != "" {
+			s.DiskMB += megabytes(p.dir)
+		}
+	}
+	return s, nil
+}
+
+// megabytes is the size of the files below a directory; files may go meanwhile.
+func megabytes(dir string) (sum float64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				sum += float64(info.Size()) / 1e6
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// figures are a role's metrics: of each name the sum.
+func (l *line) figures(ctx context.Context, role string) (map[string]float64, error) {
+	b, err := l.get(ctx, role, "/metrics", nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", role, err)
+	}
+	found := map[string]float64{}
+	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
+		series, text, _ := strings.Cut(lines.Text(), " ")
+		name, _, _ := strings.Cut(series, "{")
+		var v float64
+		if _, err := fmt.Sscan(text, &v); err == nil {
+			found[name] += v
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	benchline "github.com/ringwatch/ringwatch/bench/line"
+)
+
+var ownPid = os.Getpid()
+
+// countTimeout bounds the wait for the last frames to be there.
+const countTimeout = 5 * time.Minute
+
+// countLost asks each cluster how many instants its nodes have, until that is as many as were
+// acknowledged. Those that are not there in the end are lost.
+func (r *report) countLost(ctx context.Context, l *line, f *fleetOf) error {
+	wait, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	clusters := (f.nodes + nodesPerCluster - 1) / nodesPerCluster
+	progress("counting the instants of %d clusters", clusters)
+	for c := range clusters {
+		lost := 0
+		what := "the frames of " + f.cluster(c)
+		err := benchline.Until(wait, what, func(ctx context.Context) (err error) {
+			lost, err = f.missing(ctx, l, c)
+			if err == nil && lost > 0 {
+				err = fmt.Errorf("%d frames that were acknowledged are not there", lost)
+			}
+			return err
+		})
+		if err != nil && lost == 0 {
+			return err
+		}
+		r.Lost += lost
+	}
+	for i := range f.acknowledged {
+		r.Acknowledged += f.acknowledged[i].Load()
+	}
+	progress("%d frames were acknowledged, %d of them are lost", r.Acknowledged, r.Lost)
+	return nil
+}
+
+// nodesPerCluster is that of package fleet.
+const nodesPerCluster = 50
+
+// cluster is the name of cluster number c.
+func (f *fleetOf) cluster(c int) string { return fmt.Sprintf("fleet%04d", c) }
+
+// missing returns how many frames of a cluster were acknowledged and are not there.
+func (f *fleetOf) missing(ctx context.Context, l *line, c int) (lost int, err error) {
+	end := time.Now().Truncate(time.Second).Add(time.Second)
+	span := int(end.Sub(f.begin).Seconds()) + 1
+	expr := fmt.Sprintf("count_over_time(jvm_heap_used_bytes{cluster=%q}[%ds])", f.cluster(c), span)
+	b, err := l.get(ctx, "api", "/api/v1/query", url.Values{"query": {expr},
+		"time": {strconv.FormatInt(end.Unix(), 10)}})
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string
+				Value  [2]any
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return 0, err
+	}
+	found := map[string]int{}
+	for _, s := range answer.Data.Result {
+		text, _ := s.Value[1].(string)
+		if found[s.Metric["node"]], err = strconv.Atoi(text); err != nil {
+			return 0, err
+		}
+	}
+	for i := c * nodesPerCluster; i < min((c+1)*nodesPerCluster, f.nodes); i++ {
+		lost += max(0, int(f.acknowledged[i].Load())-found[f.id(i)])
+	}
+	return lost, nil
+}

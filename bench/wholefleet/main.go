@@ -1,0 +1,122 @@
+// Command wholefleet sends a fleet's frames through the whole line and asks for them meanwhile:
+// real engines, and each role a process of its own, all on this machine.
+//
+//	bench/fleet ── POST /v1/frames ─► ingest ─► Kafka ─┬─► store ──► Cassandra ─┐
+//	 a connection per node                             ├─► recent ─► Redis ─────┼─► api ◄── crowd
+//	                                                   └─► rules
+//
+// All nodes begin in the first interval of a window, as after an outage of everything: their first
+// frames are key frames, and those of each later window are, too. Nodes are copies of a few that
+// differ (bench/fleet.Copies), for the driver shares the cores. A frame's acknowledgement is timed
+// from when the frame was due, so refusals and waiting count. Its freshness is the time from sending
+// it until the API answers with its value. In the end the API counts the instants of each node.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+type options struct {
+	nodes, tables, originals, closings      int
+	interval                                time.Duration
+	reads                                   float64
+	binary, recordings, dashboards          string
+	cassandraHeap, kafkaHeap, work, results string
+	picture                                 string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.nodes, "nodes", 10000,
+		"nodes of the fleet, fifty in a cluster, every second one idle")
+	flag.IntVar(&o.tables, "tables", 9,
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+	flag.DurationVar(&o.interval, "interval", 20*time.Second,
+		"a node's interval; it divides 5 minutes")
+	flag.IntVar(&o.closings, "closings", 4,
+		"windows of 5 minutes that the fleet lives through, each of them closed")
+	flag.IntVar(&o.originals, "originals", 40,
+		"nodes that really differ; the others are their copies")
+	flag.Float64Var(&o.reads, "reads", 20, "questions a second")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.dashboards, "dashboards", "dashboards",
+		"folder of the dashboards that are asked")
+	flag.StringVar(&o.cassandraHeap, "cassandra-heap", "2G", "heap of the Cassandra that stores")
+	flag.StringVar(&o.kafkaHeap, "kafka-heap", "512M", "heap of Kafka")
+	flag.StringVar(&o.work, "work", "",
+		"folder for all data, which is left there; empty: a temporary one")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
+	flag.StringVar(&o.picture, "picture", "docs/pictures/fleet.svg",
+		"file for a picture of the run; empty: none")
+	flag.Parse()
+	if err := o.check(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "wholefleet:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, o); err != nil {
+		log.Fatalln("wholefleet:", err)
+	}
+}
+
+func (o *options) check(args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%q is no flag: wholefleet takes flags only, see --help", args[0])
+	case o.nodes < 1 || o.originals < 2 || o.tables < 1 || o.closings < 1:
+		return errors.New("-nodes, -tables and -closings must be at least 1, -originals at least 2")
+	case o.interval < time.Second || frame.WindowMillis%o.interval.Milliseconds() != 0:
+		return errors.New("-interval must be at least 1s and divide 5 minutes")
+	case o.reads <= 0:
+		return errors.New("-reads must be more than 0")
+	}
+	return nil
+}
+
+var began = time.Now()
+
+func progress(format string, args ...any) {
+	fmt.Printf("%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func measure(ctx context.Context, o options) error {
+	dir := o.work
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "ringwatch-wholefleet-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	l, err := startLine(ctx, &o, dir)
+	defer l.stop()
+	if err != nil {
+		return err
+	}
+	f, err := newFleet(&o, l)
+	if err != nil {
+		return err
+	}
+	r := &report{options: o, Series: f.series}
+	if err := r.live(ctx, l, f); err != nil {
+		return err
+	}
+	if err := r.countLost(ctx, l, f); err != nil {
+		return err
+	}
+	return r.keep()
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// report is what a run found; it is kept as the result's detail.
+type report struct {
+	options
+	Series       [2]int // of an idle node and of a busy one
+	Samples      []sample
+	Closings     []float64 // seconds from a window's end until the windows of all nodes are closed
+	Acknowledged int64
+	Lost         int
+	Refused      int64  // answers that said to send again
+	Late         int    // values that were not there after half a minute
+	Failed       int    // questions without an answer
+	Failure      string `json:",omitempty"` // why the last one
+
+	acks, fresh, answers []float64 // ms
+}
+
+// steady are the samples that are no cold start: from the second window on.
+func (r *report) steady() (list []sample) {
+	for _, s := range r.Samples {
+		if s.At > frame.WindowMillis/1000 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// median is that of a figure of steady samples.
+func (r *report) median(of func(sample) float64) float64 {
+	var list []float64
+	for _, s := range r.steady() {
+		list = append(list, of(s))
+	}
+	return bench.Quantile(list, 0.5)
+}
+
+// keep prints the result and keeps it.
+func (r *report) keep() error {
+	result := &bench.Result{Name: "fleet", Detail: r, Command: "make bench-fleet",
+		Notes: "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, each role a " +
+			"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a frame was " +
+			"due until ingest had taken it, freshness_p99_ms from sending it until the API answered with " +
+			"its value, both with the cold start and all boundaries of windows. closing_s is the longest " +
+			"time from a window's end until the windows of all nodes were closed. cores are the median " +
+			"after the first window, without the driver."}
+	if args := os.Args[1:]; len(args) > 0 {
+		result.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))
+	}
+	result.Add("nodes", r.nodes)
+	result.Add("ack_p99_ms", bench.Quantile(r.acks, 0.99))
+	result.Add("freshness_p99_ms", bench.Quantile(r.fresh, 0.99))
+	result.Add("closing_s", slices.Max(r.Closings))
+	result.Add("cores", r.median(func(s sample) (sum float64) {
+		for name, cores := range s.Cores {
+			if name != "driver" {
+				sum += cores
+			}
+		}
+		return sum
+	}))
+	result.Add("lost", r.Lost)
+	result.Add("acknowledged", r.Acknowledged)
+	result.Add("refused", r.Refused)
+	result.Add("late", r.Late)
+	result.Add("interval_s", r.interval.Seconds())
+	result.Add("closings", r.closings)
+	result.Add("ack_p50_ms", bench.Quantile(r.acks, 0.5))
+	result.Add("freshness_p50_ms", bench.Quantile(r.fresh, 0.5))
+	result.Add("reads_per_s", r.reads)
+	result.Add("read_p50_ms", bench.Quantile(r.answers, 0.5))
+	result.Add("read_p99_ms", bench.Quantile(r.answers, 0.99))
+	result.Add("reads_failed", r.Failed)
+	if last := len(r.Samples) - 1; last >= 0 {
+		result.Add("disk_mb", r.Samples[last].DiskMB)
+		for _, name := range append([]string{"driver", "Cassandra", "Kafka", "Redis"}, roles...) {
+			key := strings.ToLower(name)
+			result.Add(key+"_cores", r.median(func(s sample) float64 { return s.Cores[name] }))
+			result.Add(key+"_mb", r.median(func(s sample) float64 { return s.MB[name] }))
+		}
+	}
+	if r.picture != "" {
+		if err := r.draw(r.picture); err != nil {
+			return err
+		}
+	}
+	return result.Keep(os.Stdout, r.results)
+}
