@@ -54,7 +54,7 @@ type listing struct {
 }
 
 // listParameters are what newListing reads of the parameters of /v1/nodes.
-var listParameters = []string{"cluster", "datacenter", "rack", "id", "name", "state", "limit", "after"}
+var listParameters = strings.Fields("cluster datacenter rack id name state limit after")
 
 // states are those that a node may be in, with how it may have left.
 var states = []string{query.StateUp, query.StateLate, query.StateDown, roster.Decommissioned,
@@ -108,8 +108,8 @@ func (l *listing) isCalled(p *place, address, hostname string) bool {
 		err == nil && strings.EqualFold(host, l.name) || strings.EqualFold(hostname, l.name)
 }
 
-// page returns the listing's page of a sorted list. next is the place after which the rest comes; nil
-// if there is none.
+// page returns the listing's page of a sorted list. next is the place after which the rest comes;
+// nil if there is none.
 func page[T any](l *listing, list []T, at func(*T) *place) (cut []T, next *place) {
 	if l.after != nil {
 		i, _ := slices.BinarySearchFunc(list, l.after, func(t T, after *place) int {

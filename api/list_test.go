@@ -21,8 +21,8 @@ import (
 	"github.com/ringwatch/ringwatch/roster"
 )
 
-// listed is a fleet whose lists are asked.
-type listed struct {
+// listedFleet is a fleet whose lists are asked.
+type listedFleet struct {
 	*fixture
 	store *silentNodes
 	base  string
@@ -30,8 +30,8 @@ type listed struct {
 
 // newListed has two clusters of two datacenters of two racks of so many nodes, and what is said of
 // one that has moved away.
-func newListed(t *testing.T, perRack int) *listed {
-	f := &listed{fixture: newAlone(t, 1), store: &silentNodes{}}
+func newListed(t *testing.T, perRack int) *listedFleet {
+	f := &listedFleet{fixture: newAlone(t, 1), store: &silentNodes{}}
 	f.store.at = f.now.Load()
 	for i := range 8 * perRack {
 		f.store.nodes = append(f.store.nodes, newListedNode(i))
@@ -59,7 +59,7 @@ func newListedNode(i int) query.Node {
 }
 
 // page asks for a list and returns what each element is called, and the headers.
-func (f *listed) page(path string, of url.Values) (names []string, header http.Header) {
+func (f *listedFleet) page(path string, of url.Values) (names []string, header http.Header) {
 	f.Helper()
 	r, _ := f.fetch(f.base + path + "?" + of.Encode())
 	var list []struct{ ID, Cluster string }
@@ -133,8 +133,9 @@ func TestListFilters(t *testing.T) {
 		"": 25, "cluster=c0": 12, "cluster=none": 0, "datacenter=dc1": 12, "rack=rack0": 13,
 		"cluster=c1&datacenter=dc0&rack=rack1": 3, "state=up": 24, "state=down": 0, "state=moved": 1,
 		"state=up&limit=5": 24, "name=10.0.0.3": 1, "name=10.0.0.3:7000": 1, "name=host17": 1,
-		"name=hOST1": 1, "name=10.9.9.9": 1, "name=" + f.store.nodes[5].ID.String()[:13]: 1, "name=none": 0,
-		"name=host17&cluster=c0": 0, "id=" + f.store.nodes[0].ID.String(): 2,
+		"name=hOST1": 1, "name=10.9.9.9": 1, "name=none": 0,
+		"name=" + f.store.nodes[5].ID.String()[:13]: 1,
+		"name=host17&cluster=c0":                    0, "id=" + f.store.nodes[0].ID.String(): 2,
 	} {
 		of, err := url.ParseQuery(text)
 		if err != nil {

@@ -70,9 +70,11 @@ type described struct {
 	missing []string // why some may have been heard of later than is said
 }
 
-// describe returns a page of the nodes that a key may see. When other nodes were heard of last is not
-// asked, unless it takes that to know the listing's state of them.
-func (s *Server) describe(ctx context.Context, p account.Principal, of *listing) (*described, error) {
+// describe returns a page of the nodes that a key may see. When other nodes were heard of last is
+// not asked, unless it takes that to know the listing's state of them.
+func (s *Server) describe(
+	ctx context.Context, p account.Principal, of *listing,
+) (*described, error) {
 	rows, err := s.rows(ctx, p, of)
 	if err != nil {
 		return nil, err

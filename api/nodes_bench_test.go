@@ -50,7 +50,7 @@ func BenchmarkLists(b *testing.B) {
 			}
 			for _, ttl := range []time.Duration{time.Hour, time.Nanosecond} {
 				base := mustList(b, sources, ttl)
-				for _, path := range []string{"/v1/nodes", "/v1/clusters"} {
+				for _, path := range []string{"/v1/nodes", "/v1/nodes?limit=100", "/v1/clusters"} {
 					b.Run(fmt.Sprint(path[len("/v1/"):], "/cold=", ttl < time.Second), func(b *testing.B) {
 						for b.Loop() {
 							b.ReportMetric(float64(ask(b, base+path)), "bytes")

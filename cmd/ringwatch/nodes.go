@@ -19,7 +19,7 @@ type nodesCmd struct {
 	Cluster    string `help:"Only nodes of this cluster." placeholder:"NAME"`
 	Datacenter string `help:"Only nodes of this datacenter." placeholder:"NAME"`
 	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
-	State      string `help:"Only nodes in this state: up, late, down, or how they left." placeholder:"STATE"`
+	State      string `help:"Only nodes that are up, late, down, or left so." placeholder:"STATE"`
 	JSON       bool   `name:"json" help:"Print the API's JSON."`
 }
 
