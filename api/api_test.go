@@ -274,7 +274,7 @@ func TestBadInput(t *testing.T) {
 		{"a rollup of too long a time", acmeKey, path, "metrics=" + metric + "&period=60d&rollup=5m", 400, "range_too_wide", "period"},
 		{"a rollup of everything", acmeKey, path, "period=1h&rollup=1h", 400, "no_metrics", "metrics"},
 		{"an unknown parameter", acmeKey, path, "metric=up", 400, "unknown_parameter", "metric"},
-		{"a parameter where there is none", acmeKey, "/v1/clusters", "cluster=a", 400, "unknown_parameter", "cluster"},
+		{"a parameter where there is none", acmeKey, "/v1/me", "cluster=a", 400, "unknown_parameter", "cluster"},
 		{"a broken query", acmeKey, path, "metrics=%zz", 400, "bad_query", "query"},
 		{"a bad matcher", acmeKey, path, "metrics=up{", 400, "bad_matcher", "metrics"},
 		{"an expression", acmeKey, path, "metrics=rate(up[1m])", 400, "bad_matcher", "metrics"},

@@ -31,16 +31,16 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	if by != "" && by != "node" && by != "cluster" {
 		return bad("bad_by", "by", "unknown by=%s: use node or cluster", by)
 	}
-	nodes, missing, err := s.describe(r.Context(), p, values)
+	d, err := s.describe(r.Context(), p, &listing{of: values})
 	if err != nil {
 		return err
 	}
-	s.notePartial(w, missing)
+	s.notePartial(w, d.missing)
 	base := s.base(r)
 	list := []*target{}
 	clusters := map[string]bool{}
-	for i := range nodes {
-		n := &nodes[i]
+	for i := range d.nodes {
+		n := &d.nodes[i]
 		if n.Left != nil || n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -26,24 +25,23 @@ type leftAnswer struct {
 func newLeft(e *roster.End) *leftAnswer { return &leftAnswer{Since: formatTime(e.At), By: e.By} }
 
 // movedAway returns those of the account's nodes that were in a cluster which the key may see and
-// are in another one now, which is the one that the list has. of is as in describe.
-func (s *Server) movedAway(p account.Principal, listed []Node, of url.Values) (list []nodeAnswer) {
-	type place struct {
+// are in another one now, which is the one that nodes has. nodes are all that the key may see.
+func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer) {
+	type standing struct {
 		node    uuid.UUID
 		cluster string
 	}
-	known := map[place]bool{}
+	known := map[standing]bool{}
 	for _, rec := range s.deps.Reader.Roster().Left(p.Account, roster.Moved) {
-		if !p.Owns(rec.Cluster) || of.Has("cluster") && rec.Cluster != of.Get("cluster") ||
-			of.Has("id") && rec.Node.String() != of.Get("id") {
+		if !p.Owns(rec.Cluster) {
 			continue
 		}
 		if len(known) == 0 {
-			for i := range listed {
-				known[place{listed[i].ID, listed[i].Cluster}] = true
+			for i := range nodes {
+				known[standing{nodes[i].ID, nodes[i].Cluster}] = true
 			}
 		}
-		if known[place{rec.Node, rec.Cluster}] {
+		if known[standing{rec.Node, rec.Cluster}] {
 			continue
 		}
 		a := nodeAnswer{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter, Rack: rec.Rack,
@@ -64,10 +62,11 @@ func (s *Server) postForget(w http.ResponseWriter, r *http.Request, p account.Pr
 		return err
 	}
 	of.Set("id", strings.ToLower(r.PathValue("id")))
-	answers, _, err := s.describe(r.Context(), p, of)
+	d, err := s.describe(r.Context(), p, &listing{of: of})
 	if err != nil {
 		return err
 	}
+	answers := d.nodes
 	if len(answers) == 0 {
 		return &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
 			Message: "this key sees no node with that id: GET /v1/nodes lists them"}

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -55,33 +53,98 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 
 func formatTime(at int64) string { return time.UnixMilli(at).UTC().Format(timeFormat) }
 
-// describe returns the nodes that a key may see, of a cluster or of an id if that says so, and in words why some may have been heard of later than
-// that says. Nothing is asked about other nodes.
-func (s *Server) describe(ctx context.Context, p account.Principal, of url.Values) (answers []nodeAnswer, missing []string, err error) {
+func (a *nodeAnswer) place() *place { return &place{a.Cluster, a.Datacenter, a.Rack, a.ID} }
+
+// row is a node of a list: one that is there, or what is said of one that has moved away.
+type row struct {
+	place
+	node  *Node
+	moved *nodeAnswer
+}
+
+// described are nodes as a key may see them.
+type described struct {
+	nodes   []nodeAnswer
+	total   int      // how many there are on all pages
+	next    *place   // what the next page comes after; nil: there is none
+	missing []string // why some may have been heard of later than is said
+}
+
+// describe returns a page of the nodes that a key may see. When other nodes were heard of last is
+// not asked, unless it takes that to know the listing's state of them.
+func (s *Server) describe(
+	ctx context.Context, p account.Principal, of *listing,
+) (*described, error) {
+	rows, err := s.rows(ctx, p, of)
+	if err != nil {
+		return nil, err
+	}
+	d := &described{total: len(rows)}
+	if of.state == "" {
+		rows, d.next = page(of, rows, func(r *row) *place { return &r.place })
+	}
+	if err := s.describeRows(ctx, p, rows, d); err != nil {
+		return nil, err
+	}
+	if of.state != "" {
+		d.nodes = slices.DeleteFunc(d.nodes, func(a nodeAnswer) bool { return a.State != of.state })
+		d.total = len(d.nodes)
+		d.nodes, d.next = page(of, d.nodes, (*nodeAnswer).place)
+	}
+	return d, nil
+}
+
+// rows returns the nodes that a listing means, sorted, but for their state and the page.
+func (s *Server) rows(ctx context.Context, p account.Principal, of *listing) ([]row, error) {
 	nodes, err := s.deps.Reader.Nodes(ctx, p, s.config.NodesTTL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if of.Has("cluster") || of.Has("id") {
-		var meant []Node
-		for i := range nodes {
-			n := &nodes[i]
-			if (!of.Has("cluster") || n.Cluster == of.Get("cluster")) && (!of.Has("id") || n.ID.String() == of.Get("id")) {
-				meant = append(meant, *n)
-			}
+	rows := make([]row, 0, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		at := place{n.Cluster, n.Datacenter, n.Rack, n.ID}
+		if of.means(&at, n.Fact("address"), func() string { return n.Fact("hostname") }) {
+			rows = append(rows, row{place: at, node: n})
 		}
-		nodes = meant
+	}
+	there := len(rows)
+	for _, a := range s.movedAway(p, nodes) {
+		at := *a.place()
+		if of.means(&at, a.Address, func() string { return "" }) {
+			rows = append(rows, row{place: at, moved: &a})
+		}
+	}
+	if len(rows) > there {
+		slices.SortStableFunc(rows, func(x, y row) int { return x.compare(&y.place) })
+	}
+	return rows, nil
+}
+
+// describeRows adds what is known of each node.
+func (s *Server) describeRows(
+	ctx context.Context, p account.Principal, rows []row, d *described,
+) error {
+	nodes := make([]Node, 0, len(rows))
+	for i := range rows {
+		if rows[i].node != nil {
+			nodes = append(nodes, *rows[i].node)
+		}
 	}
 	seen, missing, err := s.deps.Reader.LastSeen(ctx, p.Account, nodes)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	d.missing = missing
 	claimed := s.deps.Reader.Claimed(ctx, p.Account)
-	moved := s.movedAway(p, nodes, of)
 	now := s.config.Clock().UnixMilli()
-	answers = make([]nodeAnswer, len(nodes), len(nodes)+len(moved))
-	for i := range nodes {
-		n := &nodes[i]
+	d.nodes = make([]nodeAnswer, len(rows))
+	for i := range rows {
+		n := rows[i].node
+		if n == nil {
+			d.nodes[i] = *rows[i].moved
+			continue
+		}
 		a := nodeAnswer{
 			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
 			Facts: n.Facts, IntervalMS: n.Interval, State: query.StateDown, Claimed: claimed[n.ID],
@@ -94,29 +157,27 @@ func (s *Server) describe(ctx context.Context, p account.Principal, of url.Value
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
 			a.State, a.Left = left.Why, newLeft(left)
 		}
-		answers[i] = a
+		d.nodes[i] = a
 	}
-	if len(moved) > 0 {
-		answers = append(answers, moved...)
-		slices.SortStableFunc(answers, func(x, y nodeAnswer) int {
-			return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
-				cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
-		})
-	}
-	return answers, missing, nil
+	return nil
 }
 
 func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	of, err := parameters(r, "cluster", "id")
+	values, err := parameters(r, listParameters...)
 	if err != nil {
 		return err
 	}
-	answers, missing, err := s.describe(r.Context(), p, of)
+	of, err := newListing(values)
 	if err != nil {
 		return err
 	}
-	s.notePartial(w, missing)
-	return writeJSON(w, r, answers)
+	d, err := s.describe(r.Context(), p, of)
+	if err != nil {
+		return err
+	}
+	s.notePartial(w, d.missing)
+	noteList(w, d.total, d.next)
+	return writeJSON(w, r, d.nodes)
 }
 
 // clusterAnswer is a cluster in the answer of /v1/clusters.
@@ -137,16 +198,22 @@ type datacenterAnswer struct {
 }
 
 func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	if _, err := parameters(r); err != nil {
-		return err
-	}
-	nodes, missing, err := s.describe(r.Context(), p, nil)
+	values, err := parameters(r, "cluster", "limit", "after")
 	if err != nil {
 		return err
 	}
-	s.notePartial(w, missing)
+	var pages listing
+	if err := pages.readPage(values); err != nil {
+		return err
+	}
+	d, err := s.describe(r.Context(), p, &listing{of: values})
+	if err != nil {
+		return err
+	}
+	s.notePartial(w, d.missing)
 	answers := []*clusterAnswer{}
-	for _, n := range nodes { // by cluster, then datacenter
+	for i := range d.nodes { // by cluster, then datacenter
+		n := &d.nodes[i]
 		if len(answers) == 0 || answers[len(answers)-1].Cluster != n.Cluster {
 			answers = append(answers, &clusterAnswer{Cluster: n.Cluster, Datacenters: []datacenterAnswer{}})
 		}
@@ -170,6 +237,11 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 			c.Down++
 		}
 	}
+	total := len(answers)
+	answers, next := page(&pages, answers, func(c **clusterAnswer) *place {
+		return &place{Cluster: (*c).Cluster}
+	})
+	noteList(w, total, next)
 	return writeJSON(w, r, answers)
 }
 

@@ -85,7 +85,7 @@ func TestOpenAPI(t *testing.T) {
 		"group_limit": {"0"}, "group_next_token": {""},
 		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
 		"day":    {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0, -1).Format(time.DateOnly)},
-		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
+		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "after": {""}, "rack": {"rack1"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 	}}
 	for _, path := range slices.Sorted(func(yield func(string) bool) {
 		for path := range doc.Paths.Map() {

@@ -213,7 +213,7 @@ func (c *client) namesOf(ctx context.Context, alerts []alertInfo) (map[string]st
 	if !slices.ContainsFunc(alerts, func(a alertInfo) bool { return a.Labels["node"] != "" }) {
 		return nil, nil
 	}
-	nodes, err := c.nodes(ctx)
+	nodes, err := c.nodes(ctx, nil)
 	names := map[string]string{}
 	for i := range nodes {
 		names[nodes[i].ID] = nodes[i].called()

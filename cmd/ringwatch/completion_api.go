@@ -27,7 +27,7 @@ var subjects = map[string]subject{
 
 // nodeNames are addresses; ids where the word begins one, or where nodes share an address.
 func nodeNames(ctx context.Context, api *client, word string) (found []candidate, err error) {
-	nodes, err := api.nodes(ctx)
+	nodes, err := api.nodes(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -17,13 +16,17 @@ import (
 
 type nodesCmd struct {
 	clientFlags
-	JSON bool `name:"json" help:"Print the API's JSON."`
+	Cluster    string `help:"Only nodes of this cluster." placeholder:"NAME"`
+	Datacenter string `help:"Only nodes of this datacenter." placeholder:"NAME"`
+	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
+	State      string `help:"Only nodes that are up, late, down, or left so." placeholder:"STATE"`
+	JSON       bool   `name:"json" help:"Print the API's JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
 	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, and down when none came for a minute. It is claimed if several senders send its frames by turns.\n\n" +
-		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced by another node, moved to another cluster, or forgotten by a key (ringwatch node forget).\n\nExample: ringwatch nodes"
+		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced by another node, moved to another cluster, or forgotten by a key (ringwatch node forget).\n\nExample: ringwatch nodes --state down"
 }
 
 // Run implements the command.
@@ -35,10 +38,14 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(ctx, out, api, "/v1/nodes", nil)
+		return printJSON(ctx, out, api, "/v1/nodes", c.only())
 	}
-	nodes, err := api.nodes(ctx)
+	nodes, err := api.nodes(ctx, c.only())
 	if err != nil {
+		return err
+	}
+	if len(nodes) == 0 && len(c.only()) > 0 {
+		_, err := fmt.Fprintln(out, "No node is like that: leave a flag out.")
 		return err
 	}
 	if len(nodes) == 0 {
@@ -52,6 +59,18 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 			dash(plain(n.Facts["hostname"])), plain(n.Facts["cassandra_version"]), n.state(nodes), n.age())
 	}
 	return t.Flush()
+}
+
+// only is which nodes are asked for.
+func (c *nodesCmd) only() url.Values {
+	of := url.Values{}
+	for name, want := range map[string]string{"cluster": c.Cluster, "datacenter": c.Datacenter,
+		"rack": c.Rack, "state": c.State} {
+		if want != "" {
+			of.Set(name, want)
+		}
+	}
+	return of
 }
 
 // noNodes says what to do when there is nothing to see.
@@ -156,15 +175,10 @@ func (n *nodeInfo) name() string {
 	return n.ID
 }
 
-func (c *client) nodes(ctx context.Context) ([]nodeInfo, error) {
+// nodes returns the nodes that /v1/nodes has with these parameters; all with nil.
+func (c *client) nodes(ctx context.Context, of url.Values) ([]nodeInfo, error) {
 	var nodes []nodeInfo
-	return nodes, c.ask(ctx, "/v1/nodes", nil, &nodes)
-}
-
-// isAddress reports whether people may mean a node's address by text: they leave the port out.
-func isAddress(address, text string) bool {
-	host, _, err := net.SplitHostPort(address)
-	return address == text || err == nil && host == text
+	return nodes, c.ask(ctx, "/v1/nodes", of, &nodes)
 }
 
 // node finds the one node that is meant: its id, an unambiguous beginning of it, its address, or
@@ -179,7 +193,11 @@ func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, 
 	if meant == "" {
 		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, its address, or its host name")}
 	}
-	nodes, err := c.nodes(ctx)
+	of := url.Values{"name": {meant}}
+	if cluster != "" {
+		of.Set("cluster", cluster)
+	}
+	nodes, err := c.nodes(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -187,19 +205,13 @@ func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, 
 	var found []*nodeInfo
 	for i := range nodes {
 		n := &nodes[i]
-		if cluster != "" && n.Cluster != cluster {
-			continue
-		}
 		if strings.EqualFold(n.ID, meant) {
 			return n, nil
 		}
 		if len(found) > 0 && found[0].Left == nil && n.Left != nil {
 			break
 		}
-		if strings.HasPrefix(strings.ToLower(n.ID), strings.ToLower(meant)) || isAddress(n.Address, meant) ||
-			strings.EqualFold(n.Facts["hostname"], meant) {
-			found = append(found, n)
-		}
+		found = append(found, n)
 	}
 	switch len(found) {
 	case 0:

@@ -102,7 +102,7 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 
 // hasCluster says which clusters there are if one is not.
 func (c *client) hasCluster(ctx context.Context, name string) error {
-	nodes, err := c.nodes(ctx)
+	nodes, err := c.nodes(ctx, nil)
 	if err != nil {
 		return err
 	}

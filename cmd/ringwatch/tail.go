@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"path"
 	"slices"
@@ -329,4 +330,10 @@ func (t *tail) print(f *tailFrame) error {
 		fmt.Fprintf(t.out, "  no values: %s\n", plain(f.Error))
 	}
 	return t.out.Flush()
+}
+
+// isAddress reports whether people may mean a node's address by text: they leave the port out.
+func isAddress(address, text string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return address == text || err == nil && host == text
 }

@@ -84,7 +84,7 @@ const (
 
 // top asks for every node's row, worst first.
 func (c *client) top(ctx context.Context) ([]topRow, error) {
-	nodes, err := c.nodes(ctx)
+	nodes, err := c.nodes(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

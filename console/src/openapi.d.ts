@@ -1436,6 +1436,10 @@ export interface components {
          *     ]
          */
         metrics: string[];
+        /** @description how many at most; 0: all */
+        page: number;
+        /** @description the header Ringwatch-Next of the page before */
+        after: string;
         /** @description a series selector; may be repeated */
         match: string[];
         /** @description RFC 3339, or seconds or milliseconds since 1970 */
@@ -1491,7 +1495,14 @@ export type $defs = Record<string, never>;
 export interface operations {
     clusters: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description this cluster only */
+                cluster?: string;
+                /** @description how many at most; 0: all */
+                limit?: components["parameters"]["page"];
+                /** @description the header Ringwatch-Next of the page before */
+                after?: components["parameters"]["after"];
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1501,6 +1512,10 @@ export interface operations {
             /** @description By name */
             200: {
                 headers: {
+                    /** @description how many there are on all pages */
+                    "Ringwatch-Total"?: number;
+                    /** @description what after= takes for the next page; not there on the last one */
+                    "Ringwatch-Next"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1515,8 +1530,20 @@ export interface operations {
             query?: {
                 /** @description of this cluster only */
                 cluster?: string;
+                /** @description of this datacenter only */
+                datacenter?: string;
+                /** @description of this rack only */
+                rack?: string;
                 /** @description this node only */
                 id?: string;
+                /** @description what people call a node: its id, the beginning of it, its address with or without the port, or its host name */
+                name?: string;
+                /** @description in this state only; those after down have left */
+                state?: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
+                /** @description how many at most; 0: all */
+                limit?: components["parameters"]["page"];
+                /** @description the header Ringwatch-Next of the page before */
+                after?: components["parameters"]["after"];
             };
             header?: never;
             path?: never;
@@ -1524,9 +1551,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description By cluster, datacenter, rack */
+            /** @description By cluster, datacenter, rack, id */
             200: {
                 headers: {
+                    /** @description how many there are on all pages */
+                    "Ringwatch-Total"?: number;
+                    /** @description what after= takes for the next page; not there on the last one */
+                    "Ringwatch-Next"?: string;
                     [name: string]: unknown;
                 };
                 content: {
