@@ -15,7 +15,8 @@ type report struct {
 	options
 	Series       [2]int // of an idle node and of a busy one
 	Samples      []sample
-	Closings     []float64 // seconds from a window's end until the windows of all nodes are closed
+	Closings     []float64 // seconds from a window's end until all nodes' are closed
+	Unclosed     int       // windows that were not closed; the last of Closings is how old one was
 	Acknowledged int64
 	Lost         int
 	Refused      int64  // answers that said to send again
@@ -72,6 +73,7 @@ func (r *report) keep() error {
 	result.Add("lost", r.Lost)
 	result.Add("acknowledged", r.Acknowledged)
 	result.Add("refused", r.Refused)
+	result.Add("unclosed", r.Unclosed)
 	result.Add("late", r.Late)
 	result.Add("interval_s", r.interval.Seconds())
 	result.Add("closings", r.closings)
