@@ -116,8 +116,8 @@ func (d *decoder) column(c *Column, t *tpl, n int) {
 	}
 }
 
-// histograms reads n entries of a column. All their buckets stand in two slices, which is why they are
-// counted first: most histograms have a few, and a slice for each would take more than they do.
+// histograms reads n entries of a column. All their buckets stand in two slices, which is why they
+// are counted first: most histograms have a few, and a slice for each would take more than they do.
 func (d *decoder) histograms(c *Column, m *Metric, size, n int) {
 	total := d.bucketsAhead(m, size, n)
 	if d.take(int64(n)*bucketsSize + int64(total)*bucketSize); d.err != nil {
@@ -154,8 +154,8 @@ func (d *decoder) histograms(c *Column, m *Metric, size, n int) {
 	}
 }
 
-// bucketsAhead counts the buckets of n entries that are read next, on a copy of the reader. What is wrong with
-// them is found when they are read.
+// bucketsAhead counts the buckets of n entries that are read next, on a copy of the reader. What is
+// wrong with them is found when they are read.
 func (d *decoder) bucketsAhead(m *Metric, size, n int) (total int) {
 	ahead := d.reader
 	for i := 0; i < n && ahead.err == nil; i++ {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 // step is what the process took of so many nodes, and which bound it left.
@@ -144,14 +143,5 @@ func figures(ctx context.Context, us *ours) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-		series, text, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ := strings.Cut(series, "{")
-		var v float64
-		if _, err := fmt.Sscan(text, &v); err == nil {
-			found[name] += v
-		}
-	}
-	return found, nil
+	return line.Figures(b), nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,16 +109,7 @@ func (r *ours) newest(ctx context.Context, node string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer []struct{ Payload []line.Payload }
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return 0, err
-	}
-	if len(answer) != 1 || len(answer[0].Payload) != 1 || len(answer[0].Payload[0].Values) != 1 {
-		return 0, fmt.Errorf("no value, or several: %.200s", b)
-	}
-	text, _ := answer[0].Payload[0].Values[0]["time"].(string)
-	at, err := time.Parse(time.RFC3339Nano, text)
-	return at.UnixMilli(), err
+	return line.Newest(b)
 }
 
 var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -175,16 +174,7 @@ func (l *line) newest(ctx context.Context, node string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer []struct{ Payload []benchline.Payload }
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return 0, err
-	}
-	if len(answer) != 1 || len(answer[0].Payload) != 1 || len(answer[0].Payload[0].Values) != 1 {
-		return 0, fmt.Errorf("no value, or several: %.200s", b)
-	}
-	text, _ := answer[0].Payload[0].Values[0]["time"].(string)
-	at, err := time.Parse(time.RFC3339Nano, text)
-	return at.UnixMilli(), err
+	return benchline.Newest(b)
 }
 
 // ask asks the api and returns how long that took.

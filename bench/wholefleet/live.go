@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	benchline "github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
@@ -270,14 +269,5 @@ func (l *line) figures(ctx context.Context, role string) (map[string]float64, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", role, err)
 	}
-	found := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-		series, text, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ := strings.Cut(series, "{")
-		var v float64
-		if _, err := fmt.Sscan(text, &v); err == nil {
-			found[name] += v
-		}
-	}
-	return found, nil
+	return benchline.Figures(b), nil
 }

@@ -1,15 +1,15 @@
 // Command wholefleet sends a fleet's frames through the whole line and asks for them meanwhile:
 // real engines, and each role a process of its own, all on this machine.
 //
-//	bench/fleet ── POST /v1/frames ─► ingest ─► Kafka ─┬─► store ──► Cassandra ─┐
-//	 a connection per node                             ├─► recent ─► Redis ─────┼─► api ◄── crowd
-//	                                                   └─► rules
+//	bench/fleet ── POST frames ─► ingest ─► Kafka ─┬─► store ──► Cassandra ─┐
+//	 a connection per node                         ├─► recent ─► Redis ─────┼─► api ◄── crowd
+//	                                               └─► rules
 //
 // All nodes begin in the first interval of a window, as after an outage of everything: their first
 // frames are key frames, and those of each later window are, too. Nodes are copies of a few that
 // differ (bench/fleet.Copies), for the driver shares the cores. A frame's acknowledgement is timed
-// from when the frame was due, so refusals and waiting count. Its freshness is the time from sending
-// it until the API answers with its value. In the end the API counts the instants of each node.
+// from when the frame was due, so refusals and waiting count. Its freshness is the time from
+// sending it until the API answers with its value. In the end the API counts each node's instants.
 package main
 
 import (

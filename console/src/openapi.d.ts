@@ -1514,7 +1514,7 @@ export interface operations {
                 headers: {
                     /** @description how many there are on all pages */
                     "Ringwatch-Total"?: number;
-                    /** @description what after= takes for the next page; not there on the last one */
+                    /** @description after= for the next page; absent on the last one */
                     "Ringwatch-Next"?: string;
                     [name: string]: unknown;
                 };
@@ -1536,7 +1536,7 @@ export interface operations {
                 rack?: string;
                 /** @description this node only */
                 id?: string;
-                /** @description what people call a node: its id, the beginning of it, its address with or without the port, or its host name */
+                /** @description its id, the beginning of it, its address or its host name */
                 name?: string;
                 /** @description in this state only; those after down have left */
                 state?: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
@@ -1556,7 +1556,7 @@ export interface operations {
                 headers: {
                     /** @description how many there are on all pages */
                     "Ringwatch-Total"?: number;
-                    /** @description what after= takes for the next page; not there on the last one */
+                    /** @description after= for the next page; absent on the last one */
                     "Ringwatch-Next"?: string;
                     [name: string]: unknown;
                 };
