@@ -34,12 +34,13 @@ type knownNodes struct {
 
 // accountNodes are an account's. A frame of a node that is known waits for nobody.
 type accountNodes struct {
-	asking sync.Mutex // held while a node that nobody knows is let in, one after the other
+	asking sync.Mutex // held while the store is asked
+	asked  time.Time  // when it was asked last
 
-	mu     sync.Mutex // the rest
-	nodes  map[uuid.UUID]*knownNode
-	asked  time.Time // when the store was asked
-	listed bool      // it has answered
+	mu       sync.Mutex // the rest
+	nodes    map[uuid.UUID]*knownNode
+	entering int  // frames of nodes that nobody knows, whose account's limit is asked
+	listed   bool // the store has answered
 }
 
 // knownNode is a node, with what its last key frame named: see names.go.
@@ -71,55 +72,102 @@ func (a *accountNodes) find(id uuid.UUID) *knownNode {
 
 // checkNode lets a node in that is known or for which its account has room. A node that the store
 // has is never refused, whenever this process was started; while the store has never answered, only
-// the number of nodes is bounded.
+// the number of nodes is bounded. New nodes do not wait for each other: a whole fleet may come at
+// once.
 func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header) *refusal {
 	a := s.known.of(account)
 	if a.find(h.Node) != nil {
 		return nil
 	}
-	a.asking.Lock()
-	defer a.asking.Unlock()
 	s.askNodes(ctx, account, a)
-	a.mu.Lock()
-	there, count, listed := a.nodes[h.Node] != nil, len(a.nodes), a.listed
-	a.mu.Unlock()
-	if there {
+	e := s.letIn(ctx, account, a, h.Node)
+	if e == nil {
 		return nil
 	}
-	if count >= s.config.MaxNodes {
+	a.asking.Lock() // an answer that is on its way may have the node
+	defer a.asking.Unlock()
+	if s.listNodes(ctx, account, a); a.find(h.Node) != nil {
+		return nil
+	}
+	return e
+}
+
+// letIn lets a node in for which its account has room.
+func (s *Server) letIn(ctx context.Context, account string, a *accountNodes, id uuid.UUID) *refusal {
+	there, count, listed := s.enter(a, id)
+	switch {
+	case there:
+		return nil
+	case count >= s.config.MaxNodes:
 		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter,
 			"account %s has %d nodes, and %d are allowed: wait until removed nodes are "+
 				"forgotten, or ask the operator to raise ingest.max_nodes", account, count, s.config.MaxNodes)
 	}
+	var after time.Duration
 	if listed && s.deps.NewNodes != nil {
-		if after := s.deps.NewNodes(ctx, account, 1); after > 0 {
-			return busy(http.StatusTooManyRequests, "new_nodes", after,
-				"account %s has more than %d new nodes in an hour: send the frame again later, "+
-					"or ask the operator to raise ingest.new_nodes_per_hour", account, s.config.NewNodesPerHour)
-		}
+		after = s.deps.NewNodes(ctx, account, 1)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodes[h.Node] = &knownNode{since: s.now(), restart: !listed}
+	a.entering--
+	if after > 0 {
+		return busy(http.StatusTooManyRequests, "new_nodes", after,
+			"account %s has more than %d new nodes in an hour: send the frame again later, "+
+				"or ask the operator to raise ingest.new_nodes_per_hour", account, s.config.NewNodesPerHour)
+	}
+	if a.nodes[id] == nil {
+		a.nodes[id] = &knownNode{since: s.now(), restart: !listed}
+	}
 	return nil
 }
 
-// askNodes takes in what the store has, if it was not asked just now. The caller holds a.asking.
+// enter reports whether a node is known by now, how many nodes the account has, and whether the
+// store has ever answered. A node that is not known takes a place in a.entering if there is room.
+func (s *Server) enter(a *accountNodes, id uuid.UUID) (there bool, count int, listed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	there, count = a.nodes[id] != nil, len(a.nodes)+a.entering
+	if !there && count < s.config.MaxNodes {
+		a.entering++
+	}
+	return there, count, a.listed
+}
+
+// askNodes lets the store say what nodes it has. New nodes wait for its first answer only.
 func (s *Server) askNodes(ctx context.Context, account string, a *accountNodes) {
-	now := s.now()
-	if s.deps.Nodes == nil || !a.asked.IsZero() && now.Sub(a.asked) < knownAgain {
+	a.mu.Lock()
+	listed := a.listed
+	a.mu.Unlock()
+	switch {
+	case !listed:
+		a.asking.Lock()
+		defer a.asking.Unlock()
+		s.listNodes(ctx, account, a)
+	case a.asking.TryLock():
+		go func() {
+			defer a.asking.Unlock()
+			s.listNodes(ctx, account, a)
+		}()
+	}
+}
+
+// listNodes takes in what nodes the store has, if it was not asked just now. The caller holds
+// a.asking.
+func (s *Server) listNodes(ctx context.Context, account string, a *accountNodes) {
+	if s.deps.Nodes == nil || !a.asked.IsZero() && s.now().Sub(a.asked) < knownAgain {
 		return
 	}
-	a.asked = now
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), knownTimeout)
+	a.asked = s.now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), knownTimeout)
 	defer cancel()
-	list, err := s.deps.Nodes(call, account)
+	list, err := s.deps.Nodes(ctx, account)
 	if err != nil {
 		s.deps.Log.Warn(
 			"the nodes of an account cannot be read; the nodes that are known stay in use",
 			"account", account, "error", err)
 		return
 	}
+	now := s.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	nodes := make(map[uuid.UUID]*knownNode, len(list))

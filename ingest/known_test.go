@@ -8,14 +8,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/rueidis"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
 )
@@ -133,6 +136,58 @@ func TestNewNodes(t *testing.T) {
 		}
 		s.ledger(t)
 	}
+}
+
+// TestNewNodesTogether: a fleet that comes at once is let in at once: no node waits until the limit
+// was asked for another one.
+func TestNewNodesTogether(t *testing.T) {
+	const nodes = 50
+	var asked sync.WaitGroup
+	asked.Add(nodes)
+	all := make(chan struct{})
+	go func() { asked.Wait(); close(all) }()
+	s := mustServe(t, taken, func(_ *Config, d *Deps) {
+		d.Nodes = (&fleet{}).nodes
+		d.NewNodes = func(ctx context.Context, _ string, _ int64) time.Duration {
+			asked.Done()
+			select {
+			case <-all:
+				return 0
+			case <-ctx.Done():
+				return time.Hour
+			}
+		}
+	})
+	frames := make([][]byte, nodes)
+	for i := range frames {
+		frames[i] = frameOf(t, "", uuid.New(), 0, 2)
+	}
+	var sent errgroup.Group
+	for _, b := range frames {
+		sent.Go(func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+FramesPath, bytes.NewReader(b))
+			if err != nil {
+				return err
+			}
+			q.Header.Set("Authorization", "Bearer "+writer)
+			q.Header.Set("Content-Type", frame.ContentType)
+			answer, err := http.DefaultClient.Do(q)
+			if err != nil {
+				return err
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusNoContent {
+				return errors.New(answer.Status)
+			}
+			return nil
+		})
+	}
+	if err := sent.Wait(); err != nil {
+		t.Error(err)
+	}
+	s.ledger(t)
 }
 
 // TestMaxNodes: an account has no more nodes than it may, also while the store is away; those that
