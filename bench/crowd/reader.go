@@ -62,6 +62,13 @@ func (r *Reader) Times() []float64 {
 	return slices.Concat(slices.Collect(maps.Values(r.times))...)
 }
 
+// ByKind returns the times of the answers of each kind, in ms.
+func (r *Reader) ByKind() map[string][]float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.times)
+}
+
 // Failed returns how many questions had no answer, and why the last one.
 func (r *Reader) Failed() (int, string) {
 	r.mu.Lock()

@@ -196,7 +196,9 @@ func (r *report) fill(s *sample, f *fleetOf, reader, fresh *crowd.Reader) {
 	r.Late += late
 	fresh.Begin()
 	reads := reader.Times()
-	r.answers = append(r.answers, reads...)
+	for kind, list := range reader.ByKind() {
+		r.answers[kind] = append(r.answers[kind], list...)
+	}
 	s.Reads, s.ReadP99 = len(reads), bench.Quantile(reads, 0.99)
 	var why string
 	if s.Failed, why = reader.Failed(); s.Failed > 0 {

@@ -111,7 +111,7 @@ func measure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r := &report{options: o, Series: f.series}
+	r := &report{options: o, Series: f.series, answers: map[string][]float64{}}
 	if err := r.live(ctx, l, f); err != nil {
 		return err
 	}

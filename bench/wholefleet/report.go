@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,12 +20,20 @@ type report struct {
 	Unclosed     int       // windows that were not closed; the last of Closings is how old one was
 	Acknowledged int64
 	Lost         int
-	Refused      int64  // answers that said to send again
-	Late         int    // values that were not there after half a minute
-	Failed       int    // questions without an answer
-	Failure      string `json:",omitempty"` // why the last one
+	Refused      int64                // answers that said to send again
+	Late         int                  // values that were not there after half a minute
+	Failed       int                  // questions without an answer
+	Failure      string               `json:",omitempty"` // why the last one
+	Kinds        map[string]answersOf // of questions
 
-	acks, fresh, answers []float64 // ms
+	acks, fresh []float64            // ms
+	answers     map[string][]float64 // ms, by kind of question
+}
+
+// answersOf are the answers to questions of one kind.
+type answersOf struct {
+	Answers  int
+	P50, P99 float64 // ms
 }
 
 // steady are the samples that are no cold start: from the second window on.
@@ -48,6 +57,11 @@ func (r *report) median(of func(sample) float64) float64 {
 
 // keep prints the result and keeps it.
 func (r *report) keep() error {
+	r.Kinds = map[string]answersOf{}
+	for kind, list := range r.answers {
+		r.Kinds[kind] = answersOf{len(list), bench.Quantile(list, 0.5), bench.Quantile(list, 0.99)}
+		progress("%s: %d answers in %.0f ms (p99 %.0f)", kind, len(list), r.Kinds[kind].P50, r.Kinds[kind].P99)
+	}
 	result := &bench.Result{Name: "fleet", Detail: r, Command: "make bench-fleet",
 		Notes: "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, each role a " +
 			"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a frame was " +
@@ -80,8 +94,9 @@ func (r *report) keep() error {
 	result.Add("ack_p50_ms", bench.Quantile(r.acks, 0.5))
 	result.Add("freshness_p50_ms", bench.Quantile(r.fresh, 0.5))
 	result.Add("reads_per_s", r.reads)
-	result.Add("read_p50_ms", bench.Quantile(r.answers, 0.5))
-	result.Add("read_p99_ms", bench.Quantile(r.answers, 0.99))
+	answers := slices.Concat(slices.Collect(maps.Values(r.answers))...)
+	result.Add("read_p50_ms", bench.Quantile(answers, 0.5))
+	result.Add("read_p99_ms", bench.Quantile(answers, 0.99))
 	result.Add("reads_failed", r.Failed)
 	if last := len(r.Samples) - 1; last >= 0 {
 		result.Add("disk_mb", r.Samples[last].DiskMB)
