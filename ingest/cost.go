@@ -84,38 +84,56 @@ func (b *bounded) Take(bytes int64) error {
 }
 
 // checkPayload unpacks the frame and reads it as far as that is possible without its key frame,
-// within what the account may take of memory.
+// within what the account may take of memory. Then it counts the series that the frame brings.
 func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header) *refusal {
+	n, e := s.unpack(ctx, account, b, h)
+	if e != nil || n == nil {
+		return e
+	}
+	return s.checkNames(ctx, account, h.Node, n)
+}
+
+// unpack is checkPayload without counting: it returns what a key frame names. It is all CPU, so as
+// many frames as there are cores are unpacked at once; nothing here waits for anybody.
+func (s *Server) unpack(ctx context.Context, account string, b []byte, h *frame.Header) (*named, *refusal) {
 	if s.checking.Acquire(ctx, 1) != nil {
-		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+		return nil, busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	}
 	defer s.checking.Release(1)
 	if !h.IsKey() {
 		if frame.IsProcess(h.Node) {
-			return refuse(http.StatusUnprocessableEntity, "process",
+			return nil, refuse(http.StatusUnprocessableEntity, "process",
 				"a process of Ringwatch may send key frames only: send the whole state")
 		}
 		if _, err := frame.Check(b, s.config.MaxRawBytes); err != nil {
-			return refuseFrame(err)
+			return nil, refuseFrame(err)
 		}
-		return nil
+		return nil, nil
 	}
 	most := min(s.config.MaxFrameMemory, s.deps.Memory.Share())
 	lease, err := s.deps.Memory.Try(account, min(perRaw*int64(h.RawLength), most))
 	if err != nil {
-		return s.refuseMemory(account, err, most)
+		return nil, s.refuseMemory(account, err, most)
 	}
 	defer lease.Release()
 	f, err := frame.DecodeWithin(&bounded{lease, most}, b, nil)
 	switch {
 	case errors.Is(err, frame.ErrMemory):
-		return s.refuseMemory(account, err, most)
+		return nil, s.refuseMemory(account, err, most)
 	case err != nil:
-		return refuseFrame(err)
+		return nil, refuseFrame(err)
 	}
 	if e := checkProcess(f); e != nil {
-		return e
+		return nil, e
 	}
+	if e := s.checkSize(f); e != nil {
+		return nil, e
+	}
+	return namesOf(f), nil
+}
+
+// checkSize refuses a node of more series or buckets than it may have.
+func (s *Server) checkSize(f *frame.Frame) *refusal {
 	series, buckets := 0, 0
 	for _, group := range f.Added {
 		metrics := f.Templates[group.Template].Metrics
@@ -132,7 +150,7 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 	case buckets > s.config.MaxBuckets:
 		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets, and %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
 	}
-	return s.checkNames(ctx, account, f)
+	return nil
 }
 
 func (s *Server) refuseMemory(account string, err error, most int64) *refusal {

@@ -273,22 +273,22 @@ func TestNewSeries(t *testing.T) {
 // when nodes go.
 func TestNamesAreBounded(t *testing.T) {
 	var k knownNodes
-	few, _ := namesOf(node{rows: 10}.key())
-	many, series := namesOf(node{rows: nodeEntities + 1}.key())
+	few := namesOf(node{rows: 10}.key())
+	many := namesOf(node{rows: nodeEntities + 1}.key())
 	var a, b names
-	k.remember(&a, few)
-	k.remember(&b, many)
-	if k.entities != 10 || len(b.entities) != 0 || b.added(&many, series) != 0 || a.added(&many, series) != 2*(nodeEntities+1-10) {
+	k.remember(&a, few.names)
+	k.remember(&b, many.names)
+	if k.entities != 10 || len(b.entities) != 0 || b.added(many) != 0 || a.added(many) != 2*(nodeEntities+1-10) {
 		t.Errorf(
 			"%d entities are kept, %d of many; %d are new to few",
-			k.entities, len(b.entities), a.added(&many, series))
+			k.entities, len(b.entities), a.added(many))
 	}
 	k.entities = keptEntities
-	k.remember(&a, few)
+	k.remember(&a, few.names)
 	if a.entities == nil {
 		t.Error("what is replaced makes room")
 	}
-	k.remember(&b, few)
+	k.remember(&b, few.names)
 	if b.entities != nil {
 		t.Error("more is kept than there is room for")
 	}

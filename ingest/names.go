@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -27,10 +29,15 @@ type names struct {
 
 var namesSeed = maphash.MakeSeed()
 
-// namesOf returns what a key frame names, and how many series each entity has, by its hash.
-func namesOf(f *frame.Frame) (names, map[uint32]int64) {
-	var n names
-	series := map[uint32]int64{}
+// named is what a key frame names, and how many series each entity has, by its hash.
+type named struct {
+	names
+	series map[uint32]int64
+}
+
+// namesOf returns what a key frame names.
+func namesOf(f *frame.Frame) *named {
+	n := &named{series: map[uint32]int64{}}
 	var all, h maphash.Hash
 	all.SetSeed(namesSeed)
 	h.SetSeed(namesSeed)
@@ -48,12 +55,12 @@ func namesOf(f *frame.Frame) (names, map[uint32]int64) {
 			sum := h.Sum64()
 			maphash.WriteComparable(&all, sum)
 			n.entities = append(n.entities, uint32(sum))
-			series[uint32(sum)] += int64(len(t.Metrics))
+			n.series[uint32(sum)] += int64(len(t.Metrics))
 		}
 	}
 	n.sum = max(1, all.Sum64())
 	slices.Sort(n.entities)
-	return n, series
+	return n
 }
 
 func say(h *maphash.Hash, text string) {
@@ -62,11 +69,11 @@ func say(h *maphash.Hash, text string) {
 }
 
 // added returns how many series of the frame the names before did not have.
-func (n *names) added(now *names, series map[uint32]int64) (count int64) {
+func (n *names) added(now *named) (count int64) {
 	if n.sum == now.sum {
 		return 0
 	}
-	for entity, of := range series {
+	for entity, of := range now.series {
 		if _, known := slices.BinarySearch(n.entities, entity); !known {
 			count += of
 		}
@@ -95,15 +102,14 @@ func (k *knownNodes) forget(n *names) {
 
 // checkNames counts the series that a key frame brings to its account. Nothing counts as new of a
 // node that was there before this process, until its first key frame came.
-func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame) *refusal {
-	n := s.known.of(account).find(f.Node)
+func (s *Server) checkNames(ctx context.Context, account string, node uuid.UUID, now *named) *refusal {
+	a := s.known.of(account)
+	n := a.find(node)
 	if n == nil || s.deps.NewSeries == nil {
 		return nil
 	}
-	now, series := namesOf(f)
-	a := s.known.of(account)
 	a.mu.Lock()
-	count := n.names.added(&now, series)
+	count := n.names.added(now)
 	if n.restart {
 		count = 0
 	}
@@ -119,6 +125,6 @@ func (s *Server) checkNames(ctx context.Context, account string, f *frame.Frame)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n.restart = false
-	s.known.remember(&n.names, now)
+	s.known.remember(&n.names, now.names)
 	return nil
 }
