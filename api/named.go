@@ -278,7 +278,7 @@ func namedError(ctx context.Context, a *catalog.Asked, err error) error {
 			Reason:     "too_many_requests",
 			Field:      "metrics",
 			Message:    busy.Error(),
-			RetryAfter: 1,
+			RetryAfter: busy.RetryAfter(),
 		}
 	case errors.As(err, &samples):
 		return bad(

@@ -115,7 +115,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	case err != nil:
 		if busy, is := errors.AsType[*query.BusyError](err); is {
 			return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
-				Field: "Authorization", RetryAfter: reportRetry, Message: busy.Error()}
+				Field: "Authorization", RetryAfter: busy.RetryAfter(), Message: busy.Error()}
 		}
 		return err
 	}

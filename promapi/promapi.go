@@ -236,7 +236,7 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &limit):
 		return of(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
 	case errors.As(err, &busy):
-		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), 1)
+		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
 	case errors.As(err, &samples):
 		return of(http.StatusUnprocessableEntity, "execution",
 			err.Error()+": max_samples bounds them; ask for less time, a wider step or fewer series", 0)

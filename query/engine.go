@@ -343,7 +343,7 @@ func (e *Engine) run(
 		o.Timeout = e.config.Timeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	leave, err := e.queue.enter(ctx, who.Account)
+	leave, err := e.queue.enter(ctx, who.Account, e.wide(ctx, who, tree))
 	if err != nil {
 		cancel()
 		return nil, err
@@ -394,6 +394,25 @@ func (e *Engine) run(
 	return a, nil
 }
 
+// wideNodes is of how many nodes a query is wide: it takes a core for longer than all panels of a
+// cluster's page.
+const wideNodes = 1000
+
+// wide reports whether a selector of an expression means very many nodes.
+func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
+	nodes, _, err := e.reader.fleets(ctx, who, e.config.NodesTTL)
+	if err != nil || len(nodes.nodes) <= wideNodes {
+		return false
+	}
+	for _, matchers := range parser.ExtractSelectors(tree) {
+		p := newPlan(matchers, func() map[string]frame.Kind { return nil })
+		if p.pick(nodes).count(nodes) > wideNodes {
+			return true
+		}
+	}
+	return false
+}
+
 // patience is how long a query that is over its time is waited for: Prometheus's engine looks at
 // the time between steps and between series. What it does in one go is bounded beforehand.
 const patience = 500 * time.Millisecond
@@ -416,7 +435,7 @@ func doneWithin(d time.Duration, done <-chan struct{}) bool {
 func (e *Engine) Queryable(
 	ctx context.Context, who account.Principal, lookback time.Duration,
 ) (storage.Queryable, context.Context, func(), error) {
-	leave, err := e.queue.enter(ctx, who.Account)
+	leave, err := e.queue.enter(ctx, who.Account, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}

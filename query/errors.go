@@ -1,6 +1,10 @@
 package query
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // NotWhole is how warnings begin that say what an answer lacks.
 const NotWhole = "the answer is not whole: "
@@ -51,9 +55,17 @@ func (e sourceError) Unwrap() error { return e.error }
 type BusyError struct {
 	Account string
 	Waiting int // queries of the account
+	// After is when they are done, if they take what the last queries took.
+	After time.Duration
+}
+
+// RetryAfter is after how many seconds to ask again: at least one, and no more than thirty.
+func (e *BusyError) RetryAfter() int {
+	return min(max(1, int(math.Ceil(e.After.Seconds()))), 30)
 }
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d queries of account %s are waiting, as many as max_waiting allows: ask again when they are done, or less often", e.Waiting, e.Account)
+	return fmt.Sprintf("%d queries of account %s are waiting, as many as max_waiting allows: ask again in %d s, or "+
+		"less often", e.Waiting, e.Account, e.RetryAfter())
 }

@@ -149,6 +149,7 @@ func TestEndsProperty(t *testing.T) {
 // asking is a query that waits in a queue or runs.
 type asking struct {
 	account string
+	wide    bool
 	cancel  context.CancelFunc
 	result  chan func() // nil: it was refused or cancelled
 	leave   func()
@@ -189,11 +190,14 @@ func TestQueueProperty(t *testing.T) {
 			}
 		}
 		check := func() {
-			running, of := 0, map[string]int{}
+			running, of, wide := 0, map[string]int{}, map[string]int{}
 			for _, a := range all {
 				if a.leave != nil {
 					running++
 					of[a.account]++
+					if a.wide {
+						wide[a.account]++
+					}
 				}
 			}
 			q.mu.Lock()
@@ -205,9 +209,15 @@ func TestQueueProperty(t *testing.T) {
 				if n > each {
 					t.Fatalf("%d of %s run, %d may", n, name, each)
 				}
+				if most := max(1, each/2); wide[name] > most {
+					t.Fatalf("%d wide ones of %s run, %d may", wide[name], name, most)
+				}
 			}
 			for name, l := range q.accounts {
-				if len(l.waiting) > 0 && l.running < each &&
+				runnable := slices.ContainsFunc(l.waiting, func(w waiter) bool {
+					return !w.wide || wide[name] < max(1, each/2)
+				})
+				if runnable && l.running < each &&
 					(q.running < slots-slots/4 || l.running == 0 && q.running < slots) {
 					t.Fatalf("%s waits though there is room", name)
 				}
@@ -223,14 +233,14 @@ func TestQueueProperty(t *testing.T) {
 			switch action := rapid.IntRange(0, 3).Draw(t, "action"); {
 			case action < 2:
 				a := &asking{account: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "account"),
-					result: make(chan func(), 1)}
+					wide: rapid.Bool().Draw(t, "wide"), result: make(chan func(), 1)}
 				a.ctx, a.cancel = context.WithCancel(context.Background())
 				q.mu.Lock()
 				before := q.known(a.account)
 				q.mu.Unlock()
 				failed := make(chan error, 1)
 				go func() {
-					leave, err := q.enter(a.ctx, a.account)
+					leave, err := q.enter(a.ctx, a.account, a.wide)
 					if err != nil {
 						failed <- err
 						return
@@ -323,7 +333,7 @@ func entered(q *queue, a *asking, before int, failed chan error) bool {
 // one that asks for little by more than one query.
 func TestQueueTurns(t *testing.T) {
 	q := newQueue(1, 1, 100)
-	first, err := q.enter(t.Context(), "much")
+	first, err := q.enter(t.Context(), "much", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +342,7 @@ func TestQueueTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, name := range []string{"much", "much", "much", "much", "little", "much", "other"} {
 		wg.Go(func() {
-			leave, err := q.enter(t.Context(), name)
+			leave, err := q.enter(t.Context(), name, false)
 			if err != nil {
 				t.Error(err)
 				return
@@ -368,7 +378,7 @@ func TestQueueKeepsPlaces(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if leave, err := q.enter(ctx, []string{"a", "b"}[i%2]); err == nil {
+			if leave, err := q.enter(ctx, []string{"a", "b"}[i%2], false); err == nil {
 				<-ctx.Done()
 				leave()
 			}
@@ -384,7 +394,7 @@ func TestQueueKeepsPlaces(t *testing.T) {
 		runtime.Gosched()
 	}
 	for _, name := range []string{"c", "d"} {
-		if _, err := q.enter(ctx, name); err != nil {
+		if _, err := q.enter(ctx, name, false); err != nil {
 			t.Errorf("%s waits: %v", name, err)
 		}
 	}
@@ -409,7 +419,7 @@ func TestQueueCancelled(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			if leave, err := q.enter(ctx, string(rune('a'+i%5))); err == nil {
+			if leave, err := q.enter(ctx, string(rune('a'+i%5)), i%2 == 0); err == nil {
 				leave()
 			}
 		})

@@ -4,53 +4,63 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // queue lets some queries run at once, and each account in its turn: an account that asks for much
 // waits for its own queries, not others for it. A quarter of the places is for accounts of which no
-// query runs, so that a few that ask for much leave one to whoever comes next.
+// query runs, so that a few that ask for much leave one to whoever comes next. Queries of very many
+// nodes get half of an account's places, so that its small ones do not wait behind them.
 type queue struct {
 	slots      int // queries at once
 	kept       int // of them for accounts of which none runs
 	perAccount int // of them of one account
+	wide       int // of these for queries of very many nodes
 	maxWaiting int // queries of one account
 
 	mu       sync.Mutex
 	running  int
 	accounts map[string]*line
-	turns    []string // accounts in which a query waits, in the order of their turns
+	turns    []string      // accounts in which a query waits, in the order of their turns
+	took     time.Duration // what a query takes, the last ones most
 }
 
 // line is one account's queries.
 type line struct {
-	running int
-	waiting []chan struct{} // closed when it is a query's turn
+	running, wide int
+	waiting       []waiter
+}
+
+// waiter is a query that waits.
+type waiter struct {
+	turn chan struct{} // closed when its turn has come
+	wide bool
 }
 
 func newQueue(slots, perAccount, maxWaiting int) *queue {
-	return &queue{slots: slots, kept: slots / 4, perAccount: perAccount, maxWaiting: maxWaiting,
-		accounts: map[string]*line{}}
+	return &queue{slots: slots, kept: slots / 4, perAccount: perAccount, wide: max(1, perAccount/2),
+		maxWaiting: maxWaiting, accounts: map[string]*line{}}
 }
 
 // enter waits for a query's turn, no longer than ctx. done is to be called once when the query has
 // ended.
-func (q *queue) enter(ctx context.Context, accountName string) (done func(), err error) {
+func (q *queue) enter(ctx context.Context, accountName string, wide bool) (done func(), err error) {
 	q.mu.Lock()
 	l := q.accounts[accountName]
 	if l == nil {
 		l = &line{}
 		q.accounts[accountName] = l
 	}
-	if len(l.waiting) >= q.maxWaiting && !q.room(l) {
-		n := len(l.waiting)
+	if n := len(l.waiting); n >= q.maxWaiting && !q.room(l, wide) {
+		after := q.took * time.Duration(n) / time.Duration(q.perAccount)
 		q.mu.Unlock()
-		return nil, &BusyError{Account: accountName, Waiting: n}
+		return nil, &BusyError{Account: accountName, Waiting: n, After: after}
 	}
 	turn := make(chan struct{})
 	if len(l.waiting) == 0 {
 		q.turns = append(q.turns, accountName)
 	}
-	l.waiting = append(l.waiting, turn)
+	l.waiting = append(l.waiting, waiter{turn, wide})
 	q.admit()
 	q.mu.Unlock()
 	select {
@@ -58,34 +68,39 @@ func (q *queue) enter(ctx context.Context, accountName string) (done func(), err
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if i := slices.Index(l.waiting, turn); i >= 0 {
+		if i := slices.Index(l.waiting, waiter{turn, wide}); i >= 0 {
 			l.waiting = slices.Delete(l.waiting, i, i+1)
 			q.tidy(accountName, l)
 			return nil, ctx.Err()
 		} // its turn has just come
-		q.leave(accountName, l)
+		q.leave(accountName, l, wide)
 		return nil, ctx.Err()
 	}
+	begun := time.Now()
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.leave(accountName, l)
+		q.took += (time.Since(begun) - q.took) / 8
+		q.leave(accountName, l, wide)
 	}), nil
 }
 
 // room reports whether another query of an account may run. The caller holds the lock.
-func (q *queue) room(l *line) bool {
+func (q *queue) room(l *line, wide bool) bool {
 	slots := q.slots
 	if l.running > 0 {
 		slots -= q.kept
 	}
-	return q.running < slots && l.running < q.perAccount
+	return q.running < slots && l.running < q.perAccount && !(wide && l.wide >= q.wide)
 }
 
 // leave ends a query. The caller holds the lock.
-func (q *queue) leave(accountName string, l *line) {
+func (q *queue) leave(accountName string, l *line, wide bool) {
 	q.running--
 	l.running--
+	if wide {
+		l.wide--
+	}
 	q.tidy(accountName, l)
 	q.admit()
 }
@@ -105,14 +120,18 @@ func (q *queue) admit() {
 	for i := 0; i < len(q.turns) && q.running < q.slots; {
 		name := q.turns[i]
 		l := q.accounts[name]
-		if !q.room(l) {
+		next := slices.IndexFunc(l.waiting, func(w waiter) bool { return q.room(l, w.wide) })
+		if next < 0 {
 			i++
 			continue
 		}
 		q.running++
 		l.running++
-		close(l.waiting[0])
-		l.waiting = l.waiting[1:]
+		if l.waiting[next].wide {
+			l.wide++
+		}
+		close(l.waiting[next].turn)
+		l.waiting = slices.Delete(l.waiting, next, next+1)
 		q.turns = slices.Delete(q.turns, i, i+1)
 		if len(l.waiting) > 0 {
 			q.turns = append(q.turns, name)
