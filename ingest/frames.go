@@ -17,6 +17,13 @@ import (
 // wait longer than that. Senders add jitter.
 const retryAfter = 2 * time.Second
 
+// mostRetryAfter is the longest that a sender is told to wait while frames take long here.
+const mostRetryAfter = 30 * time.Second
+
+// drained is how long a body may be that a refusal leaves to Go's server to read, so that the next
+// frame finds its connection open: a fleet that has to wait would else connect again and again.
+const drained = 256 << 10
+
 // frames answers one request: accepted, then forwarded or dropped.
 func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	s.metrics.accepted.Inc()
@@ -68,15 +75,17 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 		w.Header().Set("Connection", "close")
 		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter, "ingest is near its memory limit: send the frame again later, run more ingest processes or give them more memory")
 	}
-	if after := s.wait(r.Context(), who.Account); after > 0 {
-		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or ask the operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
-	}
 	held, e := s.shares.begin(who.Account, account.Visitor(r.RemoteAddr))
 	if e != nil {
-		w.Header().Set("Connection", "close") // its body is not waited for
+		if r.ContentLength < 0 || r.ContentLength > drained { // its body is not waited for
+			w.Header().Set("Connection", "close")
+		}
 		return e
 	}
 	defer held.end()
+	if after := s.wait(r.Context(), who.Account); after > 0 {
+		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or ask the operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
+	}
 	b, e := s.read(w, r, held)
 	if e != nil {
 		return e

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // minReserved is what a request takes of the bytes in flight before its body has begun, for its
@@ -18,6 +19,7 @@ type shares struct {
 
 	mu        sync.Mutex
 	held      int64
+	took      time.Duration    // what requests take, the last ones most
 	accounts  map[string]int64 // who holds nothing is not in it
 	addresses map[netip.Prefix]int64
 }
@@ -45,12 +47,13 @@ type claim struct {
 	shares  *shares
 	account string
 	address netip.Prefix
+	begun   time.Time
 	held    int64
 }
 
 // begin starts the claim of a request, which holds minReserved.
 func (s *shares) begin(account string, address netip.Prefix) (*claim, *refusal) {
-	c := &claim{shares: s, account: account, address: address}
+	c := &claim{shares: s, account: account, address: address, begun: time.Now()}
 	if e := c.take(minReserved); e != nil {
 		return nil, e
 	}
@@ -64,15 +67,15 @@ func (c *claim) take(n int64) *refusal {
 	defer s.mu.Unlock()
 	switch {
 	case s.held+n > s.total:
-		return busy(http.StatusServiceUnavailable, "overloaded", retryAfter,
+		return busy(http.StatusServiceUnavailable, "overloaded", s.after(),
 			"ingest holds %d bytes and may hold %d: send the frame again later, or run more "+
 				"ingest processes", s.held, s.total)
 	case s.accounts[c.account]+n > s.account:
-		return busy(http.StatusTooManyRequests, "account_share", retryAfter,
+		return busy(http.StatusTooManyRequests, "account_share", s.after(),
 			"account %s has %d bytes under way and may have %d here: send the frame again later, "+
 				"or ask the operator to raise ingest.account_share", c.account, s.accounts[c.account], s.account)
 	case s.addresses[c.address]+n > s.address:
-		return busy(http.StatusTooManyRequests, "address_share", retryAfter,
+		return busy(http.StatusTooManyRequests, "address_share", s.after(),
 			"your address has %d bytes under way and may have %d here: send the frame again "+
 				"later, or ask the operator to raise ingest.address_share or to name your "+
 				"proxy in ingest.trusted_proxies", s.addresses[c.address], s.address)
@@ -102,4 +105,13 @@ func (c *claim) give(n int64) {
 }
 
 // end returns all that the claim holds.
-func (c *claim) end() { c.give(c.held) }
+func (c *claim) end() {
+	s := c.shares
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took += (time.Since(c.begun) - s.took) / 64
+	c.add(-c.held)
+}
+
+// after is when to come again: those who are here now are done by then. The caller holds the lock.
+func (s *shares) after() time.Duration { return min(max(retryAfter, s.took), mostRetryAfter) }

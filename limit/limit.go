@@ -1,6 +1,7 @@
 // Package limit counts the requests, or the frames, of each account and of each node, over all processes that share a Redis, or in one process without.
 //
-// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock. Without Redis, and while it
+// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever process they come to, by Redis's clock; a process may use a
+// thousandth of an account's burst a second later than it was counted. Without Redis, and while it
 // is away or slow, each process enforces the same rates for itself, so that n processes let n times as much through; a request never waits longer for Redis than Config.Timeout.
 //
 // What bites: a refusal is counted for nothing, so who asks again at once is refused again, for as long as it is told.
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -122,6 +124,24 @@ type Limiter struct {
 	config    Config
 	counters  []counter // the first that answers counts; the last one always does
 	decisions *prometheus.CounterVec
+	now       func() time.Time
+
+	mu     sync.Mutex
+	leases map[string]*lease // one per account that has keys
+}
+
+// A lease is some requests of an account that were counted at once, so that not each of them has to
+// wait for Redis: a thousandth of the burst, used within a second. What is not used by then is lost.
+const (
+	leaseShare  = 1000
+	leaseLength = time.Second
+)
+
+type lease struct {
+	mu    sync.Mutex // held while more is asked for: who comes meanwhile shares it
+	left  int64
+	by    string // who counted it
+	until time.Time
 }
 
 // New checks the configuration and registers metrics. do calls a function with a client of Redis, as what recent.Reader.Redis returns does; nil: each process counts for itself.
@@ -134,6 +154,7 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 	}
 	l := &Limiter{
 		config:    c,
+		now:       time.Now,
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", ConstLabels: prometheus.Labels{"of": c.Of}, Help: "Requests or frames counted, by where (redis, or local without Redis and while it is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
 	}
 	if do != nil {
@@ -163,17 +184,53 @@ func (l *Limiter) Take(ctx context.Context, account, node string) (after time.Du
 func (l *Limiter) take(ctx context.Context, account, node string, n int64) (after time.Duration, whose string) {
 	rates := l.config.rates(account)
 	n = min(n, rates[0].burst)
+	var by string
+	if share := rates[0].burst / leaseShare; node == "" && n == 1 && share > 1 {
+		after, whose, by = l.lease(ctx, account, rates, share)
+	} else {
+		after, whose, by = l.count(ctx, account, node, rates, n)
+	}
+	refused := whose
+	if after == 0 {
+		refused = "none"
+	}
+	l.decisions.WithLabelValues(by, refused).Inc()
+	return after, whose
+}
+
+// count counts n requests and says who did.
+func (l *Limiter) count(ctx context.Context, account, node string, rates [2]pace, n int64) (after time.Duration, whose, by string) {
 	for _, c := range l.counters {
 		var err error
-		if after, whose, err = c.take(ctx, account, node, rates, n); err != nil {
-			continue
+		if after, whose, err = c.take(ctx, account, node, rates, n); err == nil {
+			return after, whose, c.name()
 		}
-		refused := whose
-		if after == 0 {
-			refused = "none"
-		}
-		l.decisions.WithLabelValues(c.name(), refused).Inc()
-		break
 	}
-	return after, whose
+	return after, whose, by
+}
+
+// lease takes a request from the account's lease. When that is used up it counts the next one, or
+// if there is no room for that, one request.
+func (l *Limiter) lease(ctx context.Context, account string, rates [2]pace, share int64) (after time.Duration, whose, by string) {
+	l.mu.Lock()
+	of := l.leases[account]
+	if of == nil {
+		if l.leases == nil {
+			l.leases = map[string]*lease{}
+		}
+		of = &lease{}
+		l.leases[account] = of
+	}
+	l.mu.Unlock()
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.left > 0 && l.now().Before(of.until) {
+		of.left--
+		return 0, Account, of.by
+	}
+	if after, _, by = l.count(ctx, account, "", rates, share); after > 0 {
+		return l.count(ctx, account, "", rates, 1)
+	}
+	of.left, of.by, of.until = share-1, by, l.now().Add(leaseLength)
+	return 0, Account, by
 }

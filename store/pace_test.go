@@ -99,11 +99,11 @@ func TestPaceFollowsCassandra(t *testing.T) {
 	for p.busy > 0 {
 		p.leave(0, false)
 	}
-	p.set(8)
+	p.set(2 * narrowest)
 	for _, c := range []struct {
 		err   error
 		width int
-	}{{ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
+	}{{ErrExpired, 2 * narrowest}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, narrowest}} {
 		p.enter(t.Context())
 		if err := p.closing(func(*rows.Answers) error { return c.err }); !errors.Is(err, c.err) {
 			t.Error(err)
