@@ -28,6 +28,7 @@ const beyond = 2
 type fleetOf struct {
 	*options
 	*line
+	key    string       // of their account
 	shape  *fleet.Shape // of a busy node
 	series [2]int       // of an idle node and of a busy one
 	copies []*fleet.Copies
@@ -44,14 +45,16 @@ type fleetOf struct {
 	times []float64 // of acknowledgements since the last look, ms
 }
 
-// newFleet makes the frames of a fleet that begins with the next window.
-func newFleet(o *options, l *line) (*fleetOf, error) {
-	f := &fleetOf{options: o, line: l, taken: make(chan crowd.Sent),
+// makingTakes is how long frames are made at most before the first of them is due.
+const makingTakes = 10 * time.Second
+
+// newFleet makes the frames of a fleet that begins with the next window and lives for some of them.
+// seed tells fleets apart.
+func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleetOf, error) {
+	f := &fleetOf{options: o, line: l, key: key, taken: make(chan crowd.Sent),
 		acknowledged: make([]atomic.Int64, o.nodes), newest: make([]atomic.Int64, o.nodes)}
 	every := o.interval.Milliseconds()
-	windows := o.closings + beyond
-	ahead := time.Now().Add(5 * time.Second) // making takes that long, or little longer
-	start := frame.WindowOf(ahead.UnixMilli()) + frame.WindowMillis
+	start := frame.WindowOf(time.Now().Add(makingTakes).UnixMilli()) + frame.WindowMillis
 	f.begin = time.UnixMilli(start)
 	f.frames = int64(windows) * frame.WindowMillis / every
 	for i, kind := range []string{"idle", "busy"} {
@@ -59,7 +62,7 @@ func newFleet(o *options, l *line) (*fleetOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := fleet.NewCopies(shape, uint64(i+1), max(1, o.originals/2), start, windows)
+		c, err := fleet.NewCopies(shape, seed+uint64(i), max(1, o.originals/2), start, windows)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +75,25 @@ func newFleet(o *options, l *line) (*fleetOf, error) {
 	}
 	return f, nil
 }
+
+// warm is a fleet of another account that sends as many frames a second for a window, so that the
+// engines have compiled what they need. It has a tenth of the nodes.
+func warm(ctx context.Context, o *options, l *line) error {
+	few := *o
+	few.nodes, few.interval = max(2, o.nodes/10), max(time.Second, o.interval/10)
+	f, err := newFleet(&few, l, l.warmKey, 100, 1)
+	if err != nil {
+		return err
+	}
+	progress("%d nodes of another account warm the engines up from %s on, for %s", few.nodes,
+		f.begin.Format(time.TimeOnly), warmFor)
+	ctx, stop := context.WithDeadline(ctx, f.begin.Add(warmFor))
+	defer stop()
+	return f.send(ctx)
+}
+
+// warmFor is shorter than a window: the time that is left is for making the fleet's frames.
+const warmFor = frame.WindowMillis*time.Millisecond - 2*makingTakes
 
 // id is a node's.
 func (f *fleetOf) id(node int) string {

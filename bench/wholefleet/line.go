@@ -16,8 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-// accountName is whose the fleet is.
-const accountName = "bench"
+// accountName is whose the fleet is, and warmName whose nodes warm the engines up.
+const accountName, warmName = "bench", "warm"
 
 // roles are started in this order.
 var roles = []string{"ingest", "store", "recent", "rules", "api"}
@@ -32,7 +32,8 @@ type process struct {
 
 // line is everything that runs.
 type line struct {
-	key       string
+	key       string // of the fleet's account
+	warmKey   string
 	cassandra *engines.Cassandra
 	kafka     *engines.Kafka
 	redis     *engines.Redis
@@ -43,7 +44,7 @@ type line struct {
 // startLine starts engines and roles and waits until they are ready. What has started is to be
 // stopped even if there is an error.
 func startLine(ctx context.Context, o *options, dir string) (l *line, err error) {
-	l = &line{key: account.NewKey()}
+	l = &line{key: account.NewKey(), warmKey: account.NewKey()}
 	tell := func(text string) { progress("%s", text) }
 	l.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
 		Dir: filepath.Join(dir, "cassandra"), Heap: o.cassandraHeap, Progress: tell})
@@ -69,10 +70,11 @@ func startLine(ctx context.Context, o *options, dir string) (l *line, err error)
 func (l *line) startRoles(ctx context.Context, o *options, dir string) error {
 	config := fmt.Sprintf(`accounts:
   - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
+  - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [write]}]}
 cassandra: {hosts: [%q]}
 kafka: {brokers: [%q]}
 redis: {addresses: [%q]}
-`, accountName, account.Hash(l.key), l.cassandra.Addr(), l.kafka.Addr(), l.redis.Addr())
+`, accountName, account.Hash(l.key), warmName, account.Hash(l.warmKey), l.cassandra.Addr(), l.kafka.Addr(), l.redis.Addr())
 	ports := map[string]int{}
 	for _, role := range roles {
 		port, err := engines.FreePort("127.0.0.1")

@@ -5,11 +5,13 @@
 //	 a connection per node                         ├─► recent ─► Redis ─────┼─► api ◄── crowd
 //	                                               └─► rules
 //
-// All nodes begin in the first interval of a window, as after an outage of everything: their first
-// frames are key frames, and those of each later window are, too. Nodes are copies of a few that
-// differ (bench/fleet.Copies), for the driver shares the cores. A frame's acknowledgement is timed
-// from when the frame was due, so refusals and waiting count. Its freshness is the time from
-// sending it until the API answers with its value. In the end the API counts each node's instants.
+// A few nodes of another account send for five minutes first, so that the engines, which run in Java,
+// have compiled what they need. Then all nodes begin in the first interval of a window, as after an
+// outage of everything: their first frames are key frames, and those of each later window are, too.
+// Nodes are copies of a few that differ (bench/fleet.Copies), for the driver shares the cores. A
+// frame's acknowledgement is timed from when the frame was due, so refusals and waiting count. Its
+// freshness is the time from sending it until the API answers with its value. In the end the API
+// counts each node's instants.
 package main
 
 import (
@@ -30,6 +32,7 @@ type options struct {
 	nodes, tables, originals, closings      int
 	interval                                time.Duration
 	reads                                   float64
+	cold                                    bool
 	binary, recordings, dashboards          string
 	cassandraHeap, kafkaHeap, work, results string
 	picture                                 string
@@ -47,6 +50,8 @@ func main() {
 		"windows of 5 minutes that the fleet lives through, each of them closed")
 	flag.IntVar(&o.originals, "originals", 40,
 		"nodes that really differ; the others are their copies")
+	flag.BoolVar(&o.cold, "cold", false,
+		"begin with engines that have just started, whose compilers take most of the first minutes")
 	flag.Float64Var(&o.reads, "reads", 20, "questions a second")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
@@ -107,7 +112,12 @@ func measure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	f, err := newFleet(&o, l)
+	if !o.cold {
+		if err := warm(ctx, &o, l); err != nil {
+			return err
+		}
+	}
+	f, err := newFleet(&o, l, l.key, 1, o.closings+beyond)
 	if err != nil {
 		return err
 	}
