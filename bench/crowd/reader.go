@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -87,8 +88,9 @@ func (r *Reader) Quantiles(q float64) map[string]float64 {
 	return m
 }
 
-// Read asks the questions in turn until ctx ends, one every so often, whether they are answered or
-// not.
+// Read asks the questions in turn until ctx ends, one every so often, whether others are answered or
+// not. A question is not asked again before it is answered, as by a page that refreshes itself; that
+// counts as a failure.
 func (r *Reader) Read(
 	ctx context.Context, every time.Duration, list []Question,
 	ask func(context.Context, *Question) (time.Duration, error),
@@ -96,6 +98,7 @@ func (r *Reader) Read(
 	var work sync.WaitGroup
 	defer work.Wait()
 	places := make(chan struct{}, readsAtOnce)
+	asked := make([]atomic.Bool, len(list)) // and not answered
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for i := 0; ; i++ {
@@ -104,15 +107,20 @@ func (r *Reader) Read(
 			return
 		case <-tick.C:
 		}
-		q := &list[i%len(list)]
+		q, waits := &list[i%len(list)], &asked[i%len(list)]
+		if waits.Load() {
+			r.Note(q.Kind, 0, fmt.Errorf("%s: it is not answered since the last time", q.Title))
+			continue
+		}
 		select {
 		case places <- struct{}{}:
 		default:
 			r.Note(q.Kind, 0, fmt.Errorf("%d questions are not answered yet", readsAtOnce))
 			continue
 		}
+		waits.Store(true)
 		work.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-places; waits.Store(false) }()
 			took, err := ask(ctx, q)
 			if ctx.Err() != nil {
 				return
