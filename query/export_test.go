@@ -32,6 +32,12 @@ func (e *Engine) Planned(
 	return len(asked), err
 }
 
+// Wide reports whether an expression is one of very many nodes.
+func (e *Engine) Wide(ctx context.Context, who account.Principal, expr string) (bool, error) {
+	tree, err := e.Parse(ctx, expr)
+	return err == nil && e.wide(ctx, who, tree), err
+}
+
 // Waiting returns how many wait for a reading.
 func Waiting(r *Reader, key string) int {
 	r.flights.mu.Lock()
