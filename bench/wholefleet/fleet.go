@@ -76,11 +76,12 @@ func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleet
 	return f, nil
 }
 
-// warm is a fleet of another account that sends as many frames a second for a window, so that the
-// engines have compiled what they need. It has a tenth of the nodes.
+// warm is a smaller fleet of another account that sends as many frames a second for nearly a window,
+// so that the engines have compiled what they need.
 func warm(ctx context.Context, o *options, l *line) error {
 	few := *o
-	few.nodes, few.interval = max(2, o.nodes/10), max(time.Second, o.interval/10)
+	few.interval = min(o.interval, warmInterval)
+	few.nodes = max(2, int(int64(o.nodes)*few.interval.Milliseconds()/o.interval.Milliseconds()))
 	f, err := newFleet(&few, l, l.warmKey, 100, 1)
 	if err != nil {
 		return err
@@ -91,6 +92,9 @@ func warm(ctx context.Context, o *options, l *line) error {
 	defer stop()
 	return f.send(ctx)
 }
+
+// warmInterval is that of the recordings.
+const warmInterval = 5 * time.Second
 
 // warmFor is shorter than a window: the time that is left is for making the fleet's frames.
 const warmFor = frame.WindowMillis*time.Millisecond - 2*makingTakes
