@@ -19,16 +19,14 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-const nodes = 3
-
-// cluster is three nodes and what asks them.
+// cluster is some nodes and what asks them.
 type cluster struct {
 	nodes []*engines.Cassandra
 	dir   string // removed in the end
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
-func startCluster(ctx context.Context, o options, say func(string, ...any)) (_ *cluster, err error) {
+func startCluster(ctx context.Context, o options, nodes int, say func(string, ...any)) (_ *cluster, err error) {
 	c := &cluster{}
 	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
 		return nil, err

@@ -12,8 +12,9 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 )
 
-// finding is what was found at one replication factor.
+// finding is what was found on one cluster at one replication factor.
 type finding struct {
+	hosts    int
 	replicas string
 	rate     float64 // of the rounds at one rate
 	sides    []*found
@@ -26,6 +27,10 @@ type found struct {
 	searched []*round
 	healthy  []*round // at the one rate, all being well
 	paused   []*round // at that rate, with a replica paused
+}
+
+func (f *finding) String() string {
+	return fmt.Sprintf("%d nodes, replication %s", f.hosts, f.replicas)
 }
 
 func (f *finding) side(name string) *found {
@@ -87,10 +92,10 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		for _, s := range f.sides {
 			if r := s.paused[n]; r.failed > 0 {
 				text, _, _ := strings.Cut(r.error.Error(), "\n") // plain has one for each key
-				say("replication %s, a paused replica: %s failed %d times of %d, the last time: %s", f.replicas, s.name, r.failed, len(r.millis), text)
+				say("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name, r.failed, len(r.millis), text)
 			}
 		}
-		say("replication %s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f.replicas, n+1, o.rounds, f.rate)
+		say("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1, o.rounds, f.rate)
 	}
 	return nil
 }
@@ -114,7 +119,7 @@ func (f *finding) warm(ctx context.Context, u *runner, o options, say func(strin
 			}
 		}
 	}
-	say("replication %s: %d clients, each asking when it has its answer, do %s lookups/s", f.replicas, warmClients, strings.Join(text, ", "))
+	say("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients, strings.Join(text, ", "))
 	return nil
 }
 
@@ -135,7 +140,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 	for _, s := range f.sides {
 		text = append(text, fmt.Sprintf("%s %.0f", s.name, capacity(s.searched, o.limit)))
 	}
-	say("replication %s: p95 is within %v up to %s lookups/s", f.replicas, o.limit, strings.Join(text, ", "))
+	say("%s: p95 is within %v up to %s lookups/s", f, o.limit, strings.Join(text, ", "))
 	return nil
 }
 
@@ -181,6 +186,7 @@ func together(list []*round) *round {
 		all.servers += r.servers
 		all.kept += r.kept
 		all.keys += r.keys
+		all.requests += r.requests
 		all.error = r.error
 	}
 	slices.Sort(all.millis)
@@ -198,7 +204,7 @@ func median(list []*round, f func(*round) float64) float64 {
 
 // print writes the table of docs/RING.md.
 func (f *finding) print(w io.Writer, o options) {
-	fmt.Fprintf(w, "\n| replication %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f.replicas, o.limit, o.limit/2)
+	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f, o.limit, o.limit/2)
 	for _, s := range f.sides {
 		all := together(s.paused)
 		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
@@ -227,6 +233,12 @@ func (s *found) hitRate() float64 {
 	return all.kept / max(all.keys, 1)
 }
 
+// perLookup is how many requests to nodes a lookup made at the one rate, all being well.
+func (s *found) perLookup() float64 {
+	all := together(s.healthy)
+	return all.requests / float64(max(len(all.millis), 1))
+}
+
 func (s *found) hitText() string {
 	if s.hits == nil {
 		return ""
@@ -234,30 +246,18 @@ func (s *found) hitText() string {
 	return fmt.Sprintf("%.1f %%", 100*s.hitRate())
 }
 
-// keep prints and keeps the result; the headline is of the first replication factor.
+// keep prints and keeps the result. The headline is each cluster's first replication factor; the
+// keys of the first cluster are bare, those of others end in _ and its number of nodes.
 func keep(o options, list []*finding, took time.Duration) error {
 	r := &bench.Result{Name: "ring", Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
-	f := list[0]
-	base, cached, all := f.plain(o.limit), f.side("grouped_cached"), f.side("all")
-	if base != nil && cached != nil && all != nil {
-		r.Add("capacity_ratio", cached.capacity(0)/base.capacity(0))
-		r.Add("mean_latency_ratio", median(cached.healthy, (*round).mean)/median(base.healthy, (*round).mean))
-		r.Add("paused_p99_ratio", median(all.paused, p99)/median(all.healthy, p99))
-		if p95 := f.side("all_p95"); p95 != nil {
-			r.Add("paused_p99_ratio_p95", median(p95.paused, p99)/median(p95.healthy, p99))
-		}
-		r.Add("better_plain", base.name)
-		r.Add("plain_capacity_per_s", base.capacity(0))
-		r.Add("cached_capacity_per_s", cached.capacity(0))
-		r.Add("half_limit_ratio", cached.capacity(1)/base.capacity(1))
-		r.Add("all_ratio", all.capacity(0)/base.capacity(0))
-		r.Add("hit_rate", cached.hitRate())
-		if grouped := f.side("grouped"); grouped != nil {
-			r.Add("grouped_ratio", grouped.capacity(0)/base.capacity(0))
-		}
-	}
 	detail := map[string]any{}
-	for _, f := range list {
+	for i, f := range list {
+		switch {
+		case i == 0:
+			f.headline(o, "", r.Add)
+		case f.hosts != list[i-1].hosts:
+			f.headline(o, fmt.Sprint("_", f.hosts), r.Add)
+		}
 		for _, s := range f.sides {
 			one := map[string]any{
 				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1), "mean_ms": median(s.healthy, (*round).mean), "p99_ms": median(s.healthy, p99),
@@ -267,14 +267,41 @@ func keep(o options, list []*finding, took time.Duration) error {
 			if s.hits != nil {
 				one["hit_rate"] = s.hitRate()
 			}
-			detail["replication_"+f.replicas+" "+s.name] = one
+			if s.requests != nil {
+				one["requests_per_lookup"] = s.perLookup()
+			}
+			detail[fmt.Sprintf("nodes_%d replication_%s %s", f.hosts, f.replicas, s.name)] = one
 		}
 	}
 	r.Detail = detail
 	r.Add("seconds", took.Seconds())
 	r.Notes = fmt.Sprintf("Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the data. Capacity: lookups a second offered at random moments (open loop, latency from the moment each was due) up to which p95 of a %v round is within %v, "+
-		"or half of that; grouped + row cache over the better of plain and IN, replication %s. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one of three replicas stopped from the first to the last moment of a round; "+
+		"or half of that; grouped + row cache over the better of plain and IN, by cluster. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one node stopped from the first to the last moment of a round; "+
 		"everything + speculation beside itself when all are well. Client and nodes share the machine's cores: the capacities compare CPU altogether.",
-		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, f.replicas, o.rounds, o.share)
+		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, o.rounds, o.share)
 	return r.Keep(os.Stdout, o.results)
+}
+
+// headline adds the figures that stand for a cluster, if the sides that they need were measured.
+func (f *finding) headline(o options, suffix string, add func(key string, value any)) {
+	base, cached, all := f.plain(o.limit), f.side("grouped_cached"), f.side("all")
+	if base == nil || cached == nil || all == nil {
+		return
+	}
+	mean := (*round).mean
+	add("capacity_ratio"+suffix, cached.capacity(0)/base.capacity(0))
+	add("mean_latency_ratio"+suffix, median(cached.healthy, mean)/median(base.healthy, mean))
+	add("paused_p99_ratio"+suffix, median(all.paused, p99)/median(all.healthy, p99))
+	if p95 := f.side("all_p95"); p95 != nil {
+		add("paused_p99_ratio_p95"+suffix, median(p95.paused, p99)/median(p95.healthy, p99))
+	}
+	add("better_plain"+suffix, base.name)
+	add("plain_capacity_per_s"+suffix, base.capacity(0))
+	add("cached_capacity_per_s"+suffix, cached.capacity(0))
+	add("half_limit_ratio"+suffix, cached.capacity(1)/base.capacity(1))
+	add("all_ratio"+suffix, all.capacity(0)/base.capacity(0))
+	add("hit_rate"+suffix, cached.hitRate())
+	if grouped := f.side("grouped"); grouped != nil {
+		add("grouped_ratio"+suffix, grouped.capacity(0)/base.capacity(0))
+	}
 }

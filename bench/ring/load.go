@@ -57,6 +57,8 @@ type round struct {
 	servers time.Duration
 	kept    float64 // keys answered by the row cache
 	keys    float64
+	// requests is what ring sent to nodes.
+	requests float64
 }
 
 func (r *round) at(q float64) float64 {
@@ -119,6 +121,10 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 	if s.hits != nil {
 		keptBefore, keysBefore = s.hits()
 	}
+	var requestsBefore float64
+	if s.requests != nil {
+		requestsBefore = s.requests()
+	}
 	client, servers, err := u.cpu()
 	if err != nil {
 		return nil, err
@@ -166,6 +172,9 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 	if s.hits != nil {
 		kept, keys := s.hits()
 		r.kept, r.keys = kept-keptBefore, keys-keysBefore
+	}
+	if s.requests != nil {
+		r.requests = s.requests() - requestsBefore
 	}
 	slices.Sort(r.millis)
 	return r, nil

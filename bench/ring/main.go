@@ -1,6 +1,6 @@
 // Command ring measures what reading many keys at once costs, in the ways there are: a query per key, IN, grouped by replica, with a row cache, with a second replica raced.
 //
-// Three real nodes on loopback hold a table of items, three times and twice. A lookup asks for 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
+// Real nodes on loopback, three and then six, hold a table of items three times. A lookup asks for 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
 // lookups, in short rounds, one way after another again and again, so that a machine whose speed changes is the same for all.
 //
 // Load is open: lookups begin at random moments of a given rate whether or not those before have ended, and latency counts from the moment a lookup should have begun. A closed loop, in which
@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -30,6 +31,7 @@ type options struct {
 	cacheShare             float64 // of the data that fits the row cache
 
 	sides    string
+	hosts    string // numbers of nodes
 	replicas string // replication factors
 
 	warm, round, settle time.Duration
@@ -51,7 +53,8 @@ func main() {
 	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
 	flag.Float64Var(&o.cacheShare, "cache-share", 0.3, "how much of the data the row cache can hold")
 	flag.StringVar(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
-	flag.StringVar(&o.replicas, "replicas", "3,2", "replication factors, one after another")
+	flag.StringVar(&o.hosts, "hosts", "3,6", "nodes, one cluster after another")
+	flag.StringVar(&o.replicas, "replicas", "3", "replication factors, one after another in each cluster")
 	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	flag.DurationVar(&o.settle, "settle", 10*time.Second, "how long at most a paused node gets to be whole again")
@@ -59,7 +62,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
 	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
 	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
-	flag.StringVar(&o.heap, "heap", "640M", "heap of each node")
+	flag.StringVar(&o.heap, "heap", "512M", "heap of each node")
 	flag.StringVar(&o.profile, "profile", "", "write the client's CPU profile of ten seconds of one side, FILE=SIDE")
 	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
 	flag.Parse()
@@ -75,21 +78,38 @@ func run(ctx context.Context, o options) error {
 	say := func(format string, args ...any) {
 		fmt.Printf("%4.0f s: "+format+"\n", append([]any{time.Since(began).Seconds()}, args...)...)
 	}
-	c, err := startCluster(ctx, o, say)
+	var found []*finding
+	for _, text := range strings.Split(o.hosts, ",") {
+		hosts, err := strconv.Atoi(text)
+		if err != nil || hosts < 1 || hosts > 254 {
+			return fmt.Errorf("-hosts %s: %q is no number of nodes: give some from 1 to 254, as in 3,6", o.hosts, text)
+		}
+		some, err := runOn(ctx, o, hosts, say)
+		if err != nil {
+			return err
+		}
+		found = append(found, some...)
+	}
+	return keep(o, found, time.Since(began))
+}
+
+// runOn measures on a cluster of its own.
+func runOn(ctx context.Context, o options, hosts int, say func(string, ...any)) ([]*finding, error) {
+	c, err := startCluster(ctx, o, hosts, say)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer c.stop()
 	var found []*finding
 	for _, text := range strings.Split(o.replicas, ",") {
-		f := &finding{replicas: text}
+		f := &finding{hosts: hosts, replicas: text}
 		if err := f.fill(ctx, c, o, say); err != nil {
-			return err
+			return nil, err
 		}
 		f.print(os.Stdout, o)
 		found = append(found, f)
 	}
-	return keep(o, found, time.Since(began))
+	return found, nil
 }
 
 // profile lets a side do all it can for ten seconds.

@@ -23,7 +23,9 @@ type side struct {
 	name   string
 	lookup func(ctx context.Context, ids []string, into []item) error
 	hits   func() (kept, all float64) // of the row cache; nil: it has none
-	close  func()
+	// requests is how many ring has sent to nodes so far; nil: a way without ring.
+	requests func() float64
+	close    func()
 }
 
 // ways are how sides read, by name, in the order of the table.
@@ -120,8 +122,14 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 			}
 			s.close = func() { reader.Close(); session.Close() }
 			s.lookup = ringed(reader, keyspace, w.table)
+			s.requests = func() float64 {
+				_, all := counted(reg, "ringwatch_ring_requests_total", "", "")
+				return all
+			}
 			if config.CacheBytes > 0 {
-				s.hits = func() (kept, all float64) { return hits(reg) }
+				s.hits = func() (kept, all float64) {
+					return counted(reg, "ringwatch_ring_cache_keys_total", "by", "kept")
+				}
 			}
 		}
 	}
@@ -215,25 +223,25 @@ func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, [
 	}
 }
 
-// hits reads the row cache's counters.
-func hits(reg *prometheus.Registry) (kept, all float64) {
+// counted adds up a counter: those whose label has a value, and all.
+func counted(reg *prometheus.Registry, name, label, value string) (some, all float64) {
 	families, err := reg.Gather()
 	if err != nil {
 		return 0, 0
 	}
 	for _, f := range families {
-		if f.GetName() != "ringwatch_ring_cache_keys_total" {
+		if f.GetName() != name {
 			continue
 		}
 		for _, m := range f.Metric {
 			n := m.Counter.GetValue()
 			all += n
 			for _, l := range m.Label {
-				if l.GetName() == "by" && l.GetValue() == "kept" {
-					kept += n
+				if l.GetName() == label && l.GetValue() == value {
+					some += n
 				}
 			}
 		}
 	}
-	return kept, all
+	return some, all
 }
