@@ -70,8 +70,8 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 	if err := f.warm(ctx, u, o, say); err != nil {
 		return err
 	}
-	if file, name, ok := strings.Cut(o.profile, "="); ok && f.side(name) != nil {
-		if err := profile(ctx, u, f.side(name).side, file); err != nil {
+	if o.profile != "" {
+		if err := profile(ctx, u, f, o.profile, say); err != nil {
 			return err
 		}
 	}

@@ -12,11 +12,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -63,7 +65,7 @@ func main() {
 	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
 	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
 	flag.StringVar(&o.heap, "heap", "512M", "heap of each node")
-	flag.StringVar(&o.profile, "profile", "", "write the client's CPU profile of ten seconds of one side, FILE=SIDE")
+	flag.StringVar(&o.profile, "profile", "", "folder for the client's CPU profiles, ten seconds of each side")
 	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -112,17 +114,34 @@ func runOn(ctx context.Context, o options, hosts int, say func(string, ...any)) 
 	return found, nil
 }
 
-// profile lets a side do all it can for ten seconds.
-func profile(ctx context.Context, u *runner, s *side, file string) error {
-	w, err := os.Create(file)
-	if err != nil {
-		return err
+// profile lets each side do all it can for ten seconds, keeps the client's CPU profile in a folder
+// and says what a lookup costs.
+func profile(ctx context.Context, u *runner, f *finding, dir string, say func(string, ...any)) error {
+	for _, s := range f.sides {
+		w, err := os.Create(filepath.Join(dir, fmt.Sprintf("ring-%d-%s.pprof", f.hosts, s.name)))
+		if err != nil {
+			return err
+		}
+		client, servers, err := u.cpu()
+		if err != nil {
+			return err
+		}
+		before := u.next.Load()
+		if err := pprof.StartCPUProfile(w); err != nil {
+			return err
+		}
+		_, err = u.closed(ctx, s.side, warmClients, 10*time.Second)
+		pprof.StopCPUProfile()
+		if err := errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+		lookups := time.Duration(max(u.next.Load()-before, 1))
+		clientAfter, serversAfter, err := u.cpu()
+		if err != nil {
+			return err
+		}
+		say("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes", f, s.name,
+			lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
 	}
-	defer w.Close()
-	if err := pprof.StartCPUProfile(w); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	_, err = u.closed(ctx, s, warmClients, 10*time.Second)
-	return err
+	return nil
 }

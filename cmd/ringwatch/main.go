@@ -44,6 +44,7 @@ type cli struct {
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
 	Alerts   alertsCmd   `cmd:"" group:"Questions" help:"Show what fires, worst first."`
 
+	Size   sizeCmd   `cmd:"" group:"Set-up" help:"Say what a fleet needs: processes, cores, memory, disk."`
 	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before you restart it with the agent."`
 	Key    keyCmd    `cmd:"" group:"Set-up" help:"Make API keys."`
 	Node   nodeCmd   `cmd:"" group:"Set-up" help:"Say that a node has left for good."`
