@@ -85,7 +85,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record
 
@@ -136,8 +136,11 @@ bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in mem
 bench-recent: ## the last 15 minutes in Redis: bytes beside sorted sets of JSON, nodes that one writer keeps up with, 2 minutes
 	@go run ./bench/recent $(ARGS)
 
-bench-ring: ## lookups of 50 keys on three nodes: a query per key, IN, grouped, row cache, speculation, a paused replica, 12 minutes
+bench-ring: ## lookups of 50 keys on three and on six nodes: a query per key, IN, grouped, row cache, speculation, a paused replica, 17 minutes; ARGS='-hosts 3' for half of it
 	@go run ./bench/ring $(ARGS)
+
+bench-partitions: ## what partitions and processes carry of 100,000 nodes, simulated, some seconds
+	@go run ./bench/partitions $(ARGS)
 
 bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
 	@go run ./bench/api $(ARGS)

@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"relabel":    {"selector"},
 	"report":     {"catalog"},
 	"profile":    {"frame", "window", "memory"},
+	"sizing":     {"store", "stream"},
 	"api":        {"catalog", "dictionary", "console", "frame", "window", "rollup", "query", "series", "account", "front", "selector", "memory", "profile", "roster"},
 }
 

@@ -140,13 +140,21 @@ func (w *Writer) owe(ctx context.Context, work rows.Work, d duty, first, changed
 	return nil
 }
 
+// HourAt is when the hour of a node that ends at end is made, unless it is late: each node at its
+// own moment of HourSpread.
+func (c Config) HourAt(node uuid.UUID, end time.Time) time.Time {
+	return end.Add(2*c.Grace + time.Duration(share(node)*float64(c.HourSpread)))
+}
+
 // dutyAt is when a span is to be made.
 func (s *Store) dutyAt(d duty) time.Time {
-	end, spread := time.UnixMilli(d.start+d.length), s.config.HourSpread
+	c := s.config
+	end := time.UnixMilli(d.start + d.length)
 	if d.length == rollup.Day.Millis {
-		end, spread = end.Add(s.config.HourSpread), daySpread*s.config.HourSpread
+		end = end.Add(c.HourSpread)
+		c.HourSpread *= daySpread
 	}
-	at := end.Add(2*s.config.Grace + time.Duration(share(d.node)*float64(spread)))
+	at := c.HourAt(d.node, end)
 	if soon := s.config.Now().Add(min(lateDuty, s.config.HourSpread)); at.Before(soon) {
 		return soon
 	}
