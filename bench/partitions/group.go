@@ -36,9 +36,16 @@ func (g *group) balance() error {
 		if err != nil {
 			return fmt.Errorf("members cannot be read: %w", err)
 		}
-		plan := b.Balance(map[string]int32{topic: int32(g.partitions)}).IntoSyncAssignment()
+		balancing, ok := b.(kgo.GroupMemberBalancerOrError)
+		if !ok {
+			return fmt.Errorf("a %T cannot be asked for a plan", b)
+		}
+		plan, err := balancing.BalanceOrError(map[string]int32{topic: int32(g.partitions)})
+		if err != nil {
+			return fmt.Errorf("there is no plan: %w", err)
+		}
 		given, changed := 0, false
-		for _, a := range plan {
+		for _, a := range plan.IntoSyncAssignment() {
 			owned, err := balancer.ParseSyncAssignment(a.MemberAssignment)
 			if err != nil {
 				return fmt.Errorf("an assignment cannot be read: %w", err)

@@ -4,8 +4,6 @@
 //
 //	clusters of many sizes ─► partitions ─► processes, one joins, one dies
 //	                                            └─► windows, hours, frames read again
-//
-// What follows in time and cores uses figures of package sizing's sources; they are kept results.
 package main
 
 import (
@@ -183,7 +181,7 @@ func look(fleet []cluster, partitions, processes int, o options) (finding, error
 	}
 	f.windows = float64(f.largestProcess) / windowLength.Seconds()
 	f.hours = float64(f.largestProcess) / time.Hour.Seconds()
-	f.hoursMost = fullest(fleet, of, g.owners()[:], largest)
+	f.hoursMost = fullest(fleet, of, g.owners(), largest)
 
 	before := g.owners()
 	g.owned["process-new"] = nil
