@@ -140,7 +140,7 @@ func (f Fleet) stored() float64 {
 		rollupDBytes*max(c.DayTTL, f.Retention).Hours()/24)
 }
 
-// memory of each of so many processes that share a fleet.
+// memory of each of so many processes that share a fleet, in bytes.
 func (f Fleet) memory(r room, processes int) int64 {
 	return int64(r.process + r.node*f.weight()/float64(processes))
 }
@@ -161,7 +161,7 @@ func (f Fleet) line() []Need {
 	add := func(part string, c cost, copies int, r room, least int, shared bool) *Need {
 		n := Need{Part: part, Cores: f.cores(c) * float64(copies)}
 		n.Processes = max(least, atLeast(n.Cores/coresEach))
-		share := n.Processes
+		share := max(n.Processes-1, 1) // one may be away, and the others do its work
 		if !shared {
 			share = 1
 		}
