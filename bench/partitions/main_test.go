@@ -26,7 +26,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean := o.nodes / partitions
-	if f.largestPartition < o.largest || f.largestPartition > 4*mean {
+	if f.largestPartition < o.largest || f.largestPartition > mean+4*o.largest {
 		t.Errorf("the largest partition has %d nodes, and the mean is %d", f.largestPartition, mean)
 	}
 	share := o.nodes / processes
