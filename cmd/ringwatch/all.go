@@ -93,7 +93,11 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProcess(role, f.file(), c, registry)
+	p, err := newProcess(role, f.file(), c, registry)
+	if err == nil && (role == "store" || role == "rules" || role == "api") {
+		stepBack(p.log)
+	}
+	return p, err
 }
 
 // newProcess makes a process of a configuration, which file has.
