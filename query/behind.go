@@ -18,8 +18,11 @@ func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64
 		return nil
 	}
 	since, behind := r.sources.Behind(ctx, account, cluster)
-	if !behind || to < since-settleMillis {
+	switch {
+	case !behind || to < since-settleMillis:
 		return nil
+	case since == 0:
+		return []string{"nobody has said yet which frames are in the store: ask again later"}
 	}
 	return []string{"frames that were accepted since " + inWords(since) +
 		" may still be on their way to the store: ask again later"}

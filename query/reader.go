@@ -141,7 +141,7 @@ type Sources struct {
 	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (
 		map[uuid.UUID]int64, error)
 	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet,
-	// and since when, in ms. nil: nobody knows.
+	// and since when, in ms; 0: it is not known since when. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
 	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,

@@ -85,7 +85,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		Store:     apiStore{db},
 		Rollups:   apiStore{db}.ReadRollup,
 		LastSeen:  apiStore{db}.LastSeen,
-		Behind:    behind(db),
+		Behind:    behind(db.Progress, p.role == "all"),
 		Roster:    nodes,
 		Unchanged: db.Unchanged,
 		Settles:   p.Cassandra.Settles(),

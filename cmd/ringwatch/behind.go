@@ -47,13 +47,21 @@ func storeProgress(p stream.Progress) store.Progress {
 	return out
 }
 
-// behind is api.Deps.Behind: whether frames of a cluster are on their way to Cassandra for longer than
-// usual, and since when (ms). The machine's clock counts, because that is what store processes tell.
-func behind(db *store.Store) func(ctx context.Context, account, cluster string) (since int64, is bool) {
+// behind is query.Sources.Behind: whether frames of a cluster are on their way to the store for
+// longer than usual, and since when (ms). The machine's clock counts, because that is what store
+// processes tell. Of a partition that nobody has told of yet frames may be on their way for any
+// time (0), if store processes told of others, or if one is part of this process: streams. If none
+// ever told anything, what there is was loaded, and nothing is on its way.
+func behind(
+	progress func(context.Context) (store.Progress, error), streams bool,
+) func(ctx context.Context, account, cluster string) (since int64, is bool) {
 	return func(ctx context.Context, account, cluster string) (int64, bool) {
 		// An error leaves what was known, which gets older.
-		known, _ := db.Progress(ctx)
+		known, _ := progress(ctx)
 		through, told := known.Through[stream.PartitionOf(account, cluster, known.Partitions)]
-		return through, told && time.Since(time.UnixMilli(through)) > behindAfter
+		if !told {
+			return 0, streams || known.Partitions > 0
+		}
+		return through, time.Since(time.UnixMilli(through)) > behindAfter
 	}
 }
