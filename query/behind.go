@@ -11,8 +11,12 @@ import (
 // that is on its way.
 const settleMillis = 20 * 60_000
 
-// OnTheWay says in words that frames of a cluster are on their way to the store which may belong to
-// a range that ends at to (ms); nothing if none are known to be.
+// noCluster asks OnTheWay for all clusters of an account: who asks for a node that nobody knows
+// does not know its cluster either.
+const noCluster = ""
+
+// OnTheWay says in words that frames of a cluster, or of any where that is empty, are on their way
+// to the store which may belong to a range that ends at to (ms); nothing if none are known to be.
 func (r *Reader) OnTheWay(ctx context.Context, account, cluster string, to int64) []string {
 	if r.sources.Behind == nil {
 		return nil

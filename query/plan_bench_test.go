@@ -23,8 +23,9 @@ import (
 // listedFleet is a fleet of which only the list is known. It is query.Store.
 type listedFleet struct {
 	query.Store
-	nodes []query.Node
-	index *series.Index
+	nodes  []query.Node
+	index  *series.Index
+	behind func(ctx context.Context, account, cluster string) (int64, bool)
 }
 
 func (f *listedFleet) Nodes(context.Context, string) ([]query.Node, error) {
@@ -68,7 +69,7 @@ func (f *listedFleet) engine(tb testing.TB) *query.Engine {
 	tb.Helper()
 	clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour, Timeout: time.Minute,
-		Clock: clock}, query.Sources{Store: f})
+		Clock: clock}, query.Sources{Store: f, Behind: f.behind})
 	if err != nil {
 		tb.Fatal(err)
 	}

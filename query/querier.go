@@ -174,6 +174,9 @@ func (q *queryable) selects(
 		return s, nil, list, nil
 	}
 	asked, err = s.nodes(ctx, nodes, recorders)
+	if len(asked) == 0 { // the node that is meant may be on its way itself
+		s.lacks(q.reader.OnTheWay(ctx, q.who.Account, noCluster, h.End))
+	}
 	return s, asked, list, err
 }
 

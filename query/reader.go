@@ -140,8 +140,9 @@ type Sources struct {
 	// only the recent source knows.
 	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (
 		map[uuid.UUID]int64, error)
-	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet,
-	// and since when, in ms; 0: it is not known since when. nil: nobody knows.
+	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet, or
+	// of any cluster if that is empty, and since when, in ms; 0: it is not known since when. nil:
+	// nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
 	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,

@@ -1,8 +1,11 @@
 package query_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
@@ -27,6 +30,28 @@ func TestWide(t *testing.T) {
 		}
 		if wide, err := few.Wide(t.Context(), who, expr); err != nil || wide {
 			t.Errorf("%s of 1,000 nodes: wide is %v, %v", expr, wide, err)
+		}
+	}
+}
+
+// TestUnknownNode: who asks for a node that nobody knows hears that frames are on their way, which
+// may be the node's.
+func TestUnknownNode(t *testing.T) {
+	f := newListedFleet(t, 10)
+	late := true
+	f.behind = func(_ context.Context, _, cluster string) (int64, bool) { return 0, late && cluster == "" }
+	e := f.engine(t)
+	for _, expr := range []string{`up_to_date{node="nobody"}`, `sum(rate(x{cluster="new"}[5m]))`} {
+		for _, late = range []bool{true, false} {
+			a, err := e.Instant(t.Context(), querytest.Principal(t, querytest.Account), expr,
+				time.UnixMilli(origin), query.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(a.Warnings) > 0; got != late {
+				t.Errorf("%s: warnings %v, want some: %v", expr, a.Warnings, late)
+			}
+			a.Close()
 		}
 	}
 }

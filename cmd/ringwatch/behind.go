@@ -47,8 +47,8 @@ func storeProgress(p stream.Progress) store.Progress {
 	return out
 }
 
-// behind is query.Sources.Behind: whether frames of a cluster are on their way to the store for
-// longer than usual, and since when (ms). The machine's clock counts, because that is what store
+// behind is query.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
+// their way to the store for longer than usual, and since when (ms). The machine's clock counts, because that is what store
 // processes tell. Of a partition that nobody has told of yet frames may be on their way for any
 // time (0), if store processes told of others, or if one is part of this process: streams. If none
 // ever told anything, what there is was loaded, and nothing is on its way.
@@ -58,10 +58,24 @@ func behind(
 	return func(ctx context.Context, account, cluster string) (int64, bool) {
 		// An error leaves what was known, which gets older.
 		known, _ := progress(ctx)
-		through, told := known.Through[stream.PartitionOf(account, cluster, known.Partitions)]
-		if !told {
-			return 0, streams || known.Partitions > 0
+		if known.Partitions == 0 {
+			return 0, streams
 		}
-		return through, time.Since(time.UnixMilli(through)) > behindAfter
+		if cluster != "" {
+			return behindAt(known, stream.PartitionOf(account, cluster, known.Partitions))
+		}
+		is, least := false, int64(0)
+		for partition := range int32(known.Partitions) {
+			if since, behind := behindAt(known, partition); behind && (!is || since < least) {
+				is, least = true, since
+			}
+		}
+		return least, is
 	}
+}
+
+// behindAt is behind of one partition.
+func behindAt(known store.Progress, partition int32) (since int64, is bool) {
+	through, told := known.Through[partition]
+	return through, !told || time.Since(time.UnixMilli(through)) > behindAfter
 }
