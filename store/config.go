@@ -111,7 +111,7 @@ func DefaultConfig() Config {
 		Grace:             20 * time.Second,
 		HourSpread:        50 * time.Minute,
 		Timeout:           5 * time.Second,
-		InFlight:          64,
+		InFlight:          16,
 		Ring:              ring.DefaultConfig(),
 	}
 }

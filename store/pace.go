@@ -24,16 +24,15 @@ type pace struct {
 
 const (
 	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for
-	// its encoding in between. Four keep two cores busy on an idle machine. Eight close 40 windows a
-	// second where an answer takes 20 ms: with fewer, a Cassandra that is slow all day would let
-	// closing fall behind, and then frames wait, too.
-	narrowest = 8
+	// its encoding in between. Four keep two cores busy on an idle machine; with fewer, a Cassandra
+	// that is slow all day would let closing fall behind, and then frames wait, too.
+	narrowest = 4
 	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not:
 	// 320 MB at the very most.
 	widest = 32
 	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms
-	// for these statements, and one that shares a full machine with others ten times as long.
-	quickAnswer, slowAnswer = 50 * time.Millisecond, 250 * time.Millisecond
+	// for these statements.
+	quickAnswer, slowAnswer = 20 * time.Millisecond, 80 * time.Millisecond
 )
 
 func newPace(said func(float64)) *pace {

@@ -99,11 +99,11 @@ func TestPaceFollowsCassandra(t *testing.T) {
 	for p.busy > 0 {
 		p.leave(0, false)
 	}
-	p.set(2 * narrowest)
+	p.set(8)
 	for _, c := range []struct {
 		err   error
 		width int
-	}{{ErrExpired, 2 * narrowest}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, narrowest}} {
+	}{{ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
 		p.enter(t.Context())
 		if err := p.closing(func(*rows.Answers) error { return c.err }); !errors.Is(err, c.err) {
 			t.Error(err)
