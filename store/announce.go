@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,8 +28,9 @@ const (
 	announceAgain = 30 * time.Second
 	// announceBytes is how large a payload may be for that, announceMemory what looking into it may
 	// take, and announcesAtOnce how many frames are looked into at once. A payload of a MiB is that
-	// of a node of some 10,000 tables and takes some 10 MB. What is larger, takes more or comes
-	// while others are looked into, is left to the next frame or to closing.
+	// of a node of some 10,000 tables and takes some 10 MB. What is larger or takes more is left to
+	// closing. A key frame that comes while others are looked into has its turn later, a delta
+	// frame leaves it to the next one.
 	announceBytes   = 1 << 20
 	announceMemory  = 32 << 20
 	announcesAtOnce = 4
@@ -47,15 +49,79 @@ type announcer struct {
 	places  chan struct{}                 // a place for each frame that is looked into
 	keys    *bounded[nodeDay, uint64]     // dictionarySum of the last key frame whose dictionaries are written
 	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
+
+	mu       sync.Mutex
+	later    []keyFrame // that came while all places were taken, announcedNodes at most
+	catching int        // how many goroutines look into them
+}
+
+// keyFrame is a stored key frame.
+type keyFrame struct {
+	work    rows.Work
+	account string
+	header  frame.Header
 }
 
 // key announces what a key frame brings, if that is something else than the node's last one on
-// the same day brought.
+// the same day brought. When many come at once, as a fleet's first frames do, the frame does not
+// wait: it is read again when there is a place.
 func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
 	if h.RawLength > announceBytes {
 		return
 	}
-	f, err := s.decode(b)
+	s.mu.Lock()
+	waits := s.catching > 0
+	if !waits {
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+		default:
+			waits = true
+		}
+	}
+	if waits && len(s.later) < announcedNodes {
+		s.later = append(s.later, keyFrame{w, account, *h})
+	}
+	if waits && s.catching < announcesAtOnce {
+		s.catching++
+		go s.catchUp()
+	}
+	s.mu.Unlock()
+	if !waits {
+		s.keyInPlace(ctx, w, account, h, b)
+	}
+}
+
+// catchTimeout bounds the work on one of the frames that came while all places were taken.
+const catchTimeout = 30 * time.Second
+
+// catchUp looks into the frames that came while all places were taken, the oldest first.
+func (s *announcer) catchUp() {
+	for {
+		s.mu.Lock()
+		if len(s.later) == 0 {
+			s.later = nil
+			s.catching--
+			s.mu.Unlock()
+			return
+		}
+		k := s.later[0]
+		s.later = s.later[1:]
+		s.mu.Unlock()
+		s.places <- struct{}{}
+		ctx, cancel := context.WithTimeout(context.Background(), catchTimeout)
+		b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
+		if err == nil && b != nil {
+			s.keyInPlace(ctx, k.work, k.account, &k.header, b)
+		}
+		cancel()
+		<-s.places
+	}
+}
+
+// keyInPlace is key for who has a place.
+func (s *announcer) keyInPlace(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
+	f, err := frame.DecodeWithin(memory.Bounded(announceMemory), b, nil)
 	if err != nil {
 		return
 	}
@@ -67,13 +133,6 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 	if s.announce(ctx, w, account, h.Node, b) {
 		s.keys.put(id, sum, 1)
 	}
-}
-
-// decode decodes a key frame, some at a time.
-func (s *announcer) decode(b []byte) (*frame.Frame, error) {
-	s.places <- struct{}{}
-	defer func() { <-s.places }()
-	return frame.DecodeWithin(memory.Bounded(announceMemory), b, nil)
 }
 
 // delta announces what a delta frame brings beyond its key frame.
@@ -91,20 +150,23 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 		return
 	}
 	k, _, err := frame.Parse(key)
-	if err != nil || k.RawLength+h.RawLength > announceBytes || s.announce(ctx, w, account, h.Node, key, b) {
-		s.windows.put(id, now, 1)
+	if err == nil && k.RawLength+h.RawLength <= announceBytes {
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+		default:
+			return
+		}
+		if !s.announce(ctx, w, account, h.Node, key, b) {
+			return
+		}
 	}
+	s.windows.put(id, now, 1)
 }
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra:
-// what fails is left to closing the window.
+// what fails is left to closing the window. The caller has a place.
 func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID, frames ...[]byte) bool {
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		return false
-	}
 	w, _, err := window.BuildWithin(memory.Bounded(announceMemory), window.Node{Account: account, ID: node}, frames)
 	if err != nil {
 		return false

@@ -111,7 +111,7 @@ func DefaultConfig() Config {
 		Grace:             20 * time.Second,
 		HourSpread:        50 * time.Minute,
 		Timeout:           5 * time.Second,
-		InFlight:          16,
+		InFlight:          32,
 		Ring:              ring.DefaultConfig(),
 	}
 }
