@@ -52,7 +52,7 @@ type announcer struct {
 
 	mu       sync.Mutex
 	later    []keyFrame // that came while all places were taken, announcedNodes at most
-	catching int        // how many goroutines look into them
+	catching bool       // they are being looked into
 }
 
 // keyFrame is a stored key frame.
@@ -70,7 +70,7 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 		return
 	}
 	s.mu.Lock()
-	waits := s.catching > 0
+	waits := s.catching
 	if !waits {
 		select {
 		case s.places <- struct{}{}:
@@ -82,8 +82,8 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 	if waits && len(s.later) < announcedNodes {
 		s.later = append(s.later, keyFrame{w, account, *h})
 	}
-	if waits && s.catching < announcesAtOnce {
-		s.catching++
+	if waits && !s.catching {
+		s.catching = true
 		go s.catchUp()
 	}
 	s.mu.Unlock()
@@ -95,13 +95,14 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 // catchTimeout bounds the work on one of the frames that came while all places were taken.
 const catchTimeout = 30 * time.Second
 
-// catchUp looks into the frames that came while all places were taken, the oldest first.
+// catchUp looks into the frames that came while all places were taken, the oldest first and one
+// after the other: a node has some 40 dictionaries, and writing those of a whole fleet at once would
+// leave Cassandra no time for frames and readers.
 func (s *announcer) catchUp() {
 	for {
 		s.mu.Lock()
 		if len(s.later) == 0 {
-			s.later = nil
-			s.catching--
+			s.later, s.catching = nil, false
 			s.mu.Unlock()
 			return
 		}

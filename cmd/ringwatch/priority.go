@@ -10,7 +10,7 @@ import (
 // lowered are the nicenesses of roles. On a full machine ingest's acknowledgements and the newest
 // values come first: a fleet that begins at once would else wait behind its own series, rules and
 // windows. On a machine that is not full they change nothing.
-var lowered = map[string]int{"store": 5, "api": 5, "rules": 10}
+var lowered = map[string]int{"store": 5, "api": 2, "rules": 10}
 
 // stepBack gives this process a niceness, if it has a higher priority. Linux has a
 // priority for each thread, and a new thread has that of the one that makes it; so it is to be
