@@ -1,0 +1,254 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/engines"
+)
+
+// accounts are whose the nodes are.
+var accounts = []string{"red", "blue"}
+
+// grace and spread let windows close, and hours be made, soon after the last frame.
+const (
+	grace  = 3 * time.Second
+	spread = 5 * time.Second
+)
+
+// system is all that runs.
+type system struct {
+	Config
+	*tally
+	keys      map[string]string // by account
+	ingests   []string          // URLs
+	apis      []string
+	stores    []string
+	cassandra *engines.Cassandra
+	kafka     *engines.Kafka
+	redis     *engines.Redis
+	roles     []*role
+}
+
+// role is one process of ours.
+type role struct {
+	name    string
+	url     string
+	config  engines.ProcessConfig
+	of      *system
+	mu      sync.Mutex
+	process *engines.Process
+}
+
+// start starts the role and waits for nothing. A role that ends by itself is a problem.
+func (r *role) start() error {
+	p, err := engines.StartProcess(r.config)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.process = p
+	r.mu.Unlock()
+	go func() {
+		<-p.Done()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.process == p { // nobody has killed it
+			words, _ := engines.LastWords(p.LogFile())
+			r.of.problem(&r.of.Ended, "%s has ended by itself: %q", r.name, words)
+		}
+	}()
+	return nil
+}
+
+// take returns the process, which the caller is to end.
+func (r *role) take() *engines.Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.process
+	r.process = nil
+	return p
+}
+
+// now returns the process.
+func (r *role) now() *engines.Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
+}
+
+func (r *role) kill() error {
+	if p := r.take(); p != nil {
+		return p.Kill()
+	}
+	return nil
+}
+
+// start starts engines and roles and waits until all are ready.
+func (s *system) start(ctx context.Context) error {
+	s.keys = map[string]string{}
+	for _, name := range accounts {
+		s.keys[name] = account.NewKey()
+	}
+	if s.Embedded {
+		if err := s.addRole("all", 1); err != nil {
+			return err
+		}
+		s.stores = s.apis
+	} else {
+		if err := s.startEngines(ctx); err != nil {
+			return err
+		}
+		for _, name := range []string{"ingest", "store", "recent", "rules", "api"} {
+			for n := range 2 {
+				if err := s.addRole(name, n+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, r := range s.roles {
+		if err := r.start(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*engines.StartTimeout)
+	defer cancel()
+	for _, r := range s.roles {
+		if err := s.ready(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready waits until a role is.
+func (s *system) ready(ctx context.Context, r *role) error {
+	return line.Until(ctx, r.name+" to be ready", func(ctx context.Context) error {
+		_, _, err := s.get(ctx, r.url+"/-/ready", "")
+		return err
+	})
+}
+
+func (s *system) startEngines(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
+			Dir: filepath.Join(s.Dir, "cassandra"), Heap: "768M", Progress: s.Progress})
+		return err
+	})
+	g.Go(func() (err error) {
+		s.kafka, err = engines.StartKafka(ctx, engines.KafkaConfig{
+			Dir: filepath.Join(s.Dir, "kafka"), Progress: s.Progress})
+		return err
+	})
+	g.Go(func() (err error) {
+		s.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(s.Dir, "redis")})
+		return err
+	})
+	return g.Wait()
+}
+
+// addRole writes a role's configuration.
+func (s *system) addRole(name string, n int) error {
+	var text strings.Builder
+	text.WriteString("accounts:\n")
+	for _, of := range accounts {
+		fmt.Fprintf(&text, "  - {name: %s, clusters: [\"*\"], keys: "+
+			"[{name: all, sha256: %s, scopes: [read, write]}]}\n", of, account.Hash(s.keys[of]))
+	}
+	hosts := ""
+	r := &role{name: fmt.Sprintf("%s-%d", name, n), of: s}
+	if !s.Embedded {
+		hosts = fmt.Sprintf("hosts: [%q], ", s.cassandra.Addr())
+		fmt.Fprintf(&text, "kafka: {brokers: [%q], partitions: 4, instance_id: %s}\n",
+			s.kafka.Addr(), r.name)
+		fmt.Fprintf(&text, "redis: {addresses: [%q]}\n", s.redis.Addr())
+	}
+	fmt.Fprintf(&text, "cassandra: {%sgrace: %s, hour_spread: %s}\n", hosts, grace, spread)
+	listens := []string{name}
+	if s.Embedded {
+		listens = []string{"ingest", "api"}
+	}
+	for _, of := range listens {
+		port, err := engines.FreePort("127.0.0.1")
+		if err != nil {
+			return err
+		}
+		r.url = fmt.Sprintf("http://127.0.0.1:%d", port)
+		switch of {
+		case "ingest":
+			s.ingests = append(s.ingests, r.url)
+		case "api":
+			s.apis = append(s.apis, r.url)
+		case "store":
+			s.stores = append(s.stores, r.url)
+		}
+		fmt.Fprintf(&text, "%s: {listen: \"127.0.0.1:%d\"}\n", of, port)
+	}
+	file := filepath.Join(s.Dir, r.name+".yaml")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		return err
+	}
+	r.config = engines.ProcessConfig{Name: r.name, Path: s.Binary, Env: s.Env,
+		Args: []string{name, "--config", file}, Log: filepath.Join(s.Dir, r.name+".log")}
+	if s.Embedded {
+		r.config.Args = append(r.config.Args, "--data", s.data())
+	}
+	s.roles = append(s.roles, r)
+	return nil
+}
+
+// data is the directory of the one process.
+func (s *system) data() string { return filepath.Join(s.Dir, "data") }
+
+// stop ends everything, whatever has started.
+func (s *system) stop() {
+	for _, r := range s.roles {
+		_ = r.kill()
+	}
+	if s.redis != nil {
+		_ = s.redis.Kill()
+	}
+	if s.kafka != nil {
+		_ = s.kafka.Kill()
+	}
+	if s.cassandra != nil {
+		_ = s.cassandra.Kill()
+	}
+}
+
+// client gives up on who hangs, so that the other process is asked.
+var client = &http.Client{Timeout: 10 * time.Second,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+
+// wipe takes all from Redis.
+func (s *system) wipe() error {
+	to, err := net.DialTimeout("tcp", s.redis.Addr(), 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := to.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := to.Write([]byte("FLUSHALL\r\n")); err != nil {
+		return err
+	}
+	answer := make([]byte, 5)
+	if _, err := to.Read(answer); err != nil || string(answer) != "+OK\r\n" {
+		return fmt.Errorf("redis answers %q to FLUSHALL: %w", answer, err)
+	}
+	return nil
+}
