@@ -49,24 +49,24 @@ type Config struct {
 // Report is what a run found.
 type Report struct {
 	Seed     uint64
-	Seconds  float64        // how long faults came
-	Kills    int            // kill -9
-	Faults   map[string]int // by name
-	Sent     int            // frames that were made
-	Acked    int            // those answered 2xx
-	Again    int            // times that a frame was sent again
-	Lost     int            // acknowledged, and not there in the end
-	Doubled  int            // values that an answer or a rollup has twice
-	Wrong    int            // values that nobody sent, or that are another account's
-	Holes    int            // answers that call themselves complete and lack what was acknowledged
-	Ended    int            // times that a role ended by itself
-	Answers  int            // that were checked meanwhile
-	Partial  int            // of those: said that they lack something
-	Failed   int            // questions without an answer
-	Hours    int            // hours whose values were found there in the end
-	Recovery []float64      // seconds from a fault's end to the first frame taken and the first right answer
-	Slowest  string         // after which fault that took longest
-	Problems []string       // the first of them, in words
+	Seconds  float64            // how long faults came
+	Kills    int                // kill -9
+	Faults   map[string]int     // by name
+	Sent     int                // frames that were made
+	Acked    int                // those answered 2xx
+	Again    int                // times that a frame was sent again
+	Lost     int                // acknowledged, and not there in the end
+	Doubled  int                // values that an answer or a rollup has twice
+	Wrong    int                // values that nobody sent, or that are another account's
+	Holes    int                // answers that call themselves complete and lack what was acknowledged
+	Ended    int                // times that a role ended by itself
+	Answers  int                // that were checked meanwhile
+	Partial  int                // of those: said that they lack something
+	Failed   int                // questions without an answer
+	Hours    int                // hours whose values were found there in the end
+	Recovery []float64          // seconds from a fault's end to the first frame taken and the first right answer
+	Slowest  map[string]float64 // the longest of them, by the fault's name
+	Problems []string           // the first of them, in words
 }
 
 // Whole tells whether nothing was wrong.
@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return nil, errors.New("chaos: nodes must be a multiple of 10 and the interval at least 50ms")
 	}
 	t := &tally{tell: c.Progress}
-	t.Seed, t.Faults = c.Seed, map[string]int{}
+	t.Seed, t.Faults, t.Slowest = c.Seed, map[string]int{}, map[string]float64{}
 	s := &system{Config: c, tally: t}
 	defer s.stop()
 	if err := s.start(ctx); err != nil {

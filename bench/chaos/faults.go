@@ -23,7 +23,7 @@ type fault struct {
 // How long faults last at most.
 const (
 	down     = 3 * time.Second  // a process that was killed
-	still    = 10 * time.Second // one that stands still
+	still    = 6 * time.Second  // one that stands still
 	slow     = 10 * time.Second // a Cassandra that answers by fits and starts
 	fullDisk = 8 * time.Second
 	wrongly  = 20 * time.Second // a clock
@@ -96,7 +96,7 @@ func (s *system) happen(ctx context.Context, f *fleet, one fault, lasts time.Dur
 
 // ofRoles is a round of what happens to our processes and to nodes.
 func (s *system) ofRoles(f *fleet, _ int) (list []fault) {
-	times := 2
+	times := 3
 	if s.Embedded {
 		times = 12
 		list = append(list, s.fullDirectory(), s.fullDirectory())

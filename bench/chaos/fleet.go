@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/ingest"
@@ -34,6 +33,7 @@ type node struct {
 	account string
 	base    int64         // its ids are base + the number of the frame
 	past    time.Duration // how old its frames are; 0: it sends the present
+	odd     bool          // its clock is wrong now and then
 	ahead   atomic.Int64  // of its clock, ns
 	waiting atomic.Int64  // frames that are not acknowledged
 
@@ -67,6 +67,7 @@ func newFleet(s *system) *fleet {
 				{Name: "chaos_text", Kind: frame.String},
 			}}}
 			n.Entities = [][]frametest.Entity{{{Cells: make([]frametest.Cell, 3)}}}
+			n.odd = i%10 == 2
 			if i%5 == 4 {
 				n.past = past
 			}
@@ -201,22 +202,22 @@ func (f *fleet) post(ctx context.Context, base string, n *node, b []byte) (taken
 	return false, fmt.Errorf("chaos: ingest refuses a frame of %s: %s: %s", n.name, answer.Status, text)
 }
 
-// wrongClock sets the clocks of a tenth of the nodes wrong and right again. An agent whose clock
+// wrongClock sets the clocks of some nodes wrong and right again. An agent whose clock
 // was set back waits until it is past the last frame, or begins anew.
 func (f *fleet) wrongClock(by time.Duration) fault {
 	// Not on the interval, so that no instant comes twice; an agent's frames are never that exact.
 	by += 123 * time.Millisecond
 	set := func(by time.Duration) func(context.Context) error {
 		return func(context.Context) error {
-			for i, n := range f.nodes {
-				if i%10 == 2 {
+			for _, n := range f.nodes {
+				if n.odd {
 					n.ahead.Store(int64(by))
 				}
 			}
 			return nil
 		}
 	}
-	return fault{name: fmt.Sprintf("clocks off by %s", by.Truncate(time.Second)), lasts: wrongly,
+	return fault{name: fmt.Sprintf("clocks off by %s", by.Round(time.Second)), lasts: wrongly,
 		do: set(by), undo: set(0)}
 }
 
@@ -290,10 +291,8 @@ func (r *recovery) saw(began time.Time, frame bool) {
 			continue
 		}
 		took := now.Sub(one.since).Seconds()
-		if took > bench.Quantile(append([]float64{0}, r.Recovery...), 1) {
-			r.Slowest = one.after
-		}
 		r.Recovery = append(r.Recovery, took)
+		r.Slowest[one.after] = max(r.Slowest[one.after], took)
 	}
 	r.waiting = rest
 }

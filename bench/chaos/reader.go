@@ -60,7 +60,9 @@ func (f *fleet) take(n *node, a answer, asked time.Time) {
 	}
 	// Nobody promises that a frame older than 20 minutes is missed (query.settleMillis).
 	complete := !a.partial && n.past == 0
-	if a.newest && len(a.values) > 0 {
+	if a.newest && n.odd {
+		complete = false // its newest run's frame may be older than one of before its clock was set
+	} else if a.newest && len(a.values) > 0 {
 		a.from = a.values[0].at // nothing that was acknowledged is newer
 	}
 	right := f.judge(n, a.what, a.values, a.from, a.to, asked, complete)

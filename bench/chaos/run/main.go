@@ -1,4 +1,5 @@
-// Command run does to all of Ringwatch what may happen to it, for an hour: see package chaos.
+// Command run does to all of Ringwatch what may happen to it, for an hour in all: see package
+// chaos.
 package main
 
 import (
@@ -32,7 +33,7 @@ type options struct {
 func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 0, "gives the same faults in the same order; 0: a new one")
-	flag.Float64Var(&o.minutes, "minutes", 60, "how long faults come, of each side")
+	flag.Float64Var(&o.minutes, "minutes", 30, "how long faults come, of each side")
 	flag.IntVar(&o.kills, "kills", 100, "faults come until there were so many kills, of each side")
 	flag.IntVar(&o.nodes, "nodes", 40, "nodes of both accounts; a multiple of 10")
 	flag.DurationVar(&o.interval, "interval", 500*time.Millisecond, "a node's interval")
