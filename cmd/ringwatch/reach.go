@@ -97,9 +97,9 @@ func named(engines ...engine) error {
 }
 
 // reach waits until one address of every engine takes connections, with TLS where it is set, and
-// after patience names all that did not, as a usageError: at a start that is nearly always an
-// address that is wrong. The process does without those that have none. Once started, a role never
-// ends because an engine is away.
+// after patience names all that did not. Only a wrong certificate is a usageError: an engine may be
+// away, and a supervisor does not start again what ended with exit code 2. The process does without
+// those that have no address. Once started, a role never ends because an engine is away.
 func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engines ...engine) error {
 	if err := readable(engines...); err != nil {
 		return err
@@ -130,7 +130,11 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 			fatal = append(fatal, errs[i])
 		}
 	}
-	return usageError{errors.Join(fatal...)}
+	err := errors.Join(fatal...)
+	if errors.As(err, new(*certs.Error)) {
+		return usageError{err}
+	}
+	return err
 }
 
 // knock connects to one address and says hello where TLS is set: only an answer shows that the
