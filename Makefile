@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos bench
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ test: prerequisites $(MODULES) ## every test, on real engines
 
 test-full: prerequisites $(MODULES) ## the same with the race detector, the long tests and a minute of each fuzz test
 	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build --full
+
+chaos: prerequisites bin/ringwatch ## kill, stop and starve two processes of each role and their engines for half an hour, then ringwatch all in a directory as long, and check every answer; 70 minutes; ARGS='-seed 7' for the same faults again, ARGS='-minutes 2 -kills 10 -away 0.2' for a look, 9 minutes
+	@go run ./bench/chaos/run $(ARGS)
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...

@@ -60,11 +60,12 @@ type Report struct {
 	Wrong    int                // values that nobody sent, or that are another account's
 	Holes    int                // answers that call themselves complete and lack what was acknowledged
 	Ended    int                // times that a role ended by itself
+	GaveUp   int                // times that one found no engine at its start, and was started again
 	Answers  int                // that were checked meanwhile
 	Partial  int                // of those: said that they lack something
 	Failed   int                // questions without an answer
 	Hours    int                // hours whose values were found there in the end
-	Recovery []float64          // seconds from a fault's end to the first frame taken and the first right answer
+	Recovery []float64          // s, from a fault's end to a frame that is taken and a right answer
 	Slowest  map[string]float64 // the longest of them, by the fault's name
 	Problems []string           // the first of them, in words
 }

@@ -105,8 +105,7 @@ func (s *system) ofRoles(f *fleet, _ int) (list []fault) {
 		for range times {
 			list = append(list, killed(r))
 		}
-		list = append(list, standstill(r.name, func(context.Context) error { return r.now().Pause() },
-			func(context.Context) error { return r.now().Resume() }))
+		list = append(list, standstill(r.name, r.pause, r.resume))
 	}
 	return append(list, f.wrongClock(time.Minute), f.wrongClock(-time.Minute))
 }
@@ -185,10 +184,15 @@ func full(name string, e *engines.Engine) fault {
 
 // fullDirectory leaves the one process no room. It goes on by itself.
 func (s *system) fullDirectory() fault {
-	r := s.roles[0]
-	return fault{name: "full disk", lasts: fullDisk,
-		do:   func(context.Context) error { return r.now().LimitFiles(0) },
-		undo: func(context.Context) error { return r.now().LimitFiles(engines.Unlimited) }}
+	limit := func(bytes uint64) func(context.Context) error {
+		return func(context.Context) error {
+			if p := s.roles[0].now(); p != nil {
+				return p.LimitFiles(bytes)
+			}
+			return nil
+		}
+	}
+	return fault{name: "full disk", lasts: fullDisk, do: limit(0), undo: limit(engines.Unlimited)}
 }
 
 // sleep lets time pass.

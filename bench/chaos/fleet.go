@@ -100,7 +100,8 @@ func (n *node) make(at int64) made {
 	return m
 }
 
-// mostBackward is by how much an agent waits for a clock that was set back; by more, it begins anew.
+// mostBackward is by how much an agent waits for a clock that was set back; by more, it begins
+// anew.
 const mostBackward = time.Minute
 
 // due makes the frames that are due, as an agent does: one each interval, none while its clock
@@ -199,7 +200,8 @@ func (f *fleet) post(ctx context.Context, base string, n *node, b []byte) (taken
 	case code/100 == 5 || code == http.StatusTooManyRequests:
 		return false, nil
 	}
-	return false, fmt.Errorf("chaos: ingest refuses a frame of %s: %s: %s", n.name, answer.Status, text)
+	return false, fmt.Errorf("chaos: ingest refuses a frame of %s: %s: %s", n.name, answer.Status,
+		text)
 }
 
 // wrongClock sets the clocks of some nodes wrong and right again. An agent whose clock
@@ -313,7 +315,9 @@ const known = 15 * time.Second
 // judge holds values of a node from … to (ms) against what it sent: nothing else, each instant
 // once, and if the answer calls itself complete, all that was acknowledged long enough before it
 // was asked for. It reports whether they are right.
-func (f *fleet) judge(n *node, what string, list values, from, to int64, asked time.Time, complete bool) bool {
+func (f *fleet) judge(
+	n *node, what string, list values, from, to int64, asked time.Time, complete bool,
+) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	right := true

@@ -93,20 +93,26 @@ func (s *system) get(ctx context.Context, address, key string) (b []byte, partia
 }
 
 // rangeOf asks for a node's values of some time up to now.
-func (f *fleet) rangeOf(ctx context.Context, base string, n *node, back time.Duration) (answer, error) {
+func (f *fleet) rangeOf(
+	ctx context.Context, base string, n *node, back time.Duration,
+) (answer, error) {
 	to := time.Now().Add(-n.past).UnixMilli()
 	return f.valuesBetween(ctx, base, n, to-back.Milliseconds(), to)
 }
 
 // valuesBetween asks for a node's values at from … to, ms.
-func (f *fleet) valuesBetween(ctx context.Context, base string, n *node, from, to int64) (answer, error) {
+func (f *fleet) valuesBetween(
+	ctx context.Context, base string, n *node, from, to int64,
+) (answer, error) {
 	a := answer{from: from, to: to, what: "a range"}
 	form := url.Values{"metrics": {metric}, "from": {inWords(from)}, "to": {inWords(to)}}
 	return a, f.payload(ctx, base, n, form, &a)
 }
 
 // newestOf asks for a node's newest value.
-func (f *fleet) newestOf(ctx context.Context, base string, n *node, _ time.Duration) (answer, error) {
+func (f *fleet) newestOf(
+	ctx context.Context, base string, n *node, _ time.Duration,
+) (answer, error) {
 	a := answer{to: math.MaxInt64, what: "the newest", newest: true}
 	return a, f.payload(ctx, base, n, url.Values{"metrics": {metric}}, &a)
 }
@@ -114,7 +120,9 @@ func (f *fleet) newestOf(ctx context.Context, base string, n *node, _ time.Durat
 func inWords(at int64) string { return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // payload asks /v1/nodes/{id}/metrics.
-func (f *fleet) payload(ctx context.Context, base string, n *node, form url.Values, a *answer) error {
+func (f *fleet) payload(
+	ctx context.Context, base string, n *node, form url.Values, a *answer,
+) error {
 	b, partial, err := f.get(ctx, base+"/v1/nodes/"+n.ID.String()+"/metrics?"+form.Encode(),
 		f.keys[n.account])
 	if err != nil {
@@ -147,7 +155,9 @@ func (f *fleet) payload(ctx context.Context, base string, n *node, form url.Valu
 }
 
 // promOf asks PromQL for a node's values of some time up to now.
-func (f *fleet) promOf(ctx context.Context, base string, n *node, back time.Duration) (answer, error) {
+func (f *fleet) promOf(
+	ctx context.Context, base string, n *node, back time.Duration,
+) (answer, error) {
 	to := time.Now().Add(-n.past).UnixMilli()
 	a := answer{from: to - back.Milliseconds() + 1, to: to, what: "PromQL"}
 	form := url.Values{"query": {fmt.Sprintf("%s{node=%q}[%dms]", metric, n.ID, back.Milliseconds())},

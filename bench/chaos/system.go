@@ -51,24 +51,73 @@ type role struct {
 	process *engines.Process
 }
 
-// start starts the role and waits for nothing. A role that ends by itself is a problem.
+// start starts the role unless it runs, and waits for nothing. A role that ends before it was ready
+// could not reach an engine: it is started again, as its supervisor would. One that ends by itself
+// after that is a problem.
 func (r *role) start() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process != nil {
+		return nil
+	}
 	p, err := engines.StartProcess(r.config)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
 	r.process = p
+	go r.watch(p)
+	return nil
+}
+
+// watch waits for the end of a process.
+func (r *role) watch(p *engines.Process) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan error, 1)
+	go func() { ready <- r.of.ready(ctx, r) }()
+	<-p.Done()
+	cancel()
+	never := <-ready
+	r.mu.Lock()
+	itself := r.process == p // nobody has killed it
+	if itself {
+		r.process = nil
+	}
 	r.mu.Unlock()
-	go func() {
-		<-p.Done()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.process == p { // nobody has killed it
-			words, _ := engines.LastWords(p.LogFile())
-			r.of.problem(&r.of.Ended, "%s has ended by itself: %q", r.name, words)
+	if !itself {
+		return
+	}
+	words, _ := engines.LastWords(p.LogFile())
+	if never == nil {
+		r.of.problem(&r.of.Ended, "%s has ended by itself: %q", r.name, words)
+	} else {
+		r.of.add(&r.of.GaveUp, 1)
+		r.of.Progress(fmt.Sprintf("%s starts again, for it said %q", r.name, words))
+	}
+	if err := r.start(); err != nil {
+		r.of.problem(&r.of.Ended, "%s does not start again: %v", r.name, err)
+	}
+}
+
+// pause lets the process stand still, the next one if it ends meanwhile.
+func (r *role) pause(ctx context.Context) error {
+	for {
+		p := r.now()
+		if p != nil {
+			if err := p.Pause(); err == nil || p.Running() {
+				return err
+			}
 		}
-	}()
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// resume lets it go on.
+func (r *role) resume(context.Context) error {
+	if p := r.now(); p != nil {
+		return p.Resume()
+	}
 	return nil
 }
 
@@ -125,6 +174,11 @@ func (s *system) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*engines.StartTimeout)
 	defer cancel()
+	return s.allReady(ctx)
+}
+
+// allReady waits until all roles are.
+func (s *system) allReady(ctx context.Context) error {
 	for _, r := range s.roles {
 		if err := s.ready(ctx, r); err != nil {
 			return err

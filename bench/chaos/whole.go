@@ -71,7 +71,8 @@ func (f *fleet) whole(ctx context.Context) error {
 	if err := f.onlyHours(ctx); err != nil {
 		return err
 	}
-	return f.stored(ctx, slices.DeleteFunc(slices.Clone(f.nodes), func(n *node) bool { return n.past == 0 }))
+	present := func(n *node) bool { return n.past == 0 }
+	return f.stored(ctx, slices.DeleteFunc(slices.Clone(f.nodes), present))
 }
 
 // span is from a node's first frame to its last one, ms.

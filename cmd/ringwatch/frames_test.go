@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
@@ -31,104 +26,10 @@ type sent struct {
 	entities [][]frametest.Entity // the node's state
 }
 
-// TestKilledRolesLoseNothing kills all roles at random moments while frames arrive. Then every frame that was answered 2xx is in Cassandra exactly once per series
-// and instant, with its values, and nothing is there that was never sent.
-func TestKilledRolesLoseNothing(t *testing.T) {
-	engines.Needed(t, "Cassandra, Kafka and Redis")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
-	dir := t.TempDir()
-	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: self, Env: []string{asRingwatch}, Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Stop)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	var nodes []*frametest.Node
-	for i := range 5 {
-		nodes = append(nodes, frametest.New(fmt.Sprintf("cluster-%d", i%2), uint64(i+1), 3))
-	}
-	// Windows that are over already close when they are quiet for a grace, which is longer than most lives here: the roles die before a window closes, while it
-	// closes, and after. Only what they resume from decides whether its columns are ever made.
-	first := frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())
-	var (
-		wg      sync.WaitGroup
-		results = make([][]sent, len(nodes))
-		kills   atomic.Int64
-	)
-	for i, node := range nodes {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			results[i] = send(ctx, l, node, first, random, &kills)
-		})
-	}
-	sending := make(chan struct{})
-	go func() { wg.Wait(); close(sending) }()
-	random := rand.New(rand.NewPCG(seed, 99))
-	for done := false; !done; {
-		select {
-		case <-sending:
-			done = true
-		case <-time.After(time.Duration(1000+random.IntN(4000)) * time.Millisecond):
-			if err := l.KillRingwatch(); err != nil {
-				t.Fatal(err)
-			}
-			kills.Add(1)
-			if err := l.StartRingwatch(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	db := mustStore(t, l)
-	accepted := 0
-	for i, node := range nodes {
-		checkNode(t, db, l.Account, node, results[i], first)
-		for _, s := range results[i] {
-			if s.accepted {
-				accepted++
-			}
-		}
-	}
-	t.Logf("%d frames accepted under %d kills", accepted, kills.Load())
-	t.Run("ReplayChangesNothing", func(t *testing.T) { testReplay(t, l, self, dir, accepted) })
-}
-
 const (
-	killWindows = 3
+	killWindows = 3  // that frames of a test come to
 	killFrames  = 50 // a window
-	leastKills  = 4  // while they are sent
 )
-
-// send posts a node's frames in order. A key frame is posted until it is accepted; some others are given up after a failure, as a full queue would.
-// It waits for the next kill where more than a part of the frames would come between two.
-func send(ctx context.Context, l *line.Line, node *frametest.Node, first int64, random *rand.Rand, kills *atomic.Int64) []sent {
-	var all []sent
-	for w := range int64(killWindows) {
-		for i := range int64(killFrames) {
-			s := sent{at: first + w*frame.WindowMillis + i*5000 + 1234}
-			node.Step()
-			b := node.Frame(s.at)
-			s.entities = copyEntities(node.Entities)
-			for {
-				s.accepted = post(ctx, l, b)
-				if s.accepted || ctx.Err() != nil || i > 0 && random.IntN(3) == 0 {
-					break
-				}
-				time.Sleep(20 * time.Millisecond) // a sender's pause between tries
-			}
-			all = append(all, s)
-			time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond) // so that kills come at any place
-			for part := int64(len(all)) * (leastKills + 1) / (killWindows*killFrames + 1); kills.Load() < part && ctx.Err() == nil; {
-				time.Sleep(20 * time.Millisecond)
-			}
-		}
-	}
-	return all
-}
 
 func post(ctx context.Context, l *line.Line, b []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)

@@ -73,8 +73,53 @@ func sameTables(t *testing.T, before, after map[string][]string) {
 	}
 }
 
-// testReplay walks Kafka again from before the first frame, and holds all tables against what they were.
-func testReplay(t *testing.T, l *line.Line, self, dir string, accepted int) {
+// TestReplayChangesNothing walks Kafka again from before the first frame, and holds all tables
+// against what they were. The roles are killed once while the frames arrive.
+func TestReplayChangesNothing(t *testing.T) {
+	engines.Needed(t, "Cassandra, Kafka and Redis")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	l, err := line.Start(t.Context(), line.Config{Dir: dir, Binary: self, Env: []string{asRingwatch},
+		Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Stop)
+	first := frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli()) // they are over
+	accepted := 0
+	what := make([][]sent, 5)
+	var nodes []*frametest.Node
+	for i := range what {
+		n := frametest.New(fmt.Sprintf("cluster-%d", i%2), uint64(i+1), 3)
+		nodes = append(nodes, n)
+		if i == len(what)/2 {
+			if err := l.KillRingwatch(); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.StartRingwatch(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for w := range int64(killWindows) {
+			for k := range int64(killFrames) {
+				n.Step()
+				at := first + w*frame.WindowMillis + k*5000 + 1234
+				b := n.Frame(at)
+				eventually(t, "a frame to be taken", func(ctx context.Context) error {
+					return l.Post(ctx, l.Key, b)
+				})
+				what[i] = append(what[i], sent{at: at, accepted: true, entities: copyEntities(n.Entities)})
+				accepted++
+			}
+		}
+	}
+	db := mustStore(t, l)
+	for i, n := range nodes {
+		checkNode(t, db, l.Account, n, what[i], first)
+	}
 	t.Cleanup(func() { // why windows stay open, or rows differ, only the roles know
 		if log, err := os.ReadFile(filepath.Join(dir, "ringwatch.log")); t.Failed() && err == nil {
 			t.Logf("the roles' log ends with %s", log[max(0, len(log)-8<<10):])

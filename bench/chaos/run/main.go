@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -123,7 +124,8 @@ func keep(o options, found map[string]*chaos.Report) error {
 			"answer. lost, doubled and wrong are values, holes are answers that call themselves complete " +
 			"and lack what was acknowledged 15 s before. recovery is from a fault's end until a frame was " +
 			"taken and a question had a right and complete answer, whatever else was wrong then."}
-	if args := os.Args[1:]; len(args) > 0 {
+	keeps := func(arg string) bool { return strings.HasPrefix(arg, "-work=") } // says nothing
+	if args := slices.DeleteFunc(slices.Clone(os.Args[1:]), keeps); len(args) > 0 {
 		result.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))
 	}
 	whole := true
