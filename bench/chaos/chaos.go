@@ -64,7 +64,7 @@ type Report struct {
 	Answers  int                // that were checked meanwhile
 	Partial  int                // of those: said that they lack something
 	Failed   int                // questions without an answer
-	Hours    int                // hours whose values were found there in the end
+	Hours    int                // nodes that were found in hours and rollups alone in the end; of the line
 	Recovery []float64          // s, from a fault's end to a frame that is taken and a right answer
 	Slowest  map[string]float64 // the longest of them, by the fault's name
 	Problems []string           // the first of them, in words

@@ -25,7 +25,7 @@ const (
 	down     = 3 * time.Second  // a process that was killed
 	still    = 6 * time.Second  // one that stands still
 	slow     = 10 * time.Second // a Cassandra that answers by fits and starts
-	fullDisk = 8 * time.Second
+	fullDisk = 12 * time.Second
 	wrongly  = 20 * time.Second // a clock
 )
 

@@ -199,7 +199,11 @@ func (s *system) startEngines(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-			Dir: filepath.Join(s.Dir, "cassandra"), Heap: "768M", Progress: s.Progress})
+			Dir: filepath.Join(s.Dir, "cassandra"), Heap: "768M", Progress: s.Progress,
+			Extra: map[string]any{
+				"disk_failure_policy": "stop", "commit_failure_policy": "stop", // as Cassandra ships them
+				"commitlog_segment_size": "1MiB", // so that it notices soon that its disk is full
+			}})
 		return err
 	})
 	g.Go(func() (err error) {

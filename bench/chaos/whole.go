@@ -71,8 +71,9 @@ func (f *fleet) whole(ctx context.Context) error {
 	if err := f.onlyHours(ctx); err != nil {
 		return err
 	}
-	present := func(n *node) bool { return n.past == 0 }
-	return f.stored(ctx, slices.DeleteFunc(slices.Clone(f.nodes), present))
+	late := slices.DeleteFunc(slices.Clone(f.nodes), func(n *node) bool { return n.past == 0 })
+	f.add(&f.Hours, len(late))
+	return f.stored(ctx, late)
 }
 
 // span is from a node's first frame to its last one, ms.
@@ -130,7 +131,8 @@ func (n *node) missing(list values) (missing int) {
 	return missing
 }
 
-// hoursMade says whether all closed windows of the hour before are in their hours.
+// hoursMade says whether all windows that are due are closed, and in their hours. Of a directory it
+// knows no more than that hours were made and none is due.
 func (f *fleet) hoursMade(ctx context.Context) error {
 	var open, hours float64
 	for _, base := range f.stores {
@@ -245,9 +247,6 @@ func (f *fleet) stored(ctx context.Context, nodes []*node) error {
 			f.problem(new(int), "the store lacks %d of %d frames of %s: %v", missing, len(n.at), n.name,
 				report.Missing())
 			f.add(&f.Lost, missing)
-		}
-		if n.past > 0 {
-			f.add(&f.Hours, 1)
 		}
 		for _, level := range []rollup.Level{rollup.FiveMinutes, rollup.Hour} {
 			got, _, err := reader.ReadRollup(ctx, n.account, n.ID, level, from, to,

@@ -40,8 +40,8 @@ func TestChaos(t *testing.T) {
 				t.Errorf("seed %d: lost %d, doubled %d, wrong %d, holes %d, ended %d: %q", c.Seed,
 					r.Lost, r.Doubled, r.Wrong, r.Holes, r.Ended, r.Problems)
 			}
-			if r.Kills < c.Kills || r.Acked < 500 || r.Answers < 50 || r.Hours == 0 ||
-				len(r.Recovery) == 0 {
+			if r.Kills < c.Kills || r.Acked < 500 || r.Answers < 50 || len(r.Recovery) == 0 ||
+				r.Hours == 0 && !c.Embedded {
 				t.Errorf("too little happened: %+v", r)
 			}
 		})
