@@ -117,7 +117,7 @@ func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
 	for _, name := range []string{"Cassandra", "Kafka", "Redis"} {
 		e := all[name]
 		kill := func(context.Context) error { return e.Kill() }
-		one := fault{name: "kill " + name, kills: 1, lasts: down, do: kill, undo: e.Restart}
+		one := fault{name: "kill " + name, kills: 1, lasts: down, do: kill, undo: restart(e)}
 		list = append(list, one, one,
 			standstill(name, func(context.Context) error { return e.Pause() },
 				func(context.Context) error { return e.Resume() }))
@@ -125,7 +125,7 @@ func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
 	if number%5 == 0 {
 		list = append(list, fault{name: "Kafka away", kills: 1, lasts: 2 * s.Away,
 			do:   func(context.Context) error { return s.kafka.Kill() },
-			undo: s.kafka.Restart})
+			undo: restart(&s.kafka.Engine)})
 	}
 	return append(list, s.slowCassandra(),
 		fault{name: "Redis wiped", do: func(context.Context) error { return s.wipe() }},
@@ -178,8 +178,21 @@ func full(name string, e *engines.Engine) fault {
 			if err := e.Kill(); err != nil {
 				return err
 			}
-			return e.Restart(ctx) // a new process has no limit
+			return restart(e)(ctx) // a new process has no limit
 		}}
+}
+
+// restart starts an engine that was killed. On a crowded machine one may take longer than an engine
+// has for its start, so it is tried some times.
+func restart(e *engines.Engine) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		for range 5 {
+			if err = e.Restart(ctx); err == nil || ctx.Err() != nil {
+				return err
+			}
+		}
+		return err
+	}
 }
 
 // fullDirectory leaves the one process no room. It goes on by itself.
