@@ -94,8 +94,8 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	p, err := newProcess(role, f.file(), c, registry)
-	if err == nil {
-		stepBack(lowered[role], p.log)
+	if err == nil && (role == "store" || role == "rules" || role == "api") {
+		stepBack(p.log)
 	}
 	return p, err
 }

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// lowered are the nicenesses of roles. On a full machine ingest's acknowledgements and the newest
-// values come first: a fleet that begins at once would else wait behind its own series, rules and
-// windows. On a machine that is not full they change nothing.
-var lowered = map[string]int{"store": 5, "api": 2, "rules": 10}
+// lowered is the niceness of store, rules and api. On a full machine ingest's acknowledgements and
+// the newest values come first: a fleet that begins at once would else wait behind its own series,
+// rules and windows. On a machine that is not full it changes nothing.
+const lowered = 5
 
-// stepBack gives this process a niceness, if it has a higher priority. Linux has a
+// stepBack gives this process the niceness lowered, if it has a higher priority. Linux has a
 // priority for each thread, and a new thread has that of the one that makes it; so it is to be
 // called at the start.
-func stepBack(nice int, log *slog.Logger) {
+func stepBack(log *slog.Logger) {
 	for changed := true; changed; { // a thread may begin meanwhile, as a child of one that is not done
 		changed = false
 		threads, err := os.ReadDir("/proc/self/task")
@@ -28,10 +28,10 @@ func stepBack(nice int, log *slog.Logger) {
 				continue
 			}
 			// The call says 20 less the niceness, since an answer below 0 would be an error.
-			if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err != nil || 20-now >= nice {
+			if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err != nil || 20-now >= lowered {
 				continue
 			}
-			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, nice); err != nil {
+			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, lowered); err != nil {
 				log.Debug("cannot lower the priority of a thread", "error", err)
 				return
 			}
