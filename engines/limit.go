@@ -14,8 +14,8 @@ const Unlimited = math.MaxUint64
 func (e *Engine) LimitFiles(bytes uint64) error { return e.process().LimitFiles(bytes) }
 
 // LimitFiles keeps the process from making any file longer than so many bytes (RLIMIT_FSIZE), from
-// now on: what a full disk does to it, on any machine and without a mount. What is that long already
-// can still be written to.
+// now on: what a full disk does to it, on any machine and without a mount. What is that long
+// already can still be written to.
 func (p *Process) LimitFiles(bytes uint64) error {
 	limit := syscall.Rlimit{Cur: bytes, Max: Unlimited}
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(p.Pid()),

@@ -19,21 +19,28 @@ func (a *asked) take(ctx context.Context, account, node string, rates [2]pace, n
 	return a.local.take(ctx, account, node, rates, n)
 }
 
+// leasing returns a limiter at which nothing comes back, who counts for it, and its clock.
+func leasing(t *testing.T, burst int) (*Limiter, *asked, *time.Time) {
+	t.Helper()
+	l, err := New(Config{RequestsPerSecond: 1e-6, Burst: burst, NodeRequestsPerSecond: 1,
+		NodeBurst: 1, Timeout: time.Second, Backoff: time.Second}, nil, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	l.now = func() time.Time { return now }
+	by := &asked{local: local{began: now}}
+	l.counters = []counter{by}
+	return l, by, &now
+}
+
 // TestLease: requests are counted some at a time, and an account still gets its burst and no more.
 func TestLease(t *testing.T) {
 	for _, c := range []struct{ burst, most int }{
 		{5_000, 1_100}, // five at once, then one by one to the end
 		{1_500, 1_600}, // one by one
 	} {
-		l, err := New(Config{RequestsPerSecond: 1e-6, Burst: c.burst, NodeRequestsPerSecond: 1, NodeBurst: 1,
-			Timeout: time.Second, Backoff: time.Second}, nil, prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := time.Now()
-		l.now = func() time.Time { return now }
-		by := &asked{local: local{began: now}}
-		l.counters = []counter{by}
+		l, by, _ := leasing(t, c.burst)
 		passed := 0
 		for range 2 * c.burst {
 			if after, _ := l.Take(t.Context(), "acme", ""); after > 0 {
@@ -55,20 +62,12 @@ func TestLease(t *testing.T) {
 
 // TestLeaseEnds: what an account did not use in time is counted anew.
 func TestLeaseEnds(t *testing.T) {
-	l, err := New(Config{RequestsPerSecond: 1e-6, Burst: 4_000, NodeRequestsPerSecond: 1, NodeBurst: 1,
-		Timeout: time.Second, Backoff: time.Second}, nil, prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	l.now = func() time.Time { return now }
-	by := &asked{local: local{began: now}}
-	l.counters = []counter{by}
+	l, by, now := leasing(t, 4_000)
 	for range 2 {
 		if after, _ := l.Take(t.Context(), "acme", ""); after > 0 {
 			t.Fatal("there is room")
 		}
-		now = now.Add(leaseLength)
+		*now = now.Add(leaseLength)
 	}
 	if by.times != 2 {
 		t.Errorf("it was counted %d times, want 2", by.times)

@@ -131,7 +131,7 @@ type Limiter struct {
 }
 
 // A lease is some requests of an account that were counted at once, so that not each of them has to
-// wait for Redis: a thousandth of the burst, used within a second. What is not used by then is lost.
+// wait for Redis: a thousandth of the burst, used within a second. What is not used then is lost.
 const (
 	leaseShare  = 1000
 	leaseLength = time.Second

@@ -96,8 +96,8 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 const catchTimeout = 30 * time.Second
 
 // catchUp looks into the frames that came while all places were taken, the oldest first and one
-// after the other: a node has some 40 dictionaries, and writing those of a whole fleet at once would
-// leave Cassandra no time for frames and readers.
+// after the other: a node has some 40 dictionaries, and writing those of a whole fleet at once
+// would leave Cassandra no time for frames and readers.
 func (s *announcer) catchUp() {
 	for {
 		s.mu.Lock()

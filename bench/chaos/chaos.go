@@ -11,10 +11,10 @@
 // ids of the other one. Most nodes send the present. Some send the hour before, as after an outage,
 // so that it is made while they send.
 //
-// What is checked meanwhile, in each answer: nothing that was not sent, no instant twice, nothing of
-// the other account, and in what calls itself complete everything that was acknowledged some time
-// ago. In the end each acknowledged id is there once: by the API, in what the store reads, and, when
-// all but hours and rollups is taken away, in those.
+// What is checked meanwhile, in each answer: nothing that was not sent, no instant twice, nothing
+// of the other account, and in what calls itself complete everything that was acknowledged some
+// time ago. In the end each acknowledged id is there once: by the API, in what the store reads,
+// and, when all but hours and rollups is taken away, in those.
 package chaos
 
 import (
@@ -64,7 +64,7 @@ type Report struct {
 	Answers  int                // that were checked meanwhile
 	Partial  int                // of those: said that they lack something
 	Failed   int                // questions without an answer
-	Hours    int                // nodes that were found in hours and rollups alone in the end; of the line
+	Hours    int                // nodes found in hours and rollups alone in the end; of the line
 	Recovery []float64          // s, from a fault's end to a frame that is taken and a right answer
 	Slowest  map[string]float64 // the longest of them, by the fault's name
 	Problems []string           // the first of them, in words

@@ -88,9 +88,9 @@ func (r *Reader) Quantiles(q float64) map[string]float64 {
 	return m
 }
 
-// Read asks the questions in turn until ctx ends, one every so often, whether others are answered or
-// not. A question is not asked again before it is answered, as by a page that refreshes itself; that
-// counts as a failure.
+// Read asks the questions in turn until ctx ends, one every so often, whether others are answered
+// or not. A question is not asked again before it is answered, as by a page that refreshes itself;
+// that counts as a failure.
 func (r *Reader) Read(
 	ctx context.Context, every time.Duration, list []Question,
 	ask func(context.Context, *Question) (time.Duration, error),

@@ -114,7 +114,7 @@ type cluster struct {
 	nodes []uuid.UUID
 }
 
-// newFleet draws clusters whose sizes are as often 3 to 30 as 30 to 300, until all nodes are in one.
+// newFleet draws clusters, as often of 3 to 30 nodes as of 30 to 300, until all nodes are in one.
 func newFleet(o options) ([]cluster, error) {
 	const least = 3
 	if o.nodes < least || o.largest < least || o.largest > o.nodes {

@@ -1,13 +1,20 @@
-// Command ring measures what reading many keys at once costs, in the ways there are: a query per key, IN, grouped by replica, with a row cache, with a second replica raced.
+// Command ring measures what reading many keys at once costs, in the ways there are: a query per
+// key, IN, grouped by replica, with a row cache, with a second replica raced.
 //
-// Real nodes on loopback, three and then six, hold a table of items three times. A lookup asks for 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
-// lookups, in short rounds, one way after another again and again, so that a machine whose speed changes is the same for all.
+// Real nodes on loopback, three and then six, hold a table of items three times. A lookup asks for
+// 50 different items, popular ones more often, as a shop's pages do. Each way answers the same
+// lookups, in short rounds, one way after another again and again, so that a machine whose speed
+// changes is the same for all.
 //
-// Load is open: lookups begin at random moments of a given rate whether or not those before have ended, and latency counts from the moment a lookup should have begun. A closed loop, in which
-// a client asks again when it has its answer, slows down with what it measures, and hides just the latencies this is about. Capacity is the rate up to which the p95 of a round stays within a limit:
-// each way's rate goes up after a round that stayed within it and down after one that did not, in ever smaller steps, and the rate that separates these rounds best is the capacity.
+// Load is open: lookups begin at random moments of a given rate whether or not those before have
+// ended, and latency counts from the moment a lookup should have begun. A closed loop, in which a
+// client asks again when it has its answer, slows down with what it measures, and hides just the
+// latencies this is about. Capacity is the rate up to which the p95 of a round stays within a
+// limit: each way's rate goes up after a round that stayed within it and down after one that did
+// not, in ever smaller steps, and the rate that separates these rounds best is the capacity.
 //
-// Client and nodes share the machine's cores, so a capacity is what a way costs in CPU altogether, the client's and the nodes'; with a machine for each node the client's part weighs less.
+// Client and nodes share the machine's cores, so a capacity is what a way costs in CPU altogether,
+// the client's and the nodes'; with a machine for each node the client's part weighs less.
 package main
 
 import (

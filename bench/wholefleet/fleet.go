@@ -76,8 +76,8 @@ func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleet
 	return f, nil
 }
 
-// warm is a smaller fleet of another account that sends as many frames a second for nearly a window,
-// so that the engines have compiled what they need.
+// warm is a smaller fleet of another account that sends as many frames a second for nearly a
+// window, so that the engines have compiled what they need.
 func warm(ctx context.Context, o *options, l *line) error {
 	few := *o
 	few.interval = min(o.interval, warmInterval)

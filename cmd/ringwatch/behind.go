@@ -48,10 +48,10 @@ func storeProgress(p stream.Progress) store.Progress {
 }
 
 // behind is query.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
-// their way to the store for longer than usual, and since when (ms). The machine's clock counts, because that is what store
-// processes tell. Of a partition that nobody has told of yet frames may be on their way for any
-// time (0), if store processes told of others, or if one is part of this process: streams. If none
-// ever told anything, what there is was loaded, and nothing is on its way.
+// their way to the store for longer than usual, and since when (ms). The machine's clock counts,
+// because that is what store processes tell. Of a partition that nobody has told of yet frames may
+// be on their way for any time (0), if store processes told of others, or if one is part of this
+// process: streams. If none ever told anything, what there is was loaded, and nothing is on its way.
 func behind(
 	progress func(context.Context) (store.Progress, error), streams bool,
 ) func(ctx context.Context, account, cluster string) (since int64, is bool) {
