@@ -127,16 +127,18 @@ func (r *running) counts(t *testing.T, name string) map[string]float64 {
 	return m
 }
 
-// ledger checks a server that has nothing to do.
+// ledger checks a server that nobody sends to any more. The last request gives back its memory before
+// it is counted, so the ledger waits until none is under way.
 func (r *running) ledger(t *testing.T) {
 	t.Helper()
+	eventually(t, "no request is under way", func() bool { return r.counts(t, "frames_pending")[""] == 0 })
 	dropped := 0.0
 	for _, n := range r.counts(t, "frames_dropped_total") {
 		dropped += n
 	}
-	accepted, forwarded, pending := r.counts(t, "frames_accepted_total")[""], r.counts(t, "frames_forwarded_total")[""], r.counts(t, "frames_pending")[""]
-	if accepted != forwarded+dropped+pending || pending != 0 || accepted == 0 {
-		t.Errorf("ledger: accepted %v, forwarded %v, dropped %v, pending %v", accepted, forwarded, dropped, pending)
+	accepted, forwarded := r.counts(t, "frames_accepted_total")[""], r.counts(t, "frames_forwarded_total")[""]
+	if accepted != forwarded+dropped || accepted == 0 {
+		t.Errorf("ledger: accepted %v, forwarded %v, dropped %v", accepted, forwarded, dropped)
 	}
 }
 
