@@ -35,6 +35,10 @@ type CassandraConfig struct {
 	// lets an idle node sleep; what writes one thing after the other wants less.
 	GroupWindow time.Duration
 
+	// TimerSlack is ProcessConfig's; 1 ms by default. What measures a Cassandra of others sets
+	// KernelSlack, with which Cassandra runs when nobody has set anything.
+	TimerSlack time.Duration
+
 	Heap    string         // a JVM size; "512M" by default, enough for tests
 	JVMArgs []string       // more JVM arguments, e.g. -javaagent:…; they win over the defaults
 	Env     []string       // more environment
@@ -98,18 +102,18 @@ func (c CassandraConfig) withDefaults() CassandraConfig {
 	setDefault(&c.Datacenter, "dc1")
 	setDefault(&c.Rack, "rack1")
 	setDefault(&c.Heap, "512M")
-	if c.GroupWindow == 0 {
-		c.GroupWindow = groupWindow
-	}
+	setDefault(&c.GroupWindow, groupWindow)
+	setDefault(&c.TimerSlack, timerSlack)
 	if c.Log == "" && c.Dir != "" {
 		c.Log = filepath.Join(c.Dir, "cassandra.log")
 	}
 	return c
 }
 
-func setDefault(s *string, value string) {
-	if *s == "" {
-		*s = value
+func setDefault[T comparable](v *T, value T) {
+	var none T
+	if *v == none {
+		*v = value
 	}
 }
 
@@ -143,7 +147,7 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 		}
 		return StartProcess(ProcessConfig{
 			Name: node.name, Path: java, Args: c.javaArgs(classPath), Env: c.Env, Dir: c.Dir, Log: c.Log,
-			Detached: c.Detached, Started: c.Started,
+			Detached: c.Detached, TimerSlack: c.TimerSlack, Started: c.Started,
 		})
 	}
 	var err error
@@ -218,6 +222,14 @@ func (c CassandraConfig) settings() map[string]any {
 // groupWindow is how long Cassandra gathers writes before it syncs its commit log and acknowledges them: what is acknowledged then
 // survives a crash, where the default (periodic) loses up to 10 s. See docs/RATIONALE.md for what it costs.
 const groupWindow = 10 * time.Millisecond
+
+// timerSlack keeps Cassandra from spending most of its time on looking for work: as long as any
+// comes, one of its threads sleeps for 10 µs again and again (SEPWorker.doWaitSpin), which with the
+// kernel's slack is some 15,000 times a second. See docs/RATIONALE.md for what it gains and costs.
+const timerSlack = time.Millisecond
+
+// KernelSlack is what Linux gives a process by default.
+const KernelSlack = 50 * time.Microsecond
 
 // groupWriters is how many writes may wait for the commit log at once: each keeps a thread, and with Cassandra's 32 the next ones
 // wait for a second sync.

@@ -47,6 +47,9 @@ func TestCassandra(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+	if got := slackOf(t, node.proc.Pid()); got != timerSlack {
+		t.Errorf("its timer slack is %v", got)
+	}
 	if conn, err := net.Dial("tcp", "127.0.0.1:"+itoa(node.JMXPort)); err != nil {
 		t.Errorf("JMX does not listen: %v", err)
 	} else {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxLogBytes is the size at which a log is put aside (as FILE.1) before a process is started on it.
@@ -28,6 +30,10 @@ type ProcessConfig struct {
 	// Detached lets the process outlive this one, in a session of its own (no terminal signal reaches it).
 	// Otherwise the kernel kills it when this process ends, however it ends.
 	Detached bool
+
+	// TimerSlack is by how much the kernel may wake its threads later than they ask for, so that it
+	// wakes several at once; 0: by as much as it does for this process, which is 50 µs by default.
+	TimerSlack time.Duration
 
 	// Started, when set, is called with the new process's identity before StartProcess returns, so that
 	// a caller can write it down before anything else can fail.
@@ -64,13 +70,14 @@ func StartProcess(c ProcessConfig) (*Process, error) {
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Dir = c.Dir
 	cmd.Stdout, cmd.Stderr = log, log
+	start := func() error { return withTimerSlack(c.TimerSlack, cmd.Start) }
 	if c.Detached {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		err = cmd.Start()
+		err = start()
 	} else {
 		// Its own group, so that Ctrl-C reaches only us and we end it in order.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		err = onLastingThread(cmd.Start)
+		err = onLastingThread(start)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
@@ -198,6 +205,25 @@ func onLastingThread(f func() error) error {
 	result := make(chan error, 1)
 	lastingThread.calls <- func() { result <- f() }
 	return <-result
+}
+
+// withTimerSlack runs f, which starts a process, on a thread with a timer slack: the process and its
+// threads inherit it. 0: f runs as it is.
+func withTimerSlack(slack time.Duration, f func() error) error {
+	if slack == 0 {
+		return f()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack.Nanoseconds()), 0, 0, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot set a timer slack: %w", err)
+	}
+	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(before), 0, 0, 0) }()
+	return f()
 }
 
 var lastingThread struct {

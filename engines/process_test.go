@@ -3,11 +3,15 @@ package engines
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -178,4 +182,52 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("%s: got %q, %v, %q", c.name, line, bindFailed, remedy)
 		}
 	}
+}
+
+// A process and the threads it makes have the timer slack that it was started with, and who started
+// it keeps its own.
+func TestTimerSlack(t *testing.T) {
+	for _, detached := range []bool{false, true} {
+		p, err := StartProcess(ProcessConfig{
+			Name: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600; true"}, Log: filepath.Join(t.TempDir(), "log"),
+			Detached: detached, TimerSlack: 3 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Kill() })
+		if got := slackOf(t, p.Pid()); got != 3*time.Millisecond {
+			t.Errorf("detached %v: the process has a slack of %v", detached, got)
+		}
+	}
+	threads, err := filepath.Glob("/proc/self/task/*")
+	if err != nil || len(threads) == 0 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(filepath.Base(thread))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slackOf(t, tid); got == 3*time.Millisecond {
+			t.Errorf("thread %d of this process has the slack of what it started", tid)
+		}
+	}
+}
+
+// slackOf returns the timer slack of a thread, which need not be its process's first; 0 if it has
+// ended.
+func slackOf(t *testing.T, tid int) time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", tid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ns)
 }

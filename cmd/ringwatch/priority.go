@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// lowered is the niceness of store, rules and api. On a full machine ingest's acknowledgements and
-// the newest values come first: a fleet that begins at once would else wait behind its own series,
-// rules and windows. On a machine that is not full it changes nothing.
+// lowered is the niceness of api. On a full machine the frames come first: readers can wait, and
+// what they ask for has to be kept before. On a machine that is not full it changes nothing.
 const lowered = 5
 
 // stepBack gives this process the niceness lowered, if it has a higher priority. Linux has a

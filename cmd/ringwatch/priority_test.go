@@ -13,8 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-// TestPriorities: store, rules and api step back with all their threads.
-func TestPriorities(t *testing.T) {
+// TestPriority: api steps back with all its threads, and store does not.
+func TestPriority(t *testing.T) {
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestPriorities(t *testing.T) {
 	ports := engines.FreePorts(t, 2) // where nobody is, so that each waits
 	config := configFile(t, fmt.Sprintf(
 		"kafka: {brokers: [\"127.0.0.1:%d\"]}\ncassandra: {hosts: [\"127.0.0.1:%d\"]}\n", ports[0], ports[1]))
-	for _, role := range []string{"store", "rules", "api"} {
+	for role, want := range map[string]int{"api": max(lowered, 20-own), "store": 20 - own} {
 		c := exec.Command(self, role, "--wait", "10m", "--config", config)
 		c.Env = append(os.Environ(), asRingwatch)
 		if err := c.Start(); err != nil {
@@ -34,7 +34,7 @@ func TestPriorities(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		eventually(t, "the priority of "+role, func(context.Context) error {
-			return niceOf(c.Process.Pid, max(lowered, 20-own))
+			return niceOf(c.Process.Pid, want)
 		})
 	}
 }

@@ -38,6 +38,12 @@ func (k *Kafka) Join(of stream.Membership) (stream.Member, error) {
 	return m, nil
 }
 
+// A fetch is answered when the broker has fetchBytes, or after fetchWait.
+const (
+	fetchBytes = 256 << 10
+	fetchWait  = 50 * time.Millisecond
+)
+
 func (m *member) options() []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ConsumeTopics(m.Topic),
@@ -62,7 +68,10 @@ func (m *member) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.RewindOffset(15 * time.Minute)),
 		kgo.FetchMaxBytes(m.MaxFetchBytes),
 		kgo.FetchMaxPartitionBytes(min(m.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
-		kgo.FetchMaxWait(500 * time.Millisecond),
+		// A fleet's frames come one by one. Fetching each as it comes would cost the broker and the
+		// consumer more than the frame does, so a fetch waits for some, for a moment.
+		kgo.FetchMinBytes(fetchBytes),
+		kgo.FetchMaxWait(fetchWait),
 	}
 	if id := m.kafka.config.InstanceID; id != "" {
 		opts = append(opts, kgo.InstanceID(id))
