@@ -76,12 +76,12 @@ func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleet
 	return f, nil
 }
 
-// warm is a smaller fleet of another account that sends as many frames a second for nearly a
-// window, so that the engines have compiled what they need.
+// warm is a small fleet of another account that sends for nearly a window, so that the engines have
+// compiled what they need. It is small, since its windows are closed while the fleet begins.
 func warm(ctx context.Context, o *options, l *line) error {
 	few := *o
 	few.interval = min(o.interval, warmInterval)
-	few.nodes = max(2, int(int64(o.nodes)*few.interval.Milliseconds()/o.interval.Milliseconds()))
+	few.nodes = max(2, o.nodes/10)
 	f, err := newFleet(&few, l, l.warmKey, 100, 1)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 		return nil, err
 	}
 	p, err := newProcess(role, f.file(), c, registry)
-	if err == nil && role == "api" {
+	if err == nil && (role == "rules" || role == "api") {
 		stepBack(p.log)
 	}
 	return p, err

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// lowered is the niceness of api. On a full machine the frames come first: readers can wait, and
-// what they ask for has to be kept before. On a machine that is not full it changes nothing.
+// lowered is the niceness of rules and api. On a full machine the frames come first: readers can
+// wait, rules catch up, and what both need has to be kept before. On a machine that is not full it
+// changes nothing.
 const lowered = 5
 
 // stepBack gives this process the niceness lowered, if it has a higher priority. Linux has a

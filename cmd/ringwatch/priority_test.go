@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 )
 
-// TestPriority: api steps back with all its threads.
+// TestPriority: rules and api step back with all their threads.
 func TestPriority(t *testing.T) {
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {
@@ -23,18 +23,20 @@ func TestPriority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := engines.FreePorts(t, 2) // where nobody is, so that it waits
+	ports := engines.FreePorts(t, 2) // where nobody is, so that each waits
 	config := configFile(t, fmt.Sprintf(
 		"kafka: {brokers: [\"127.0.0.1:%d\"]}\ncassandra: {hosts: [\"127.0.0.1:%d\"]}\n", ports[0], ports[1]))
-	c := exec.Command(self, "api", "--wait", "10m", "--config", config)
-	c.Env = append(os.Environ(), asRingwatch)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	for _, role := range []string{"rules", "api"} {
+		c := exec.Command(self, role, "--wait", "10m", "--config", config)
+		c.Env = append(os.Environ(), asRingwatch)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		eventually(t, "the priority of "+role, func(context.Context) error {
+			return niceOf(c.Process.Pid, max(lowered, 20-own))
+		})
 	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	eventually(t, "the priority of api", func(context.Context) error {
-		return niceOf(c.Process.Pid, max(lowered, 20-own))
-	})
 }
 
 // niceOf returns nil if a process has threads and all of them have a niceness.
