@@ -103,6 +103,9 @@ func (p *goPackage) take(e goEvent, show *screen) {
 		t.output.WriteString(e.Output)
 	case "pass", "skip", "fail":
 		show.ended(e.Package, e.Test)
+		if parent == nil {
+			show.measured(e.Package, e.Test, e.Elapsed)
+		}
 		p.count(t, e, parent, show)
 		delete(p.tests, e.Test)
 	}

@@ -97,6 +97,7 @@ func run(ctx context.Context, o options) tally {
 		show.say("interrupted")
 		sum.failed++
 	}
+	show.nameSlowest()
 	show.repeat()
 	if sum.skipped > 0 {
 		show.say(fmt.Sprintf("%d skipped", sum.skipped))

@@ -81,6 +81,24 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+func TestSlowest(t *testing.T) {
+	var out strings.Builder
+	show := newScreen(&out)
+	readGo(strings.NewReader(`
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x"}
+{"Action":"pass","Package":"p","Test":"A/x","Elapsed":8}
+{"Action":"pass","Package":"p","Test":"A","Elapsed":9}
+{"Action":"run","Package":"q","Test":"B"}
+{"Action":"pass","Package":"q","Test":"B","Elapsed":70}
+{"Action":"pass","Package":"q"}`), show)
+	out.Reset()
+	show.nameSlowest()
+	if want := "slowest: q B (70 s), p A (9 s)\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("it says %q, want %q at the end", out.String(), want)
+	}
+}
+
 func TestReadReports(t *testing.T) {
 	project := t.TempDir()
 	reports := filepath.Join(project, "target", "surefire-reports")

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -19,6 +21,13 @@ type screen struct {
 	brief  bool                 // only packages that fail or take long, and nothing of tests left out
 	active map[string]time.Time // running tests
 	failed []string             // what failed and why, in a few lines each
+	took   []timed              // tests that have ended, without subtests
+}
+
+// timed is a test that took so many seconds.
+type timed struct {
+	name    string
+	seconds float64
 }
 
 // complaint is a line of t.Error and its kin: the file, the line, the words. What an engine logged has none.
@@ -88,6 +97,23 @@ func (s *screen) repeat() {
 	}
 }
 
+// slowest is how many tests are named that took longest.
+const slowest = 12
+
+// nameSlowest names the tests that took longest, so that whoever adds one sees what it costs.
+func (s *screen) nameSlowest() {
+	s.mu.Lock()
+	slices.SortStableFunc(s.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	var list []string
+	for _, t := range s.took[:min(slowest, len(s.took))] {
+		list = append(list, fmt.Sprintf("%s (%.0f s)", t.name, t.seconds))
+	}
+	s.mu.Unlock()
+	if len(list) > 0 {
+		s.say("slowest: " + strings.Join(list, ", "))
+	}
+}
+
 func (s *screen) running(pkg, test string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,6 +124,13 @@ func (s *screen) ended(pkg, test string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.active, short(pkg)+" "+test)
+}
+
+// measured notes how long a test took.
+func (s *screen) measured(pkg, test string, seconds float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.took = append(s.took, timed{short(pkg) + " " + test, seconds})
 }
 
 func (s *screen) nameLongRunning() {
