@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -24,12 +25,65 @@ import (
 	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
 type discovered struct {
 	Targets []string
 	Labels  map[string]string
+}
+
+// TestScrapesWait: a cluster's text waits for a place among the account's queries. Who asks for one
+// node's values does not wait, nor does another account, nor who asks for what is encoded already.
+func TestScrapesWait(t *testing.T) {
+	f := newNamedFixture(t, 4, 1, time.Minute, func(c *query.Config) {
+		c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting = 4, 1, 1
+	})
+	cluster := "/v1/clusters/" + f.nodes[0].Cluster + "/prometheus"
+	end, err := f.engine.Begin(t.Context(), f.account("acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan reply, 1)
+	go func() {
+		r := f.ask(acmeKey, cluster, nil)
+		for r.status == http.StatusTooManyRequests { // it met the question of the loop below
+			r = f.ask(acmeKey, cluster, nil)
+		}
+		waits <- r
+	}()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for waiting := false; !waiting; {
+		_, err := f.engine.Begin(gone, f.account("acme"))
+		_, waiting = errors.AsType[*query.BusyError](err)
+		if len(waits) > 0 {
+			t.Fatalf("the scrape does not wait: %v", (<-waits).status)
+		}
+	}
+	if r := f.ask(acmeKey, cluster, nil); r.status != http.StatusTooManyRequests ||
+		r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too_many_requests") {
+		t.Errorf("one more scrape: %d %v %.300s", r.status, r.header, r.body)
+	}
+	if r := f.ask(acmeKey, "/v1/nodes/"+f.nodes[0].ID.String()+"/metrics", nil); r.status != http.StatusOK {
+		t.Errorf("one node's values: %d %.300s", r.status, r.body)
+	}
+	if r := f.ask(otherKey, cluster, nil); r.status != http.StatusNotFound {
+		t.Errorf("another account: %d %.300s", r.status, r.body)
+	}
+	end()
+	if r := <-waits; r.status != http.StatusOK {
+		t.Errorf("the scrape that waited: %d %.300s", r.status, r.body)
+	}
+	end, err = f.engine.Begin(t.Context(), f.account("acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if r := f.ask(acmeKey, cluster, nil); r.status != http.StatusOK {
+		t.Errorf("what is encoded already: %d %.300s", r.status, r.body)
+	}
 }
 
 func TestDiscovery(t *testing.T) {

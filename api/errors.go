@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/account"
 	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // Error is a refusal or a failure as clients see it.
@@ -25,11 +26,15 @@ func bad(reason, field, format string, args ...any) *Error {
 func asError(ctx context.Context, err error) *Error {
 	var e *Error
 	var many *account.TooManyError
+	var busy *query.BusyError
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &many):
 		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_wrong_keys", Message: many.Error(), RetryAfter: int(many.After.Seconds()) + 1}
+	case errors.As(err, &busy):
+		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
+			Field: "Authorization", RetryAfter: busy.RetryAfter(), Message: busy.Error()}
 	case errors.Is(err, account.ErrNoKey):
 		return &Error{Status: http.StatusUnauthorized, Reason: "no_key", Field: "Authorization", Message: err.Error()}
 	case errors.Is(err, account.ErrUnknownKey):

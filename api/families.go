@@ -54,6 +54,11 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	end, err := s.place(ctx, p.Account, len(unknown))
+	if err != nil {
+		return err
+	}
+	defer end()
 	type read struct {
 		e   *encoded
 		err error
@@ -71,6 +76,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		}
 		list[of] = got.e
 	}
+	end() // who reads the answer may take its time
 	now, newest := s.config.Clock().UnixMilli(), int64(0)
 	var missing []string
 	list = slices.DeleteFunc(list, func(e *encoded) bool {
@@ -93,6 +99,16 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 	s.metrics.points.Add(float64(size.points))
 	writeFamilies(joined(w, r, textType(open)), list, open)
 	return nil
+}
+
+// place waits for a place among the account's queries if nodes are to be encoded: a cluster's take a
+// processor for as long as a dashboard's panels do, and who asks for one node's values, or whether we
+// are well, does not wait behind them.
+func (s *Server) place(ctx context.Context, accountName string, nodes int) (end func(), err error) {
+	if nodes == 0 || s.deps.Engine == nil {
+		return func() {}, nil
+	}
+	return s.deps.Engine.Begin(ctx, accountName)
 }
 
 // writeFamilies writes what nodes say of each metric together, by name.

@@ -22,7 +22,7 @@ import (
 )
 
 // newNamedFixture is newFixture with an engine for names of the catalogue.
-func newNamedFixture(t *testing.T, nodes, tables int, span time.Duration) *fixture {
+func newNamedFixture(t *testing.T, nodes, tables int, span time.Duration, change ...func(*query.Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
@@ -33,6 +33,9 @@ func newNamedFixture(t *testing.T, nodes, tables int, span time.Duration) *fixtu
 		}
 		c := query.DefaultConfig()
 		c.Clock = f.clock
+		for _, change := range change {
+			change(&c)
+		}
 		if f.engine, err = query.NewEngine(c, r, nil, selectors, nil, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}

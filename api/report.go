@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/query"
 )
 
 // Report is what a cluster was like over a time, in three forms; package report makes it.
@@ -113,10 +112,6 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 		return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Cause: err,
 			Message: "the report took too long: ringwatch report makes it without a limit of time"}
 	case err != nil:
-		if busy, is := errors.AsType[*query.BusyError](err); is {
-			return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
-				Field: "Authorization", RetryAfter: busy.RetryAfter(), Message: busy.Error()}
-		}
 		return err
 	}
 	return s.writeReport(w, r, format, made, lacks)

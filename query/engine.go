@@ -49,7 +49,7 @@ type Config struct {
 	// nothing. An account has half of it at most.
 	ResultsBytes int64 `yaml:"results_bytes"`
 	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
-	// MaxWaiting how many more of an account may wait.
+	// MaxWaiting how many more of an account may wait. A scrape of a cluster is one, too.
 	MaxConcurrent int `yaml:"max_concurrent"`
 	MaxPerAccount int `yaml:"max_per_account"`
 	MaxWaiting    int `yaml:"max_waiting"`
@@ -442,6 +442,13 @@ func (e *Engine) Queryable(
 	ctx, shut := e.reader.Scope(ctx, who.Account)
 	return &queryable{Engine: e, ctx: ctx, who: who,
 		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
+}
+
+// Begin waits for a place among the account's queries, for work that takes a processor for as long
+// as they do, such as the text of a whole cluster. end is to be called once when that is done. The
+// error is ctx's, or a BusyError.
+func (e *Engine) Begin(ctx context.Context, accountName string) (end func(), err error) {
+	return e.queue.enter(ctx, accountName, false)
 }
 
 // unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.
