@@ -207,8 +207,14 @@ func (f *fleet) post(ctx context.Context, base string, n *node, b []byte) (taken
 // wrongClock sets the clocks of some nodes wrong and right again. An agent whose clock
 // was set back waits until it is past the last frame, or begins anew.
 func (f *fleet) wrongClock(by time.Duration) fault {
-	// Not on the interval, so that no instant comes twice; an agent's frames are never that exact.
-	by += 123 * time.Millisecond
+	// Not on the interval, and ahead not as behind, so that no instant comes twice; an agent's frames
+	// are never that exact.
+	name := fmt.Sprintf("clocks off by %s", by)
+	if by > 0 {
+		by += 123 * time.Millisecond
+	} else {
+		by += 277 * time.Millisecond
+	}
 	set := func(by time.Duration) func(context.Context) error {
 		return func(context.Context) error {
 			for _, n := range f.nodes {
@@ -219,8 +225,7 @@ func (f *fleet) wrongClock(by time.Duration) fault {
 			return nil
 		}
 	}
-	return fault{name: fmt.Sprintf("clocks off by %s", by.Round(time.Second)), lasts: wrongly,
-		do: set(by), undo: set(0)}
+	return fault{name: name, lasts: wrongly, do: set(by), undo: set(0)}
 }
 
 // tell says now and then how far the run is.
