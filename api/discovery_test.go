@@ -66,7 +66,8 @@ func TestScrapesWait(t *testing.T) {
 		r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too_many_requests") {
 		t.Errorf("one more scrape: %d %v %.300s", r.status, r.header, r.body)
 	}
-	if r := f.ask(acmeKey, "/v1/nodes/"+f.nodes[0].ID.String()+"/metrics", nil); r.status != http.StatusOK {
+	one := "/v1/nodes/" + f.nodes[0].ID.String() + "/metrics"
+	if r := f.ask(acmeKey, one, nil); r.status != http.StatusOK {
 		t.Errorf("one node's values: %d %.300s", r.status, r.body)
 	}
 	if r := f.ask(otherKey, cluster, nil); r.status != http.StatusNotFound {

@@ -22,7 +22,9 @@ import (
 )
 
 // newNamedFixture is newFixture with an engine for names of the catalogue.
-func newNamedFixture(t *testing.T, nodes, tables int, span time.Duration, change ...func(*query.Config)) *fixture {
+func newNamedFixture(
+	t *testing.T, nodes, tables int, span time.Duration, change ...func(*query.Config),
+) *fixture {
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())

@@ -150,7 +150,8 @@ func (s *side) start(ctx context.Context, dir string, tables int) error {
 		return err
 	}
 	say("starting " + s.name)
-	s.node, err = engines.StartCassandra(ctx, engines.CassandraConfig{TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort, Heap: heap, Progress: say,
+	s.node, err = engines.StartCassandra(ctx, engines.CassandraConfig{
+		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort, Heap: heap, Progress: say,
 		JVMArgs: []string{"-javaagent:" + jar + "=" + config}})
 	if err != nil {
 		return err

@@ -46,7 +46,8 @@ func prepared(ctx context.Context, version string, tables int) (string, error) {
 	if err := os.WriteFile(filepath.Join(fresh, portFile), []byte(strconv.Itoa(port)), 0o600); err != nil {
 		return "", err
 	}
-	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port, Heap: heap, Progress: say,
+	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
+		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port, Heap: heap, Progress: say,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return "", err

@@ -66,7 +66,8 @@ func Prepared(ctx context.Context, tables int, progress func(string)) (string, e
 
 func prepare(ctx context.Context, dir string, tables int, progress func(string)) error {
 	// The schema is in the commit log as well: without a flush for each statement, tables come ten times faster.
-	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{TimerSlack: engines.KernelSlack, Dir: dir, Heap: "2G", ClusterName: clusterName, Extra: settings, Progress: progress,
+	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
+		TimerSlack: engines.KernelSlack, Dir: dir, Heap: "2G", ClusterName: clusterName, Extra: settings, Progress: progress,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return err
