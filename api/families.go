@@ -101,9 +101,9 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 	return nil
 }
 
-// place waits for a place among the account's queries if nodes are to be encoded. A cluster's take a
-// processor for as long as a dashboard's panels do. Who asks for one node's values, or whether we are
-// well, does not wait behind them.
+// place waits for a place among the account's queries if nodes are to be encoded. A cluster's take
+// a processor for as long as a dashboard's panels do. Who asks for one node's values, or whether we
+// are well, does not wait behind them.
 func (s *Server) place(ctx context.Context, accountName string, nodes int) (end func(), err error) {
 	if nodes == 0 || s.deps.Engine == nil {
 		return func() {}, nil

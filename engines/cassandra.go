@@ -224,8 +224,8 @@ func (c CassandraConfig) settings() map[string]any {
 const groupWindow = 10 * time.Millisecond
 
 // timerSlack keeps Cassandra from spending most of its time on looking for work: as long as any
-// comes, one of its threads sleeps for 10 µs again and again (SEPWorker.doWaitSpin), which with the
-// kernel's slack is some 15,000 times a second. See docs/RATIONALE.md for what it gains and costs.
+// comes, one of its threads sleeps for 10 µs again and again (SEPWorker.doWaitSpin), which with
+// the kernel's slack is some 15,000 times a second. See docs/RATIONALE.md for what it gains and costs.
 const timerSlack = time.Millisecond
 
 // KernelSlack is what Linux gives a process by default.

@@ -207,8 +207,8 @@ func onLastingThread(f func() error) error {
 	return <-result
 }
 
-// withTimerSlack runs f, which starts a process, on a thread with a timer slack: the process and its
-// threads inherit it. 0: f runs as it is.
+// withTimerSlack runs f, which starts a process, on a thread with a timer slack: the process and
+// its threads inherit it. 0: f runs as it is.
 func withTimerSlack(slack time.Duration, f func() error) error {
 	if slack == 0 {
 		return f()

@@ -127,8 +127,8 @@ func (r *running) counts(t *testing.T, name string) map[string]float64 {
 	return m
 }
 
-// ledger checks a server that nobody sends to any more. The last request gives back its memory before
-// it is counted, so the ledger waits until none is under way.
+// ledger checks a server that nobody sends to any more. The last request gives back its memory
+// before it is counted, so the ledger waits until none is under way.
 func (r *running) ledger(t *testing.T) {
 	t.Helper()
 	eventually(t, "no request is under way", func() bool { return r.counts(t, "frames_pending")[""] == 0 })

@@ -445,8 +445,8 @@ func (e *Engine) Queryable(
 }
 
 // Begin waits for a place among the account's queries, for work that takes a processor for as long
-// as they do, such as the text of a whole cluster. end is to be called once when that is done. The
-// error is ctx's, or a BusyError.
+// as they do, such as the text of a whole cluster. end is to be called when that is done; more calls
+// do nothing. The error is ctx's, or a BusyError.
 func (e *Engine) Begin(ctx context.Context, accountName string) (end func(), err error) {
 	return e.queue.enter(ctx, accountName, false)
 }

@@ -207,8 +207,8 @@ func (f *fleet) post(ctx context.Context, base string, n *node, b []byte) (taken
 // wrongClock sets the clocks of some nodes wrong and right again. An agent whose clock
 // was set back waits until it is past the last frame, or begins anew.
 func (f *fleet) wrongClock(by time.Duration) fault {
-	// Not on the interval, and ahead not as behind, so that no instant comes twice; an agent's frames
-	// are never that exact.
+	// Not on the interval, and ahead not as behind, so that no instant comes twice; an agent's
+	// frames are never that exact.
 	name := fmt.Sprintf("clocks off by %s", by)
 	if by > 0 {
 		by += 123 * time.Millisecond
