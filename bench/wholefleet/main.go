@@ -6,8 +6,8 @@
 //	                                               └─► rules
 //
 // A smaller fleet of another account sends for five minutes first, so that the engines, which run
-// in Java, have compiled what they need. Then all nodes begin in the first interval of a window, as after an
-// outage of everything: their first frames are key frames, and those of each later window are, too.
+// in Java, have compiled what they need. Then all nodes begin in the first interval of a window, as
+// after an outage of everything: their first frames are key frames, and those of each later window are, too.
 // Nodes are copies of a few that differ (bench/fleet.Copies), for the driver shares the cores. A
 // frame's acknowledgement is timed from when the frame was due, so refusals and waiting count. Its
 // freshness is the time from sending it until the API answers with its value. In the end the API

@@ -70,7 +70,7 @@ func (m *member) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(min(m.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
 		// A fleet's frames come one by one. Fetching each as it comes would cost the broker and the
 		// consumer more than the frame does, so a fetch waits for some, for a moment.
-		kgo.FetchMinBytes(fetchBytes),
+		kgo.FetchMinBytes(min(fetchBytes, m.MaxFetchBytes)),
 		kgo.FetchMaxWait(fetchWait),
 	}
 	if id := m.kafka.config.InstanceID; id != "" {
