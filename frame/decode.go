@@ -27,20 +27,53 @@ func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 // takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for the metrics
 // that its key frame was decoded for.
 func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, error) {
+	d := decoder{key: key, allow: allow, want: want}
+	if want != nil {
+		d.known = want.known
+	}
+	return d.decode(b)
+}
+
+// DecodeKnown is DecodeWithin of a key frame, whose dictionary is not read again if known has it.
+func DecodeKnown(allow Allowance, b []byte, known *Dictionaries) (*Frame, error) {
+	d := decoder{allow: allow, known: known}
+	return d.decode(b)
+}
+
+// Outline returns a number that tells key frames apart by what they say beside their values: the
+// cluster, the identity, and which series there are. The numbers of another process differ.
+func Outline(allow Allowance, b []byte, known *Dictionaries) (uint64, error) {
+	d := decoder{allow: allow, known: known, outline: true}
+	f, err := d.decode(b)
+	if err != nil {
+		return 0, err
+	}
+	if !f.IsKey() {
+		return 0, fmt.Errorf("%w: a delta frame does not say which series there are", ErrKey)
+	}
+	var h maphash.Hash
+	h.SetSeed(uniqueSeed)
+	maphash.WriteComparable(&h, d.sum)
+	h.WriteString(f.Cluster)
+	return h.Sum64(), nil
+}
+
+// decode reads a frame.
+func (d *decoder) decode(b []byte) (*Frame, error) {
 	h, packed, err := Parse(b)
 	if err != nil {
 		return nil, err
 	}
 	if h.IsKey() {
-		key = nil
-	} else if err := h.names(key); err != nil {
+		d.key = nil
+	} else if err := h.names(d.key); err != nil {
 		return nil, err
 	}
 	f := &Frame{Header: h}
-	if want != nil && want.nothing {
+	if d.want != nil && d.want.nothing {
 		return f, nil
 	}
-	d := decoder{f: f, key: key, allow: allow, want: want}
+	d.f = f
 	if h.Compression != None {
 		d.take(int64(h.RawLength))
 	}
@@ -55,6 +88,9 @@ func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, 
 	d.templates = room.templates
 	raw := d.b
 	d.payload()
+	if d.outline {
+		d.sum = maphash.Bytes(uniqueSeed, raw[:len(raw)-len(d.b)])
+	}
 	if h.Compression == Zstd && cap(raw) <= maxPooled { // nothing points into it: texts are copies
 		room.payload = raw[:0]
 	}
@@ -114,10 +150,13 @@ type decoder struct {
 	reader
 	allow     Allowance
 	want      *Wanted
+	known     *Dictionaries // of key frames that were read before, or nil
 	f, key    *Frame
-	bounds    int   // sets known
-	templates []tpl // key frame's and added ones
-	enough    bool  // what is left of the payload is of metrics that nobody wants
+	bounds    int    // sets known
+	templates []tpl  // key frame's and added ones
+	enough    bool   // what is left of the payload is of metrics that nobody wants
+	outline   bool   // only what comes before the values is read
+	sum       uint64 // of that
 }
 
 // tpl is what the decoder must know of a template.
@@ -160,7 +199,7 @@ func (d *decoder) take(bytes int64) {
 func (t *tpl) live() int { return t.total - t.removed }
 
 // passed reports whether nobody wants anything of a template.
-func (d *decoder) passed(t *tpl) bool { return d.want != nil && t.wanted == nil }
+func (d *decoder) passed(t *tpl) bool { return d.outline || d.want != nil && t.wanted == nil }
 
 // wants reports whether a metric of a template is wanted.
 func (d *decoder) wants(t *tpl, metric int) bool {
@@ -175,6 +214,10 @@ func (d *decoder) payload() {
 	}
 	d.dictionary()
 	d.entities()
+	if d.outline {
+		d.enough = true
+		return
+	}
 	if d.key != nil {
 		d.removed()
 	}
@@ -222,10 +265,8 @@ func (d *decoder) know(key *Frame) {
 			t.keyed, t.total = key.counts[i], key.counts[i]
 		}
 	}
-	if d.want != nil && key.shared != nil {
-		for i, wanted := range d.want.chooseOf(key.shared) {
-			d.templates[i].wanted = wanted
-		}
+	if key.shared != nil {
+		d.chooseKnown(key.shared)
 	}
 	for _, g := range key.Added {
 		d.templates[g.Template].keyed = len(g.Rows)

@@ -16,26 +16,36 @@ func (d *decoder) exponent() int {
 }
 
 func (d *decoder) dictionary() {
-	if d.want == nil || d.key != nil {
+	if d.key != nil {
 		d.readDictionary()
 		d.chooseAdded()
 		return
 	}
 	raw := d.b
-	if known := d.want.known.find(raw); known != nil {
+	if known := d.known.find(raw); known != nil {
 		d.b = d.b[len(known.raw):]
 		d.f.Bounds, d.f.Templates, d.f.shared = known.bounds, known.templates, known
 		d.bounds = len(known.bounds)
-		for i, wanted := range d.want.chooseOf(known) {
-			d.templates = append(d.templates,
-				tpl{Template: &known.templates[i], sizes: known.sizes[i], wanted: wanted})
+		for i := range known.templates {
+			d.templates = append(d.templates, tpl{Template: &known.templates[i], sizes: known.sizes[i]})
 		}
+		d.chooseKnown(known)
 		return
 	}
 	if d.readDictionary(); d.err == nil {
-		d.want.known.keep(raw[:len(raw)-len(d.b)], d)
+		d.known.keep(raw[:len(raw)-len(d.b)], d)
 	}
 	d.chooseAdded()
+}
+
+// chooseKnown finds what is wanted of the templates of a dictionary that was read before.
+func (d *decoder) chooseKnown(known *dictionary) {
+	if d.want == nil {
+		return
+	}
+	for i, wanted := range d.want.chooseOf(known) {
+		d.templates[i].wanted = wanted
+	}
 }
 
 // chooseAdded finds what is wanted of the templates that the frame itself brings.

@@ -116,7 +116,7 @@ func (s *Server) unpack(ctx context.Context, account string, b []byte, h *frame.
 		return nil, s.refuseMemory(account, err, most)
 	}
 	defer lease.Release()
-	f, err := frame.DecodeWithin(&bounded{lease, most}, b, nil)
+	f, err := frame.DecodeKnown(&bounded{lease, most}, b, s.known.of(account).dictionaries)
 	switch {
 	case errors.Is(err, frame.ErrMemory):
 		return nil, s.refuseMemory(account, err, most)

@@ -43,12 +43,15 @@ func namesOf(f *frame.Frame) *named {
 	h.SetSeed(namesSeed)
 	for i := range f.Added {
 		t := &f.Templates[f.Added[i].Template]
+		h.Reset()
+		say(&h, t.Type)
+		for _, m := range t.Metrics {
+			say(&h, m.Name)
+		}
+		template := h.Sum64()
 		for _, row := range f.Added[i].Rows {
 			h.Reset()
-			say(&h, t.Type)
-			for _, m := range t.Metrics {
-				say(&h, m.Name)
-			}
+			maphash.WriteComparable(&h, template)
 			for _, v := range row {
 				say(&h, v)
 			}

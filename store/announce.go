@@ -2,11 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
-	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -37,6 +33,10 @@ const (
 	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it
 	// looked; some 100 bytes each.
 	announcedNodes = 50_000
+	// knownBytes is what is kept of the dictionaries of an account's key frames, knownAccounts for how
+	// many accounts. One of 1,100 metrics takes 300 kB.
+	knownBytes    = 2 << 20
+	knownAccounts = 32
 )
 
 // announcer looks into frames for new series.
@@ -46,20 +46,22 @@ type announcer struct {
 	now          func() time.Time
 	log          *slog.Logger
 
-	places  chan struct{}                 // a place for each frame that is looked into
-	keys    *bounded[nodeDay, uint64]     // dictionarySum of the last key frame whose dictionaries are written
-	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
+	places  chan struct{}                         // a place for each frame that is looked into
+	known   *bounded[string, *frame.Dictionaries] // of key frames that were read before, by account
+	keys    *bounded[nodeDay, uint64]             // outline of the last key frame whose dictionaries are written
+	windows *bounded[windowID, time.Time]         // when delta frames of a window were last looked into
 
 	mu       sync.Mutex
 	later    []keyFrame // that came while all places were taken, announcedNodes at most
 	catching bool       // they are being looked into
 }
 
-// keyFrame is a stored key frame.
+// keyFrame is a stored key frame that may bring something new.
 type keyFrame struct {
 	work    rows.Work
 	account string
 	header  frame.Header
+	outline uint64 // frame.Outline
 }
 
 // key announces what a key frame brings, if that is something else than the node's last one on
@@ -67,6 +69,11 @@ type keyFrame struct {
 // wait: it is read again when there is a place.
 func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
 	if h.RawLength > announceBytes {
+		return
+	}
+	outline, err := frame.Outline(memory.Bounded(announceMemory), b, s.dictionariesOf(account))
+	k := keyFrame{w, account, *h, outline}
+	if err != nil || s.announced(&k) {
 		return
 	}
 	s.mu.Lock()
@@ -80,7 +87,7 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 		}
 	}
 	if waits && len(s.later) < announcedNodes {
-		s.later = append(s.later, keyFrame{w, account, *h})
+		s.later = append(s.later, k)
 	}
 	if waits && !s.catching {
 		s.catching = true
@@ -88,9 +95,17 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 	}
 	s.mu.Unlock()
 	if !waits {
-		s.keyInPlace(ctx, w, account, h, b)
+		s.keyInPlace(ctx, &k, b)
 	}
 }
+
+// announced reports whether the node's last key frame of the day brought the same.
+func (s *announcer) announced(k *keyFrame) bool {
+	last, known := s.keys.get(k.day())
+	return known && last == k.outline
+}
+
+func (k *keyFrame) day() nodeDay { return nodeDay{k.account, k.header.Node, dayOf(k.header.Window())} }
 
 // catchTimeout bounds the work on one of the frames that came while all places were taken.
 const catchTimeout = 30 * time.Second
@@ -113,7 +128,7 @@ func (s *announcer) catchUp() {
 		ctx, cancel := context.WithTimeout(context.Background(), catchTimeout)
 		b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
 		if err == nil && b != nil {
-			s.keyInPlace(ctx, k.work, k.account, &k.header, b)
+			s.keyInPlace(ctx, &k, b)
 		}
 		cancel()
 		<-s.places
@@ -121,19 +136,20 @@ func (s *announcer) catchUp() {
 }
 
 // keyInPlace is key for who has a place.
-func (s *announcer) keyInPlace(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
-	f, err := frame.DecodeWithin(memory.Bounded(announceMemory), b, nil)
-	if err != nil {
-		return
+func (s *announcer) keyInPlace(ctx context.Context, k *keyFrame, b []byte) {
+	if s.announce(ctx, k.work, k.account, k.header.Node, b) {
+		s.keys.put(k.day(), k.outline, 1)
 	}
-	id := nodeDay{account, h.Node, dayOf(h.Window())}
-	sum := dictionarySum(f)
-	if last, known := s.keys.get(id); known && last == sum {
-		return
+}
+
+// dictionariesOf returns the dictionaries of an account's key frames that were read before.
+func (s *announcer) dictionariesOf(account string) *frame.Dictionaries {
+	known, found := s.known.get(account)
+	if !found {
+		known = frame.NewDictionaries(knownBytes)
+		s.known.put(account, known, 1)
 	}
-	if s.announce(ctx, w, account, h.Node, b) {
-		s.keys.put(id, sum, 1)
-	}
+	return known
 }
 
 // delta announces what a delta frame brings beyond its key frame.
@@ -189,34 +205,4 @@ type nodeDay struct {
 	account string
 	node    uuid.UUID
 	day     int64
-}
-
-// dictionarySum tells two key frames apart by what their dictionaries say.
-func dictionarySum(f *frame.Frame) uint64 {
-	h := fnv.New64a()
-	say := func(texts ...string) {
-		for _, t := range texts {
-			io.WriteString(h, t)
-			h.Write([]byte{0xff}) // in no text: they are UTF-8
-		}
-	}
-	say(f.Cluster, f.Identity.Datacenter, f.Identity.Rack)
-	for i := range f.Bounds {
-		say(fmt.Sprint(f.Bounds[i]))
-	}
-	for i := range f.Templates {
-		say(f.Templates[i].Type)
-		say(f.Templates[i].Labels...)
-		for _, m := range f.Templates[i].Metrics {
-			say(m.Name, m.Unit)
-			h.Write([]byte{byte(m.Kind), byte(m.Exponent), byte(m.Bounds), byte(m.Bounds >> 8)})
-		}
-	}
-	for i := range f.Added {
-		say(strconv.Itoa(f.Added[i].Template))
-		for _, row := range f.Added[i].Rows {
-			say(row...)
-		}
-	}
-	return h.Sum64()
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -120,7 +121,8 @@ func on(session database, c Config, m *Metrics) *Store {
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(), metrics: m, log: c.Log, now: s.millis,
 		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log, places: make(chan struct{}, announcesAtOnce),
-		keys: newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
+		known: newBounded[string, *frame.Dictionaries](knownAccounts),
+		keys:  newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.operated, _ = session.(operated)
 	return s
