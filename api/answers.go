@@ -180,7 +180,11 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 
 // encode encodes the newest values of a window for a key of answers.
 func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey, as *profile.Profile) error {
-	series, err := w.LatestContext(ctx, memory.Of(ctx))
+	var series []window.Series
+	err := query.InTurn(ctx, func() (err error) {
+		series, err = w.LatestContext(ctx, memory.Of(ctx))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -200,12 +204,14 @@ func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Wind
 	if err := memory.Of(ctx).Take(e.budget.bytes); err != nil {
 		return err
 	}
-	if k.form == asJSON {
-		e.encodeJSON(series)
-	} else {
-		e.encodeText(series, heads, k.form == asOpenMetrics)
-	}
-	return nil
+	return query.InTurn(ctx, func() error {
+		if k.form == asJSON {
+			e.encodeJSON(series)
+		} else {
+			e.encodeText(series, heads, k.form == asOpenMetrics)
+		}
+		return nil
+	})
 }
 
 func (e *encoded) encodeJSON(series []window.Series) {

@@ -41,7 +41,7 @@ func TestScrapesWait(t *testing.T) {
 		c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting = 4, 1, 1
 	})
 	cluster := "/v1/clusters/" + f.nodes[0].Cluster + "/prometheus"
-	end, err := f.engine.Begin(t.Context(), f.account("acme"))
+	_, end, err := f.engine.Begin(t.Context(), f.account("acme"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestScrapesWait(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for waiting := false; !waiting; {
-		_, err := f.engine.Begin(gone, f.account("acme"))
+		_, _, err := f.engine.Begin(gone, f.account("acme"))
 		_, waiting = errors.AsType[*query.BusyError](err)
 		if len(waits) > 0 {
 			t.Fatalf("the scrape does not wait: %v", (<-waits).status)
@@ -77,7 +77,7 @@ func TestScrapesWait(t *testing.T) {
 	if r := <-waits; r.status != http.StatusOK {
 		t.Errorf("the scrape that waited: %d %.300s", r.status, r.body)
 	}
-	end, err = f.engine.Begin(t.Context(), f.account("acme"))
+	_, end, err = f.engine.Begin(t.Context(), f.account("acme"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	end, err := s.place(ctx, p.Account, len(unknown))
+	ctx, end, err := s.place(ctx, p.Account, len(unknown))
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,11 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 // place waits for a place among the account's queries if nodes are to be encoded. A cluster's take
 // a processor for as long as a dashboard's panels do. Who asks for one node's values, or whether we
 // are well, does not wait behind them.
-func (s *Server) place(ctx context.Context, accountName string, nodes int) (end func(), err error) {
+func (s *Server) place(
+	ctx context.Context, accountName string, nodes int,
+) (of context.Context, end func(), err error) {
 	if nodes == 0 || s.deps.Engine == nil {
-		return func() {}, nil
+		return ctx, func() {}, nil
 	}
 	return s.deps.Engine.Begin(ctx, accountName)
 }

@@ -123,6 +123,7 @@ type Engine struct {
 	parser    parser.Parser
 	promql    *promql.Engine
 	queue     *queue
+	turns     turns
 	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
@@ -157,6 +158,7 @@ func NewEngine(
 	if e.results = newResults(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
 	}
+	e.turns = newTurns()
 	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
 	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	e.parser.RegisterFeatures(e.features)
@@ -348,7 +350,7 @@ func (e *Engine) run(
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.reader.Scope(ctx, who.Account)
+	ctx, shut := e.reader.Scope(e.turns.within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
 		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
@@ -446,9 +448,11 @@ func (e *Engine) Queryable(
 
 // Begin waits for a place among the account's queries, for work that takes a processor for as long
 // as they do, such as the text of a whole cluster. end is to be called when that is done; more calls
-// do nothing. The error is ctx's, or a BusyError.
-func (e *Engine) Begin(ctx context.Context, accountName string) (end func(), err error) {
-	return e.queue.enter(ctx, accountName, false)
+// do nothing. The work is done in the context that it returns, and where it only computes InTurn. The
+// error is ctx's, or a BusyError.
+func (e *Engine) Begin(ctx context.Context, accountName string) (of context.Context, end func(), err error) {
+	end, err = e.queue.enter(ctx, accountName, false)
+	return e.turns.within(ctx), end, err
 }
 
 // unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.

@@ -95,26 +95,12 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 	}
 	scratch := r.scratch.Get().(*kernelScratch)
 	defer r.scratch.Put(scratch)
-	for i, s := range list {
-		var one row
-		var some bool
-		if err == nil {
-			one, some, err = r.compute(ctx, scratch, s)
-		}
-		bytes := one.bytes()
-		if err == nil {
-			err = lease.Take(bytes)
-		}
-		if err != nil {
+	for next := 0; next < len(list) && err == nil; {
+		err = InTurn(ctx, func() (err error) {
+			next, err = r.fill(ctx, &b, scratch, list, next)
 			return err
-		}
-		list[i] = nil
-		if !some {
-			lease.Give(bytes)
-			continue
-		}
-		b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
-		if len(b.rows) == blockRows || b.bytes >= blockBytes {
+		})
+		if err == nil && b.isFull() {
 			if !send(b) {
 				return ctx.Err()
 			}
@@ -126,6 +112,31 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 	}
 	return err
 }
+
+// fill computes the rows of series from one on until a block is full, and returns the next one. The
+// lease gives what the rows take.
+func (r *kernelRun) fill(
+	ctx context.Context, b *block, scratch *kernelScratch, list []*oneSeries, from int,
+) (next int, err error) {
+	for next = from; next < len(list) && !b.isFull(); next++ {
+		one, some, err := r.compute(ctx, scratch, list[next])
+		if err != nil {
+			return next, err
+		}
+		list[next] = nil
+		if !some {
+			continue
+		}
+		bytes := one.bytes()
+		if err := b.lease.Take(bytes); err != nil {
+			return next, err
+		}
+		b.rows, b.bytes = append(b.rows, one), b.bytes+bytes
+	}
+	return next, nil
+}
+
+func (b *block) isFull() bool { return len(b.rows) >= blockRows || b.bytes >= blockBytes }
 
 func (r *row) bytes() int64 {
 	if r.histograms != nil {

@@ -106,8 +106,13 @@ func newest(
 	if err := takeAll(lease, frames); err != nil {
 		return nil, err
 	}
-	return readable(window.BuildWanted(memory.Until(ctx, lease), Node{Account: accountName, ID: n.ID}, frames,
-		want))
+	var w *window.Window
+	err := InTurn(ctx, func() (err error) {
+		w, err = readable(window.BuildWanted(memory.Until(ctx, lease),
+			Node{Account: accountName, ID: n.ID}, frames, want))
+		return err
+	})
+	return w, err
 }
 
 func takeAll(lease *memory.Lease, frames [][]byte) error {
@@ -238,8 +243,12 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q
 	want, wanted := r.dictionaries.wanted(accountName, q.selectors), namesOf(q.selectors)
 	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
-		w, err := readable(r.sources.Build(memory.Until(ctx, lease), Node{Account: accountName, ID: n.ID}, start,
-			byWindow[start], want, wanted))
+		var w *window.Window
+		err := InTurn(ctx, func() (err error) {
+			w, err = readable(r.sources.Build(memory.Until(ctx, lease),
+				Node{Account: accountName, ID: n.ID}, start, byWindow[start], want, wanted))
+			return err
+		})
 		if memory.Refused(err) || err != nil && ctx.Err() != nil {
 			return Windows{}, false, err
 		}

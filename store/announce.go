@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -33,23 +34,21 @@ const (
 	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it
 	// looked; some 100 bytes each.
 	announcedNodes = 50_000
-	// knownBytes is what is kept of the dictionaries of an account's key frames, knownAccounts for how
-	// many accounts. One of 1,100 metrics takes 300 kB.
-	knownBytes    = 2 << 20
-	knownAccounts = 32
 )
 
 // announcer looks into frames for new series.
 type announcer struct {
 	dictionaries *dictionaryRows
+	sent         sentDictionaries
 	fresh        *freshRows
 	now          func() time.Time
 	log          *slog.Logger
 
-	places  chan struct{}                         // a place for each frame that is looked into
-	known   *bounded[string, *frame.Dictionaries] // of key frames that were read before, by account
-	keys    *bounded[nodeDay, uint64]             // outline of the last key frame whose dictionaries are written
-	windows *bounded[windowID, time.Time]         // when delta frames of a window were last looked into
+	catchAfter time.Duration
+
+	places  chan struct{}                 // a place for each frame that is looked into
+	keys    *bounded[nodeDay, uint64]     // outline of the last key frame whose dictionaries are written
+	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
 
 	mu       sync.Mutex
 	later    []keyFrame // that came while all places were taken, announcedNodes at most
@@ -71,7 +70,7 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 	if h.RawLength > announceBytes {
 		return
 	}
-	outline, err := frame.Outline(memory.Bounded(announceMemory), b, s.dictionariesOf(account))
+	outline, err := frame.Outline(memory.Bounded(announceMemory), b, s.sent.of(account))
 	k := keyFrame{w, account, *h, outline}
 	if err != nil || s.announced(&k) {
 		return
@@ -110,10 +109,20 @@ func (k *keyFrame) day() nodeDay { return nodeDay{k.account, k.header.Node, dayO
 // catchTimeout bounds the work on one of the frames that came while all places were taken.
 const catchTimeout = 30 * time.Second
 
-// catchUp looks into the frames that came while all places were taken, the oldest first and one
-// after the other: a node has some 40 dictionaries, and writing those of a whole fleet at once
-// would leave Cassandra no time for frames and readers.
+// catchesAtOnce is how many of them are looked into at once: a node has some 40 dictionaries, and
+// writing those of a whole fleet at once would leave Cassandra no time for frames and readers. With
+// one at a time, 10,000 nodes would not be through when their first windows are to be closed.
+const catchesAtOnce = 3
+
+// catchAfter is how long that waits: of a fleet that begins at once, all first frames come within an
+// interval, and they come first.
+const catchAfter = 20 * time.Second
+
+// catchUp looks into the frames that came while all places were taken, the oldest first.
 func (s *announcer) catchUp() {
+	<-time.After(s.catchAfter)
+	var g errgroup.Group
+	g.SetLimit(catchesAtOnce)
 	for {
 		s.mu.Lock()
 		if len(s.later) == 0 {
@@ -124,14 +133,22 @@ func (s *announcer) catchUp() {
 		k := s.later[0]
 		s.later = s.later[1:]
 		s.mu.Unlock()
-		s.places <- struct{}{}
-		ctx, cancel := context.WithTimeout(context.Background(), catchTimeout)
-		b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
-		if err == nil && b != nil {
-			s.keyInPlace(ctx, &k, b)
+		if s.announced(&k) {
+			continue
 		}
-		cancel()
-		<-s.places
+		g.Go(func() error { s.readAgain(&k); return nil })
+	}
+}
+
+// readAgain looks into a frame that was stored.
+func (s *announcer) readAgain(k *keyFrame) {
+	s.places <- struct{}{}
+	defer func() { <-s.places }()
+	ctx, cancel := context.WithTimeout(context.Background(), catchTimeout)
+	defer cancel()
+	b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
+	if err == nil && b != nil {
+		s.keyInPlace(ctx, k, b)
 	}
 }
 
@@ -140,16 +157,6 @@ func (s *announcer) keyInPlace(ctx context.Context, k *keyFrame, b []byte) {
 	if s.announce(ctx, k.work, k.account, k.header.Node, b) {
 		s.keys.put(k.day(), k.outline, 1)
 	}
-}
-
-// dictionariesOf returns the dictionaries of an account's key frames that were read before.
-func (s *announcer) dictionariesOf(account string) *frame.Dictionaries {
-	known, found := s.known.get(account)
-	if !found {
-		known = frame.NewDictionaries(knownBytes)
-		s.known.put(account, known, 1)
-	}
-	return known
 }
 
 // delta announces what a delta frame brings beyond its key frame.
@@ -184,7 +191,8 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra:
 // what fails is left to closing the window. The caller has a place.
 func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID, frames ...[]byte) bool {
-	w, _, err := window.BuildWithin(memory.Bounded(announceMemory), window.Node{Account: account, ID: node}, frames)
+	w, _, err := window.BuildKnown(memory.Bounded(announceMemory),
+		window.Node{Account: account, ID: node}, frames, s.sent.of(account))
 	if err != nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 // is closed, though few frames are looked into at a time and none waits for that.
 func TestManyNewNodesAreFound(t *testing.T) {
 	s := mustStore(t, newClock(base))
+	s.announcer.catchAfter = 0
 	const nodes = 15 * announcesAtOnce
 	var records []stream.Record
 	for i := range int64(nodes) {

@@ -43,7 +43,8 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, sta
 	if len(frames) == 0 {
 		return "empty", nil
 	}
-	w, rep, err := window.BuildWithin(s.lease, window.Node{Account: account, ID: node}, frames)
+	w, rep, err := window.BuildKnown(s.lease, window.Node{Account: account, ID: node}, frames,
+		s.sent.of(account))
 	if errors.Is(err, frame.ErrMemory) {
 		return "", err
 	}

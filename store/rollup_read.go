@@ -274,7 +274,8 @@ func (r *rollupReader) unclosed(ctx context.Context, starts []int64) (map[int64]
 			if err != nil || len(frames) == 0 {
 				return err
 			}
-			w, rep, err := window.BuildWithin(memory.Until(gctx, r.lease), window.Node{Account: r.account, ID: r.node}, frames)
+			w, rep, err := window.BuildKnown(memory.Until(gctx, r.lease),
+				window.Node{Account: r.account, ID: r.node}, frames, r.sent.of(r.account))
 			if errors.Is(err, frame.ErrMemory) {
 				return err
 			}

@@ -27,7 +27,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -56,6 +55,7 @@ type Store struct {
 	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
 	kept         *bounded[spanID, *keptSpan]                 // nil: none are kept
 	fewRows      int                                         // see settler
+	sent         sentDictionaries                            // of key frames
 }
 
 type dictionaryKey struct {
@@ -97,6 +97,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 		fewRows:      fewRows,
+		sent:         newSentDictionaries(),
 	}
 	for _, t := range c.tables() {
 		s.byName[t.Name] = t
@@ -121,8 +122,8 @@ func on(session database, c Config, m *Metrics) *Store {
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(), metrics: m, log: c.Log, now: s.millis,
 		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log, places: make(chan struct{}, announcesAtOnce),
-		known: newBounded[string, *frame.Dictionaries](knownAccounts),
-		keys:  newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
+		sent: s.sent, catchAfter: catchAfter,
+		keys: newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.operated, _ = session.(operated)
 	return s

@@ -50,12 +50,26 @@ func BuildWithin(allow Allowance, node Node, frames [][]byte) (*Window, Report, 
 // BuildWanted is BuildWithin for who asks only for some metrics: the window has no others, nor
 // types that have only others, and is made in a fraction of the time. nil wants all.
 func BuildWanted(allow Allowance, node Node, frames [][]byte, want *frame.Wanted) (*Window, Report, error) {
+	return build(allow, node, frames, want, nil)
+}
+
+// BuildKnown is BuildWithin for who reads the frames of many nodes: dictionaries that known has are
+// not read again.
+func BuildKnown(
+	allow Allowance, node Node, frames [][]byte, known *frame.Dictionaries,
+) (*Window, Report, error) {
+	return build(allow, node, frames, nil, known)
+}
+
+func build(
+	allow Allowance, node Node, frames [][]byte, want *frame.Wanted, known *frame.Dictionaries,
+) (*Window, Report, error) {
 	rep := Report{Frames: len(frames)}
 	heads, start, err := readHeads(&node.ID, frames, &rep)
 	if err != nil {
 		return nil, rep, err
 	}
-	b := builder{allow: allow, want: want, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
+	b := builder{allow: allow, want: want, known: known, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
 	b.window, b.drafts.want = &Window{Node: node, Start: start, Length: frame.WindowMillis}, want
 	for i := range heads {
 		b.last[heads[i].key()] = i
@@ -126,6 +140,7 @@ func (h *head) key() keyID {
 type builder struct {
 	allow  Allowance
 	want   *frame.Wanted
+	known  *frame.Dictionaries // of key frames that were read before; nil: none
 	rep    *Report
 	heads  []head
 	last   map[keyID]int // the last head that needs a key frame
@@ -201,7 +216,11 @@ func (b *builder) frame(i int) error {
 // what the frame takes.
 func (b *builder) decode(h *head, key *frame.Frame) (f *frame.Frame, bytes int64, err error) {
 	allow := counting{b.allow, &bytes}
-	f, err = frame.DecodeWanted(allow, h.b, key, b.want)
+	if b.known != nil && key == nil {
+		f, err = frame.DecodeKnown(allow, h.b, b.known)
+	} else {
+		f, err = frame.DecodeWanted(allow, h.b, key, b.want)
+	}
 	if err != nil && !errors.Is(err, frame.ErrMemory) {
 		b.rep.Corrupt++
 		err = nil

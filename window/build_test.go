@@ -206,3 +206,28 @@ func mustBuildRapid(t *rapid.T, frames [][]byte, want func(string) bool) (*windo
 	}
 	return w, rep
 }
+
+// TestBuildKnown: who has read dictionaries before builds the same windows of frames.
+func TestBuildKnown(t *testing.T) {
+	known := frame.NewDictionaries(1 << 20)
+	rapid.Check(t, func(t *rapid.T) {
+		_, sent := history(picker(t))
+		var frames [][]byte
+		for _, s := range sent {
+			frames = append(frames, s.Bytes)
+		}
+		want, wantReport, err := window.Build(window.Node{Account: "acme"}, frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time all dictionaries are known
+			got, report, err := window.BuildKnown(nil, window.Node{Account: "acme"}, frames, known)
+			if err != nil || report != wantReport {
+				t.Fatalf("%+v, %v; want %+v", report, err, wantReport)
+			}
+			if a, b := fmt.Sprint(got.Encode(report)), fmt.Sprint(want.Encode(report)); a != b {
+				t.Fatalf("got\n%s\nwant\n%s", a, b)
+			}
+		}
+	})
+}
