@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 JAR := agent/target/ringwatch-agent.jar
 AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null) \
-	dictionary/metrics.txt $(wildcard profile/*.txt profile/*.yaml)
+	dictionary/metrics.txt $(wildcard dictionary/profile/*.txt dictionary/profile/*.yaml)
 
 # Count the packages of a long first build, and the files that Maven fetches, instead of printing each: a line every three seconds at most.
 # Maven calls what is odd in others' POMs an error, too; ours come before it builds, or after it has failed.
@@ -14,11 +14,16 @@ FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime
 
 .PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos bench
 
+##@ Run it
+
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {printf "%s%s\n", n++ ? "\n" : "", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {line = sprintf("  make %-17s", $$1); words = split($$2, word, " "); \
+		for (i = 1; i <= words; i++) {if (length(line word[i]) > 99) {print line; line = sprintf("%24s", "")} \
+		line = line " " word[i]} print line}' $(MAKEFILE_LIST)
 
 prerequisites:
-	@engines/prerequisites.sh
+	@dev/engines/prerequisites.sh
 
 build: prerequisites bin/ringwatch $(JAR) ## bin/ringwatch and the agent's jar
 
@@ -27,7 +32,7 @@ bin/ringwatch:
 	@go build -v -o $@ ./cmd/ringwatch 2>&1 | $(COUNT)
 
 bin/up:
-	@go build -v -o $@ ./cmd/up 2>&1 | $(COUNT)
+	@go build -v -o $@ ./dev/up 2>&1 | $(COUNT)
 
 $(JAR): $(AGENT_SOURCES)
 	@echo "building $@"
@@ -50,7 +55,7 @@ clean-data: bin/up ## forget the data of what make up started
 	@bin/up clean-data
 
 # The agent's tests start a Cassandra in Java, so they run on its Java, whatever builds them.
-JAVA17 = RINGWATCH_JAVA17="$$(go run ./engines/javahome)"
+JAVA17 = RINGWATCH_JAVA17="$$(go run ./dev/engines/javahome)"
 
 # What the console's tests and its build need; the built files are in the repository.
 MODULES := console/node_modules/.package-lock.json
@@ -60,29 +65,35 @@ $(MODULES): console/package-lock.json
 	@cd console && npm ci --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
+##@ Change it
+
+check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
+	@go run ./dev/testsum --check
+
+test: prerequisites $(MODULES) ## every test, on real engines
+	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./dev/testsum --build=make,build
+
+test-full: prerequisites $(MODULES) ## the same with the race detector, the long tests and a minute of each fuzz test
+	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./dev/testsum --build=make,build --full
+
+chaos: prerequisites bin/ringwatch ## kill, stop and starve two processes of each role and their engines for half an hour, then ringwatch all in a directory as long, and check every answer; 70 minutes; ARGS='-seed 7' for the same faults again, ARGS='-minutes 2 -kills 10 -away 0.2' for a look, 9 minutes
+	@go run ./bench/chaos/run $(ARGS)
+
 console: $(MODULES) ## build console/dist from its sources (the tests say when it is due)
 	@cd console && npm run --silent format && npm run --silent api >/dev/null && npm run --silent build
+
+##@ Pictures and pages
 
 screens: build $(MODULES) ## pictures of the console's pages into docs/screens, of a fleet of recorded frames, 25 minutes
 	@go run ./bench/screens
 
-check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
-	@go run ./cmd/testsum --check
+pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what make up started; give its Cassandra some load before
+	@go run ./dev/pictures
 
 man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1
 	@bin/ringwatch man bin/man
 
-pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what make up started; give its Cassandra some load before
-	@go run ./cmd/pictures
-
-test: prerequisites $(MODULES) ## every test, on real engines
-	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build
-
-test-full: prerequisites $(MODULES) ## the same with the race detector, the long tests and a minute of each fuzz test
-	@$(JAVA17) && export RINGWATCH_JAVA17 && go run ./cmd/testsum --build=make,build --full
-
-chaos: prerequisites bin/ringwatch ## kill, stop and starve two processes of each role and their engines for half an hour, then ringwatch all in a directory as long, and check every answer; 70 minutes; ARGS='-seed 7' for the same faults again, ARGS='-minutes 2 -kills 10 -away 0.2' for a look, 9 minutes
-	@go run ./bench/chaos/run $(ARGS)
+##@ Benchmarks
 
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...

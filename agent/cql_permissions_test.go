@@ -9,7 +9,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // TestSystemMetricsPermissions: a role reads what it was granted, as of any table.
@@ -55,7 +55,8 @@ func TestSystemMetricsPermissions(t *testing.T) {
 	}
 }
 
-// TestSystemMetricsOff: cql: false, and later a keyspace of that name that is somebody's: one line, and the agent goes on.
+// TestSystemMetricsOff: cql: false, and later a keyspace of that name that is somebody's: one
+// line, and the agent goes on.
 func TestSystemMetricsOff(t *testing.T) {
 	dir := t.TempDir()
 	in := func(c *engines.CassandraConfig) { c.Dir = dir }

@@ -12,13 +12,13 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 const metrics = "org.apache.cassandra.metrics."
 
-// testSystemMetrics compares the tables' values with JMX, on a node whose table watched.t was filled and flushed. Cassandra 6 has
-// tables of its own.
+// testSystemMetrics compares the tables' values with JMX, on a node whose table watched.t was
+// filled and flushed. Cassandra 6 has tables of its own.
 func (n *node) testSystemMetrics(t *testing.T) {
 	n.testState(t)
 	if n.version == engines.Cassandra60 {
@@ -86,7 +86,8 @@ func testSchema(t *testing.T, ours, builtIn map[string]string) {
 	}
 }
 
-// testGroups holds all tables of groups together against the tables of types: the same names, each in one.
+// testGroups holds all tables of groups together against the tables of types: the same names,
+// each in one.
 func (n *node) testGroups(t *testing.T) {
 	inGroups := map[string]bool{}
 	iter := n.cql.Query("SELECT group_name, virtual_table FROM system_metrics.all_groups").IterContext(t.Context())
@@ -184,7 +185,8 @@ func rowPairs() (pairs []rowPair) {
 	return pairs
 }
 
-// testRows holds rows by name against JMX: a value is right that lies between what JMX says before and after.
+// testRows holds rows by name against JMX: a value is right that lies between what JMX says
+// before and after.
 func (n *node) testRows(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for _, p := range rowPairs() {
@@ -262,8 +264,8 @@ func (n *node) differs(p rowPair, row map[string]any, before, after map[string]s
 	return nil
 }
 
-// bucketsDiffer compares counts with JMX's array, and their bounds with the series that Cassandra's documentation gives: each a fifth
-// larger than the one before, at least by one.
+// bucketsDiffer compares counts with JMX's array, and their bounds with the series that
+// Cassandra's documentation gives: each a fifth larger than the one before, at least by one.
 func bucketsDiffer(buckets map[float64]int64, jmx string, unit float64) error {
 	var counts []int64
 	for _, word := range strings.Fields(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(jmx)) {
@@ -386,7 +388,8 @@ func (n *node) testDroppedRows(t *testing.T) {
 	}
 }
 
-// testPaging reads a whole group in small pages while tables come and go: what was there all the time is there once.
+// testPaging reads a whole group in small pages while tables come and go: what was there all the
+// time is there once.
 func (n *node) testPaging(t *testing.T) {
 	before := n.names(t, "table_group", 1000)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/stream"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // exporterRules are the configurations that CassandraTest compares on 5.0, and how many series each
@@ -27,9 +27,9 @@ var exporterRules = []struct {
 	file   string
 	series int
 }{
-	{"../profile/jmx_exporter.yaml", 10_000},
+	{"../dictionary/profile/jmx_exporter.yaml", 10_000},
 	{"src/test/resources/rules/every_key.yaml", 700},
-	{"../profile/grafana_mixin.yaml", 10_000},
+	{"../dictionary/profile/grafana_mixin.yaml", 10_000},
 }
 
 // TestExporterOn41 holds the agent's profiles in a Cassandra 4.1 against the real JMX exporter: the

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // hostile is an ingest that treats one request as told and takes all others.
@@ -146,8 +146,9 @@ func (h *hostile) count(manner string) int {
 	return h.met[manner]
 }
 
-// TestHostileIngest lets ingest misbehave in every way there is and then go away for good: Cassandra serves, passes go on, the agent's threads and
-// memory stay what they were, and frames flow again as soon as ingest is well.
+// TestHostileIngest lets ingest misbehave in every way there is and then go away for good:
+// Cassandra serves, passes go on, the agent's threads and memory stay what they were, and frames
+// flow again as soon as ingest is well.
 func TestHostileIngest(t *testing.T) {
 	t.Parallel()
 	twoAtOnce <- struct{}{}
@@ -186,8 +187,8 @@ func TestHostileIngest(t *testing.T) {
 	if now := agentThreads(t, node); now > threads || now > 3 {
 		t.Errorf("%d threads of the agent's became %d, want at most one that samples, one that sends and one that serves", threads, now)
 	}
-	// A frame that waits is one object with its bytes, until the queue is full, which is not waited for here; so much may come, and a little for what has
-	// happened for the first time.
+	// A frame that waits is one object with its bytes, until the queue is full, which is not
+	// waited for here; so much may come, and a little for what has happened for the first time.
 	if now := agentObjects(t, node); now > objects+4*soak+50 {
 		t.Errorf("%d objects of the agent's classes became %d in %d passes without ingest", objects, now, soak)
 	}
@@ -221,7 +222,8 @@ func TestHostileIngest(t *testing.T) {
 	t.Logf("%d threads, %d objects, %d frames taken, said %v", threads, objects, server.count(""), said)
 }
 
-// TestSpool gives the agent a spool that cannot be written, and ingest away for good: frames wait in memory, and Cassandra serves.
+// TestSpool gives the agent a spool that cannot be written, and ingest away for good: frames wait
+// in memory, and Cassandra serves.
 func TestSpool(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -267,8 +269,9 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// mustFullDisk mounts a small disk and fills it. That needs the right to mount, which root has unless it is fenced in; elsewhere the kernel's own /sys, a
-// file system that takes no file from anybody, stands in for it.
+// mustFullDisk mounts a small disk and fills it. That needs the right to mount, which root has
+// unless it is fenced in; elsewhere the kernel's own /sys, a file system that takes no file from
+// anybody, stands in for it.
 func mustFullDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // twoAtOnce bounds the Cassandras of this file that run at the same time.
@@ -45,8 +45,9 @@ type hurt struct {
 	prepare func(t *testing.T, dir string)
 }
 
-// TestNeverHurts starts Cassandra with an agent that cannot work: each time it comes up and serves CQL, and the agent says why it stays off,
-// once on stderr, once in Cassandra's log, in its virtual table, and in /metrics where it listens.
+// TestNeverHurts starts Cassandra with an agent that cannot work: each time it comes up and
+// serves CQL, and the agent says why it stays off, once on stderr, once in Cassandra's log, in
+// its virtual table, and in /metrics where it listens.
 func TestNeverHurts(t *testing.T) {
 	t.Parallel()
 	busy := mustListen(t)
@@ -60,8 +61,9 @@ func TestNeverHurts(t *testing.T) {
 		{name: "MissingKeyFile", again: true, yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n  key_file: $DIR/none\n", says: []string{"key_file $DIR/none cannot be read", "create it"}},
 		{name: "BusyPort", yaml: "listen: " + busy + "\n", says: []string{"cannot listen on " + busy, "or set another listen in $DIR/agent.yaml"}},
 		{
-			// Cassandra reads its version from a resource of its jar. The boot class path comes first, so this real Cassandra 5.0.9 believes and tells
-			// everyone that it is 7.0.9; nothing in the agent is told to pretend.
+			// Cassandra reads its version from a resource of its jar. The boot class path comes
+			// first, so this real Cassandra 5.0.9 believes and tells everyone that it is 7.0.9;
+			// nothing in the agent is told to pretend.
 			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port), listens: port, unknown: true, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
 			says: []string{"Cassandra 7.0.9 is not supported, only 4.0 to 6.x", "use an agent that knows it"},
 			prepare: func(t *testing.T, dir string) {
@@ -126,7 +128,8 @@ func (h *hurt) run(t *testing.T) {
 	}
 }
 
-// TestOneMetricThrows puts the agent into the options twice, occupies its port, and registers metrics that throw: each is lost alone.
+// TestOneMetricThrows puts the agent into the options twice, occupies its port, and registers
+// metrics that throw: each is lost alone.
 func TestOneMetricThrows(t *testing.T) {
 	t.Parallel()
 	twoAtOnce <- struct{}{}
@@ -171,7 +174,8 @@ func TestOneMetricThrows(t *testing.T) {
 	}
 }
 
-// TestTools runs Cassandra's own tools with the agent in the flags they inherit: not a word, no thread, one class loaded.
+// TestTools runs Cassandra's own tools with the agent in the flags they inherit: not a word, no
+// thread, one class loaded.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	twoAtOnce <- struct{}{}
@@ -224,9 +228,10 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestOldJava checks what a JVM of Java 8 would do with the jar: a class it cannot load, or an exception, in -javaagent ends it before Cassandra has begun.
-// There is no Java 8 to start here, so this looks at the class file's version, and starts a JVM whose properties another agent, before ours, has set to
-// what Java 8 says.
+// TestOldJava checks what a JVM of Java 8 would do with the jar: a class it cannot load, or an
+// exception, in -javaagent ends it before Cassandra has begun. There is no Java 8 to start here,
+// so this looks at the class file's version, and starts a JVM whose properties another agent,
+// before ours, has set to what Java 8 says.
 func TestOldJava(t *testing.T) {
 	jar, err := zip.OpenReader(mustJar(t))
 	if err != nil {
@@ -375,7 +380,8 @@ func mustSession(t *testing.T, node *engines.Cassandra) *gocql.Session {
 	return session
 }
 
-// stderrLines returns what the agent said on stderr. Cassandra's own log is in the same file, but its lines begin with a level.
+// stderrLines returns what the agent said on stderr. Cassandra's own log is in the same file, but
+// its lines begin with a level.
 func stderrLines(t *testing.T, node *engines.Cassandra) []string {
 	t.Helper()
 	var said []string

@@ -43,7 +43,8 @@ func mustJava(t *testing.T, heap, classPath string, class ...string) (io.Writer,
 	return in, bufio.NewReader(out)
 }
 
-// read returns an attribute's value as Java prints it, or what OPERATION() or OPERATION(text) returns.
+// read returns an attribute's value as Java prints it, or what OPERATION() or OPERATION(text)
+// returns.
 func (j *jmx) read(bean, attribute string) (string, error) {
 	if _, err := fmt.Fprintf(j.in, "%s\t%s\n", bean, attribute); err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // node is a real Cassandra with the agent in it, its frames, its beans and a CQL session.
@@ -136,8 +136,8 @@ func (n *node) until(t *testing.T, what string, ok func(*state) error) *state {
 // pair is a bean's attribute and the series that says the same.
 type pair struct{ bean, attribute, series string }
 
-// compare holds series against JMX. They are equal if JMX says the same before and after the instant of the frame and the frame says that;
-// what moves is tried again.
+// compare holds series against JMX. They are equal if JMX says the same before and after the
+// instant of the frame and the frame says that; what moves is tried again.
 func (n *node) compare(t *testing.T, pairs []pair) {
 	t.Helper()
 	open := make(map[pair]string, len(pairs))
@@ -182,7 +182,8 @@ func (n *node) readAll(pairs map[pair]string) (map[pair]string, error) {
 	return values, last
 }
 
-// equal takes numbers as numbers, and bucket counts as equal if one lacks only empty buckets at its end.
+// equal takes numbers as numbers, and bucket counts as equal if one lacks only empty buckets at
+// its end.
 func equal(jmx, agent string) bool {
 	if strings.HasPrefix(jmx, "[") && strings.HasPrefix(agent, "[") {
 		return strings.TrimSuffix(agent, "]") == strings.TrimSuffix(jmx, "]") ||

@@ -22,7 +22,8 @@ import (
 // patience bounds every wait: the machine may be ten times slower from one minute to the next.
 const patience = 4 * time.Minute
 
-// receiver is ingest as far as the agent can tell: it takes every frame and keeps the newest with its key frame.
+// receiver is ingest as far as the agent can tell: it takes every frame and keeps the newest with
+// its key frame.
 type receiver struct {
 	url string
 

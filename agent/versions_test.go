@@ -1,4 +1,5 @@
-// Package agent_test holds the agent, in every Cassandra it supports, against what Cassandra itself says over JMX.
+// Package agent_test holds the agent, in every Cassandra it supports, against what Cassandra
+// itself says over JMX.
 package agent_test
 
 import (
@@ -12,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/dictionary"
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 const replication = " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
@@ -83,7 +84,8 @@ func testVersion(t *testing.T, version string) map[string]string {
 	return queried.columns(t)
 }
 
-// writtenTables is how many of the tables hold rows: each that does takes a megabyte of heap from Cassandra for its memtable, and 5,000 took all of 6 GB.
+// writtenTables is how many of the tables hold rows: each that does takes a megabyte of heap from
+// Cassandra for its memtable, and 5,000 took all of 6 GB.
 const writtenTables = 500
 
 // long is how much of what takes long a version's tests do.
@@ -94,8 +96,8 @@ type long struct {
 	full   bool
 }
 
-// extent is enough to see each thing work, or, with RINGWATCH_TEST_FULL=1, as much as an operator has: 1,000 tables on each version, and on
-// the default one 5,000 and an hour of silence.
+// extent is enough to see each thing work, or, with RINGWATCH_TEST_FULL=1, as much as an operator
+// has: 1,000 tables on each version, and on the default one 5,000 and an hour of silence.
 func extent(version string) long {
 	switch {
 	case os.Getenv("RINGWATCH_TEST_FULL") == "":
@@ -220,8 +222,8 @@ func (n *node) testIdentity(t *testing.T) {
 	}
 }
 
-// testUnits holds the sum of a table's latencies, which Cassandra counts in a metric of its own, against their buckets: were the
-// unit of one of them wrong, they would be a thousandfold apart.
+// testUnits holds the sum of a table's latencies, which Cassandra counts in a metric of its own,
+// against their buckets: were the unit of one of them wrong, they would be a thousandfold apart.
 func (n *node) testUnits(t *testing.T) {
 	for _, name := range []string{"read", "write"} {
 		n.compare(t, []pair{metric("Table,keyspace=watched,scope=t,name="+strings.ToUpper(name[:1])+name[1:]+"TotalLatency", "Count", "table_"+name+"_latency_seconds|watched|t sum")})
@@ -243,7 +245,8 @@ func (n *node) testUnits(t *testing.T) {
 	}
 }
 
-// testSizes holds the bounds of partition sizes, which JMX does not tell, against the largest partition: it is the bound of the last bucket in use.
+// testSizes holds the bounds of partition sizes, which JMX does not tell, against the largest
+// partition: it is the bound of the last bucket in use.
 func (n *node) testSizes(t *testing.T) {
 	s := n.next(t)
 	sizes := s.series["cassandra_table_estimated_partition_size_bytes|watched|t"]
@@ -339,8 +342,8 @@ func (n *node) testDropped(t *testing.T) {
 	})
 }
 
-// testOneAmongMany drives one table and holds all values of all tables of its keyspace against what they were. The first of them
-// hold rows, which their slow gauges tell within a minute.
+// testOneAmongMany drives one table and holds all values of all tables of its keyspace against
+// what they were. The first of them hold rows, which their slow gauges tell within a minute.
 func (n *node) testOneAmongMany(t *testing.T, written int) {
 	var settled []pair
 	for i := range written {
@@ -384,7 +387,8 @@ func moving(key string) bool {
 	return strings.Contains(key, "_threshold_seconds") // percentiles that fade
 }
 
-// still is what all series of the tables of keyspace many say once nothing of them changes for some passes.
+// still is what all series of the tables of keyspace many say once nothing of them changes for
+// some passes.
 func (n *node) still(t *testing.T) map[string]string {
 	t.Helper()
 	var last map[string]string

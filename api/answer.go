@@ -41,7 +41,8 @@ func (a *answerWriter) flush() error {
 	return http.NewResponseController(a.to).Flush()
 }
 
-// joined begins a 200 that takes pieces. What is written beside them should be short, it is not packed.
+// joined begins a 200 that takes pieces. What is written beside them should be short, it is not
+// packed.
 func joined(w http.ResponseWriter, r *http.Request, contentType string) *answerWriter {
 	j := newJoiner(w, !begin(w, r, contentType))
 	return &answerWriter{Writer: bufio.NewWriterSize(j, 4<<10), join: j}

@@ -10,9 +10,9 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -55,8 +55,9 @@ type answerKey struct {
 	profile string // of the text forms; "" is ours
 }
 
-// answers keeps nodes' newest values as they were encoded, bounded in bytes. What is kept is right for as long as the node's newest frame is the one it was made from, and a
-// node has one frame of an instant; who asks says which.
+// answers keeps nodes' newest values as they were encoded, bounded in bytes. What is kept is
+// right for as long as the node's newest frame is the one it was made from, and a node has one
+// frame of an instant; who asks says which.
 type answers struct {
 	kept    *otter.Cache[answerKey, *encoded] // nil: nothing is kept
 	results *prometheus.CounterVec
@@ -112,8 +113,9 @@ func (a *answers) put(k answerKey, e *encoded) {
 	}
 }
 
-// getLatestAll answers for everything newest of nodes. One question to the recent source, of all nodes, tells whose newest frame is another than the one that was encoded; only those are read and
-// encoded again, once for all who ask for them at the same time.
+// getLatestAll answers for everything newest of nodes. One question to the recent source, of all
+// nodes, tells whose newest frame is another than the one that was encoded; only those are read
+// and encoded again, once for all who ask for them at the same time.
 func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget) error {
 	known := make([]element, len(nodes))
 	for i, e := range s.current(r, p, nodes, asJSON, nil) {
@@ -137,7 +139,8 @@ func (e *encoded) element() element {
 	return element{piece: e.piece, missing: e.missing, count: func(b *budget) error { return b.join(&e.budget) }}
 }
 
-// current returns for each node what is kept of it, if that still is of its newest frame; nil for the others.
+// current returns for each node what is kept of it, if that still is of its newest frame; nil for
+// the others.
 func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form, as *profile.Profile) []*encoded {
 	list := make([]*encoded, len(nodes))
 	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.Kept {
@@ -159,7 +162,8 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 	return list
 }
 
-// encodeLatest reads a node's newest state and returns it encoded; nil without an error if there is none.
+// encodeLatest reads a node's newest state and returns it encoded; nil without an error if there
+// is none.
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form, as *profile.Profile) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f, nameOf(as)}
 	return query.Once(ctx, s.deps.Reader, accountName, fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile), func(ctx context.Context) (*encoded, error) {

@@ -17,10 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/recent"
@@ -28,8 +28,9 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// TestKeptAnswersAreTheAnswers lets a fleet live through what happens to fleets, and asks two servers on the same real engines after each step: one that keeps encoded answers and one
-// that keeps none. They say the same, byte for byte, packed or not.
+// TestKeptAnswersAreTheAnswers lets a fleet live through what happens to fleets, and asks two
+// servers on the same real engines after each step: one that keeps encoded answers and one that
+// keeps none. They say the same, byte for byte, packed or not.
 func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	redis := engines.MustRedis(t)
 	f := &fixture{T: t, metrics: prometheus.NewRegistry()}
@@ -177,7 +178,8 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 		acts[i].do()
 		compare()
 	}
-	// A wiped Redis gets delta frames again, and not what they need: it knows the newest frame's time, and the store has a newer one.
+	// A wiped Redis gets delta frames again, and not what they need: it knows the newest frame's
+	// time, and the store has a newer one.
 	what = "a wiped Redis in the middle of a window"
 	silent = map[int]bool{}
 	f.now.Store(frame.WindowOf(f.now.Load()) + frame.WindowMillis + 60_000)

@@ -1,11 +1,14 @@
-// Package api is what users touch: the HTTP server. It asks package query for all that nodes have sent,
-// and turns requests into its questions and what it says into answers.
+// Package api is what users touch: the HTTP server. It asks package query for all that nodes have
+// sent, and turns requests into its questions and what it says into answers.
 //
-// What it promises: every answer under /v1 is limited to the account of the request's key; every refusal is a 4xx whose JSON names the
-// field and the remedy; an answer is right whether Redis is there or not, and the server's metrics say which source gave it. A failure is a status and never
-// a torn answer; where many nodes are streamed, what comes after the first is whole or says what it lacks (see stream).
+// What it promises: every answer under /v1 is limited to the account of the request's key; every
+// refusal is a 4xx whose JSON names the field and the remedy; an answer is right whether Redis is
+// there or not, and the server's metrics say which source gave it. A failure is a status and
+// never a torn answer; where many nodes are streamed, what comes after the first is whole or says
+// what it lacks (see stream).
 //
-// What bites: the list of an account's nodes is remembered for NodesTTL, so a new node appears that much later in lists.
+// What bites: the list of an account's nodes is remembered for NodesTTL, so a new node appears
+// that much later in lists.
 package api
 
 import (
@@ -21,29 +24,32 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/console"
-	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/roster"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/selector"
 )
 
 // Config says where to listen and what a request may ask for.
 type Config struct {
-	Listen string    `yaml:"listen"` // host:port; port 0 takes a free one
-	TLS    front.TLS `yaml:"tls"`
-	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a request comes from.
-	TrustedProxies front.Proxies `yaml:"trusted_proxies"`
-	// PublicURL is how clients reach the API, if not by the address they use themselves: discovery sends Prometheus there.
+	Listen string       `yaml:"listen"` // host:port; port 0 takes a free one
+	TLS    listener.TLS `yaml:"tls"`
+	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a
+	// request comes from.
+	TrustedProxies listener.Proxies `yaml:"trusted_proxies"`
+	// PublicURL is how clients reach the API, if not by the address they use themselves:
+	// discovery sends Prometheus there.
 	PublicURL string `yaml:"public_url"`
 	// AccessLog: a log line for each request.
 	AccessLog bool `yaml:"access_log"`
 
 	// RecentSpan is how far back the recent source is asked; what is older is the store's.
 	RecentSpan time.Duration `yaml:"recent_span"`
-	// MaxRange bounds the time range of a request: two weeks are kept raw, a month is what people ask for.
+	// MaxRange bounds the time range of a request: two weeks are kept raw, a month is what people
+	// ask for.
 	MaxRange time.Duration `yaml:"max_range"`
 	// MaxPoints bounds the values in an answer. A million are about 60 MB of JSON.
 	MaxPoints int `yaml:"max_points"`
@@ -58,21 +64,27 @@ type Config struct {
 	// MaxQueryBytes bounds what stands after the ? of a URL, MaxRequestBytes a request's body.
 	MaxQueryBytes   int   `yaml:"max_query_bytes"`
 	MaxRequestBytes int64 `yaml:"max_request_bytes"`
-	// AnswersBytes bounds what is kept of answers, encoded, for who asks for everything newest before it has changed: some 27 KB for a node of 2,000 series. 0 keeps none.
+	// AnswersBytes bounds what is kept of answers, encoded, for who asks for everything newest
+	// before it has changed: some 27 KB for a node of 2,000 series. 0 keeps none.
 	AnswersBytes int64 `yaml:"answers_bytes"`
 	// KeptBytes bounds what is kept of newest values that PromQL asked for. 0 keeps none.
 	KeptBytes int64 `yaml:"-"`
-	// HeardBytes bounds what is kept of when nodes were heard of, for up over time. 0 keeps nothing.
+	// HeardBytes bounds what is kept of when nodes were heard of, for up over time. 0 keeps
+	// nothing.
 	HeardBytes int64 `yaml:"-"`
-	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent values asks no store.
+	// NodesTTL is how long the list of an account's nodes is remembered, so that a read of recent
+	// values asks no store.
 	NodesTTL time.Duration `yaml:"nodes_ttl"`
-	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it is down. A node that was taken out of its cluster goes then, too.
+	// DiscoverySpan is how long a silent node stays in /v1/discovery, so that Prometheus says it
+	// is down. A node that was taken out of its cluster goes then, too.
 	DiscoverySpan time.Duration `yaml:"discovery_span"`
 
-	// Operators are accounts whose admin keys see in /v1/qps what all accounts ask for, and the roles themselves. Without it each account sees its own clients.
+	// Operators are accounts whose admin keys see in /v1/qps what all accounts ask for, and the
+	// roles themselves. Without it each account sees its own clients.
 	Operators []string `yaml:"operators"`
 
-	// RequestTimeout bounds the work for one request. It ends before the server's own write timeout.
+	// RequestTimeout bounds the work for one request. It ends before the server's own write
+	// timeout.
 	RequestTimeout time.Duration `yaml:"request_timeout"`
 	// ShutdownTimeout bounds the wait for requests under way when the server ends.
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"`
@@ -153,25 +165,28 @@ type Node = query.Node
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door does.
 	Admit func(*http.Request) (account.Principal, error)
-	// Limit counts a request of an account, and of one of its nodes if node is not empty, as limit.Limiter.Take does: it returns 0, or how long to wait and
-	// whose limit was met. nil: there are no limits.
+	// Limit counts a request of an account, and of one of its nodes if node is not empty, as
+	// limit.Limiter.Take does: it returns 0, or how long to wait and whose limit was met. nil:
+	// there are no limits.
 	Limit func(ctx context.Context, account, node string) (after time.Duration, whose string)
 
 	// Reader reads what nodes have sent. The server's metrics and its own may go into one registry.
 	Reader *query.Reader
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
-	// Warning returns what an operator should know of the store although it is ready, or ""; nil: nothing ever.
+	// Warning returns what an operator should know of the store although it is ready, or ""; nil:
+	// nothing ever.
 	Warning func(context.Context) string
 
-	// Catalog returns an account's catalogue, whose entries Engine evaluates where they are asked for by
-	// name. nil: there are no such names.
+	// Catalog returns an account's catalogue, whose entries Engine evaluates where they are asked
+	// for by name. nil: there are no such names.
 	Engine  *query.Engine
 	Catalog func(account string) *catalog.Catalog
 
 	// Series knows which series there are; nil: there are no endpoints for them.
 	Series Series
-	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no Series.
+	// SeriesState says in words how fresh Series is, "ok" if all is well; nil if there is no
+	// Series.
 	SeriesState func() string
 
 	// Lookup reads rows by key; nil: there are no tables for it.
@@ -192,9 +207,10 @@ type Deps struct {
 	RecentReady func(context.Context) error
 
 	// Routes are endpoints of other packages.
-	Routes []front.Route
+	Routes []listener.Route
 
-	// Near reports whether the process is near its memory limit, so that it takes no new work. nil: never.
+	// Near reports whether the process is near its memory limit, so that it takes no new work.
+	// nil: never.
 	Near func() bool
 
 	Metrics *prometheus.Registry // the server's own metrics go in, /metrics shows all that is in
@@ -206,7 +222,7 @@ type Server struct {
 	config   Config
 	deps     Deps
 	metrics  *metrics
-	observer *front.Observer
+	observer *listener.Observer
 	parser   *selector.Parser
 	answers  *answers
 	console  *console.Handler
@@ -234,21 +250,21 @@ func New(c Config, d Deps) (*Server, error) {
 	if s.console, err = console.New(); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	socket, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("api: cannot listen on %s: set api.listen to another address: %w", c.Listen, err)
 	}
-	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
-		listener.Close()
+	if s.listener, err = c.TLS.Listener(socket, d.Log); err != nil {
+		socket.Close()
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.metrics = newMetrics(d.Metrics)
 	if s.answers, err = newAnswers(c.AnswersBytes, d.Metrics); err != nil {
-		listener.Close()
+		socket.Close()
 		return nil, fmt.Errorf("api: cannot keep answers: %w", err)
 	}
-	if s.observer, err = front.NewObserver("api", c.AccessLog, c.TrustedProxies, d.Log, d.Metrics); err != nil {
-		listener.Close()
+	if s.observer, err = listener.NewObserver("api", c.AccessLog, c.TrustedProxies, d.Log, d.Metrics); err != nil {
+		socket.Close()
 		return nil, fmt.Errorf("api: cannot register a metric: %w", err)
 	}
 	s.http = &http.Server{

@@ -17,14 +17,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/catalog"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -49,14 +49,15 @@ type fixture struct {
 	metrics *prometheus.Registry
 	now     atomic.Int64 // ms
 	// added returns the server's endpoints of other packages; nil: there are none.
-	added   func(*query.Reader) []front.Route
+	added   func(*query.Reader) []listener.Route
 	engine  *query.Engine // of added; nil: there are no names of the catalogue
 	keys    keyTable
 	nodes   []*frametest.Node
 	history []map[int64][][]frametest.Entity // by node, by time
 }
 
-// newFixture makes a fleet whose frames of the last span are in the store and, as far as they are recent, in Redis.
+// newFixture makes a fleet whose frames of the last span are in the store and, as far as they are
+// recent, in Redis.
 func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duration, change ...func(*api.Config)) *fixture {
 	t.Helper()
 	return newFixtureOn(t, &apitest.Store{}, redis, nodes, tables, span, change...)
@@ -142,7 +143,8 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	})
 }
 
-// fill makes the fleet say something every interval for a while up to now, and gives each frame to Redis and to put when its time has come.
+// fill makes the fleet say something every interval for a while up to now, and gives each frame
+// to Redis and to put when its time has come.
 func (f *fixture) fill(nodes, tables int, span time.Duration, put func(b []byte)) {
 	f.Helper()
 	now := f.now.Load()
@@ -338,7 +340,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestOtherAccount walks every route under /v1 with the key of another account: it must see nothing of the first's.
+// TestOtherAccount walks every route under /v1 with the key of another account: it must see
+// nothing of the first's.
 func TestOtherAccount(t *testing.T) {
 	f := newFixture(t, inMemory, 2, 2, time.Minute)
 	walked := 0
@@ -489,7 +492,7 @@ func TestNothingAnswers(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
-	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there", TLS: front.TLS{KeyFile: "x"}}, api.Deps{})
+	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there", TLS: listener.TLS{KeyFile: "x"}}, api.Deps{})
 	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors", "max_series", "max_response_bytes", "max_query_bytes", "max_request_bytes", "discovery_span", "public_url", "cert_file and key_file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)

@@ -15,8 +15,8 @@ import (
 	"github.com/ringwatch/ringwatch/api/apitest"
 )
 
-// TestBehind: while acknowledged frames are on their way to the store, what comes from the store says so,
-// wherever such a frame may belong into the answer; what Redis has whole does not.
+// TestBehind: while acknowledged frames are on their way to the store, what comes from the store
+// says so, wherever such a frame may belong into the answer; what Redis has whole does not.
 func TestBehind(t *testing.T) {
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
@@ -77,7 +77,8 @@ func TestBehind(t *testing.T) {
 	check("newest again", late, nil, false)
 }
 
-// TestOldAndNobodyToAsk: Redis has old values and the store is away. The answer says that it may lack newer ones.
+// TestOldAndNobodyToAsk: Redis has old values and the store is away. The answer says that it may
+// lack newer ones.
 func TestOldAndNobodyToAsk(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	f.get(f.metricsPath(0), nil, new([]element))

@@ -5,11 +5,12 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// budget counts what an answer would have, before its first byte, against what the configuration allows.
+// budget counts what an answer would have, before its first byte, against what the configuration
+// allows.
 type budget struct {
 	config *Config
 	// field and remedy are what a request with too many values should change.

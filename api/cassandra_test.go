@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
@@ -61,8 +61,9 @@ func (s realStore) sources() query.Sources {
 	return query.Sources{Store: s, LastSeen: s.LastSeen}
 }
 
-// TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and finds them by the API: from Redis, across
-// both, and from Cassandra alone after Redis was killed.
+// TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and
+// finds them by the API: from Redis, across both, and from Cassandra alone after Redis was
+// killed.
 func TestRealEngines(t *testing.T) {
 	redis := engines.MustRedis(t)
 	f := &fixture{T: t, metrics: prometheus.NewRegistry()}

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// A file of profile/dashboards says what the queries of public dashboards and rules ask for that
-// were made for the names of a profile. A line is one of
+// A file of dictionary/profile/dashboards says what the queries of public dashboards and rules
+// ask for that were made for the names of a profile. A line is one of
 //
 //	dashboard NAME REPOSITORY VERSION PATH  what follows is its queries
 //	[NUMBER] SERIES & SERIES …              what one query reads, or that many of them
@@ -50,10 +50,10 @@ type exception struct {
 	pattern *regexp.Regexp
 }
 
-// mustDashboards reads the files of profile/dashboards, by profile.
+// mustDashboards reads the files of dictionary/profile/dashboards, by profile.
 func mustDashboards(t *testing.T) map[string]*dashboards {
 	t.Helper()
-	files, err := filepath.Glob("../profile/dashboards/*.txt")
+	files, err := filepath.Glob("../dictionary/profile/dashboards/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no dashboards: %v", err)
 	}

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// appendDecimal appends v × 10^exponent exactly, in the fewest digits and without an exponent: 1500 × 10^-3 is 1.5.
+// appendDecimal appends v × 10^exponent exactly, in the fewest digits and without an exponent:
+// 1500 × 10^-3 is 1.5.
 func appendDecimal(dst []byte, v int64, exponent int) []byte {
 	if v == 0 {
 		return append(dst, '0')
@@ -60,7 +61,8 @@ func appendDouble(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// appendEstimate appends an interpolated value: six significant digits are more than a bucket knows.
+// appendEstimate appends an interpolated value: six significant digits are more than a bucket
+// knows.
 func appendEstimate(dst []byte, v float64) []byte {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
-// target is one of Prometheus's HTTP service discovery: an address, and labels. Those beginning with __ configure the scrape or are for relabelling; the others become labels of
-// what the scrape says of itself, such as up.
+// target is one of Prometheus's HTTP service discovery: an address, and labels. Those beginning
+// with __ configure the scrape or are for relabelling; the others become labels of what the
+// scrape says of itself, such as up.
 type target struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`
@@ -21,7 +22,8 @@ const meta = "__meta_ringwatch_"
 
 // getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of
 // them at this API. A node that has left, or has been silent for longer than DiscoverySpan, is
-// none.
+// none. Only a label of meta tells a node's state: a label that changes is a new target with new
+// series.
 func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "by", "cluster")
 	if err != nil {
@@ -69,7 +71,8 @@ func newTarget(base *url.URL, path, instance string, labels map[string]string) *
 	return &target{Targets: []string{base.Host}, Labels: labels}
 }
 
-// base is how the asking Prometheus reaches this API: as it did just now, unless the configuration says otherwise.
+// base is how the asking Prometheus reaches this API: as it did just now, unless the
+// configuration says otherwise.
 func (s *Server) base(r *http.Request) *url.URL {
 	if u, err := url.Parse(s.config.PublicURL); s.config.PublicURL != "" && err == nil {
 		return u

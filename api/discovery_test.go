@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
@@ -147,7 +147,8 @@ func TestDiscovery(t *testing.T) {
 	if r := f.ask(acmeKey, "/v1/clusters/fleet/prometheus", nil); r.status != 404 || !strings.Contains(string(r.body), "unknown_cluster") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	// Silent nodes: their values are no longer told as if they were the present's; in the end they are no targets.
+	// Silent nodes: their values are no longer told as if they were the present's; in the end
+	// they are no targets.
 	now := f.now.Load()
 	f.now.Store(now + 62_000)
 	for _, path := range []string{"/v1/nodes/" + f.nodes[0].ID.String() + "/prometheus", "/v1/clusters/fleet-0/prometheus"} {
@@ -272,7 +273,8 @@ type live struct {
 	stop  context.CancelFunc
 }
 
-// goLive lets every node send a frame each second. shape may change the first node's state before its frame.
+// goLive lets every node send a frame each second. shape may change the first node's state before
+// its frame.
 func (f *fixture) goLive(shape func()) *live {
 	ctx, stop := context.WithCancel(f.Context())
 	l := &live{ended: make(chan struct{}), stop: stop}
@@ -306,7 +308,8 @@ func (f *fixture) goLive(shape func()) *live {
 
 func (l *live) end() { l.stop(); <-l.ended }
 
-// TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that docs/PROMETHEUS.md prints.
+// TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that
+// docs/PROMETHEUS.md prints.
 func TestPrometheus(t *testing.T) {
 	f := newFixture(t, inMemory, 0, 0, 0)
 	for i := range 4 {
@@ -339,7 +342,8 @@ func TestPrometheus(t *testing.T) {
 	p := mustPrometheus(t, f.server.Addr(), acmeKey)
 	p.ups("1", 4)
 
-	// What was never counted is not there, also not as zeros; what begins to count is right from its first scrape on.
+	// What was never counted is not there, also not as zeros; what begins to count is right from
+	// its first scrape on.
 	of := fmt.Sprintf(`{node=%q,table=%q}`, first.ID, quiet)
 	name := metrics[latency].Name
 	if list, err := p.query("/api/v1/query", url.Values{"query": {`{__name__=~"` + name + `.*",` + of[1:]}}); err != nil || len(list) != 0 {

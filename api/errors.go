@@ -8,14 +8,14 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 )
 
 // Error is a refusal or a failure as clients see it.
-type Error = front.Error
+type Error = listener.Error
 
 // bad is a 400 that names the field.
 func bad(reason, field, format string, args ...any) *Error {

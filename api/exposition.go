@@ -10,16 +10,17 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dictionary"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text, under the names of a profile.
+// getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text, under
+// the names of a profile.
 func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	as, err := profileOf(r)
 	if err != nil {
@@ -32,7 +33,8 @@ func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account
 	return s.exposeAll(w, r, p, nodes, as, "this node")
 }
 
-// getClusterPrometheus answers /v1/clusters/{cluster}/prometheus: the same of all nodes of a cluster that are not silent.
+// getClusterPrometheus answers /v1/clusters/{cluster}/prometheus: the same of all nodes of a
+// cluster that are not silent.
 func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	as, err := profileOf(r)
 	if err != nil {
@@ -45,8 +47,9 @@ func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p 
 	return s.exposeAll(w, r, p, nodes, as, "no node of this cluster")
 }
 
-// exposeAll writes the newest values of the nodes that are up or late. Values of a silent node are not the present's, and a scrape must not look as if they were; if all nodes are silent
-// it fails, so that Prometheus's up is 0. as is whose names they have; nil: ours.
+// exposeAll writes the newest values of the nodes that are up or late. Values of a silent node
+// are not the present's, and a scrape must not look as if they were; if all nodes are silent it
+// fails, so that Prometheus's up is 0. as is whose names they have; nil: ours.
 func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, who string) error {
 	size := budget{config: &s.config, field: "metrics", remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics with format=prometheus"}
 	if len(nodes) > 1 && s.answers.kept != nil { // a single node's text is mostly asked for once per frame, by a Prometheus
@@ -95,7 +98,8 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 	return nil
 }
 
-// silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for never, and missing why that may not be so.
+// silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for
+// never, and missing why that may not be so.
 func silent(who string, newest int64, missing []string) error {
 	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
 	if newest > 0 {
@@ -112,15 +116,17 @@ func silent(who string, newest int64, missing []string) error {
 	return e
 }
 
-// neverCounted reports whether a series is a histogram without an observation. Such a one is not written in a scrape, not even its count: most of a node's histograms are that. All its lines
-// begin with the first observation together, so that in each scrape the buckets and +Inf tell of the same observations. With a +Inf of 0 before, the first observations would be in the rate of
+// neverCounted reports whether a series is a histogram without an observation. Such a one is not
+// written in a scrape, not even its count: most of a node's histograms are that. All its lines
+// begin with the first observation together, so that in each scrape the buckets and +Inf tell of
+// the same observations. With a +Inf of 0 before, the first observations would be in the rate of
 // +Inf and not of the other buckets, and quantiles would be the highest bound there is.
 func neverCounted(s window.Series) bool {
 	return s.Metric.Kind.IsHistogram() && len(s.Histograms[0].Filled) == 0
 }
 
-// writeExposition writes the first value of every series as text 0.0.4, or as OpenMetrics if the client prefers that. A metric's lines
-// stand together, whatever node they are of.
+// writeExposition writes the first value of every series as text 0.0.4, or as OpenMetrics if the
+// client prefers that. A metric's lines stand together, whatever node they are of.
 func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers []nodeSeries) {
 	var all []*window.Series
 	for i := range answers {
@@ -163,7 +169,8 @@ type exposition struct {
 	counts []int64 // scratch: a histogram's, by bucket
 }
 
-// family appends what is said of a metric before its first line: what a profile says of it, if it is one's.
+// family appends what is said of a metric before its first line: what a profile says of it, if it
+// is one's.
 func (e *exposition) family(m *window.Metric, by profile.Head) {
 	name, kind, help := m.Name, "gauge", by.Help
 	if help == "" {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/profile"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -38,7 +38,8 @@ func (e *encoded) encodeText(series []window.Series, heads map[string]profile.He
 	}
 }
 
-// getLatestText answers for everything newest of nodes that are up or late as exposition text, as exposeAll does, from what is kept of each node.
+// getLatestText answers for everything newest of nodes that are up or late as exposition text, as
+// exposeAll does, from what is kept of each node.
 func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, size *budget, who string) error {
 	open := opens(r)
 	f := asText
@@ -153,7 +154,8 @@ func writeFamilies(out *answerWriter, list []*encoded, open bool) {
 	}
 }
 
-// opens reports whether the client prefers OpenMetrics, of whose versions 1.0.0 is meant if none is named.
+// opens reports whether the client prefers OpenMetrics, of whose versions 1.0.0 is meant if none
+// is named.
 func opens(r *http.Request) bool {
 	ranges := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
 	for i, text := range ranges {

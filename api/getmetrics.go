@@ -9,10 +9,10 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/profile"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -27,8 +27,10 @@ type nodeSeries struct {
 	err     error
 }
 
-// getMetrics answers /v1/{clusters,datacenters,nodes}/{…}/metrics: [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
-// An element that lacks something which is stored has "partial":[…] before its payload, which says in words what; see stream.
+// getMetrics answers /v1/{clusters,datacenters,nodes}/{…}/metrics:
+// [{"id","cluster","datacenter","rack","payload":[…]}], one element per node that the path means.
+// An element that lacks something which is stored has "partial":[…] before its payload, which
+// says in words what; see stream.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	q, err := s.metricsQuery(r, p)
 	if err != nil {
@@ -65,7 +67,8 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	})
 }
 
-// getMetricsText is getMetrics for format=prometheus: lines of a metric stand together, so all nodes are read before the first byte.
+// getMetricsText is getMetrics for format=prometheus: lines of a metric stand together, so all
+// nodes are read before the first byte.
 func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, size *budget) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -142,7 +145,8 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *m
 	return values.Series, values.Missing, nil
 }
 
-// PartialHeader tells how much of what is stored is missing in an answer because it cannot be read: damaged, or written by a newer program.
+// PartialHeader tells how much of what is stored is missing in an answer because it cannot be
+// read: damaged, or written by a newer program.
 const PartialHeader = "Ringwatch-Partial"
 
 // notePartial sets the header before an answer is begun, and counts the answer.
@@ -157,7 +161,8 @@ func (s *Server) notePartial(w http.ResponseWriter, missing ...[]string) {
 	}
 }
 
-// thin keeps the last value of each step. Steps are counted back from to, so that the newest value stays and is a whole step's.
+// thin keeps the last value of each step. Steps are counted back from to, so that the newest
+// value stays and is a whole step's.
 func thin(s *window.Series, to, step int64) {
 	kept := window.Series{Labels: s.Labels, Metric: s.Metric}
 	for i, at := range s.At {

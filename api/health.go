@@ -16,8 +16,9 @@ func getHealthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "healthy\n")
 }
 
-// readyAnswer says what the server can reach. Without the recent source every answer is still right, so that does not make it unready; nor does the index of series
-// while it is loaded, because its answers say what they lack and all others need none of it.
+// readyAnswer says what the server can reach. Without the recent source every answer is still
+// right, so that does not make it unready; nor does the index of series while it is loaded,
+// because its answers say what they lack and all others need none of it.
 type readyAnswer struct {
 	Ready  bool   `json:"ready"`
 	Store  string `json:"store"`  // "ok" or what is wrong

@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // MakeKey makes a stored key and returns its text, as account.Maker.Make does. What it is given has

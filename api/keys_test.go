@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 )
 
@@ -147,7 +147,8 @@ func TestMakeKey(t *testing.T) {
 		made.Expires != end.Format("2006-01-02T15:04:05.000Z") || made.Created == "" {
 		t.Errorf("made %s", body)
 	}
-	// What is stored is good for what was asked, says who made it, and does not have the key's text.
+	// What is stored is good for what was asked, says who made it, and does not have the key's
+	// text.
 	if len(table.list) != 1 || table.list[0].CreatedBy != "acme/maker by the API" ||
 		table.list[0].SHA256 != account.Hash(made.Key) ||
 		strings.Contains(fmt.Sprintf("%+v", table.list[0]), made.Key[14:]) {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // leftAnswer says how a node has left.

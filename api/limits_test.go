@@ -17,15 +17,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
-// serve runs another server on the fixture's store, as another process would be, and returns its URL and what ends it and waits.
+// serve runs another server on the fixture's store, as another process would be, and returns its
+// URL and what ends it and waits.
 func (f *fixture) serve(change func(*api.Config, *api.Deps)) (base string, stop func() error) {
 	f.Helper()
 	registry, err := account.NewRegistry([]account.Account{{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
@@ -91,7 +92,8 @@ func (f *fixture) fetch(address string) (reply, refusal) {
 	return reply{answer.StatusCode, answer.Header, body}, e.Error
 }
 
-// TestLimits: two servers that share a Redis let through together what one may, and each by itself when Redis is gone.
+// TestLimits: two servers that share a Redis let through together what one may, and each by
+// itself when Redis is gone.
 func TestLimits(t *testing.T) {
 	redis := engines.MustRedis(t)
 	f := newFixture(t, inMemory, 2, 1, time.Minute)
@@ -216,7 +218,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestDrain: requests under way get their answer when the server ends, in bounded time, and new ones are refused.
+// TestDrain: requests under way get their answer when the server ends, in bounded time, and new
+// ones are refused.
 func TestDrain(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	for _, timeout := range []time.Duration{time.Minute, 50 * time.Millisecond} {

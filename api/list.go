@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // NextHeader is there when limit= cut a list: what after= takes for the rest of it.

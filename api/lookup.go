@@ -16,8 +16,8 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
 // LookupQuery is what a client asks of a table.
@@ -38,8 +38,9 @@ type LookupAnswer struct {
 	Err  *Error // it could not be read
 }
 
-// Lookup reads rows of a table that the account may read. It calls take once for each key, with its index, as answers come: one call at a time, the last before it returns.
-// An error is about the request as a whole, and take was not called then; an *Error is for the client as it stands.
+// Lookup reads rows of a table that the account may read. It calls take once for each key, with
+// its index, as answers come: one call at a time, the last before it returns. An error is about
+// the request as a whole, and take was not called then; an *Error is for the client as it stands.
 type Lookup func(ctx context.Context, q *LookupQuery, take func(i int, a LookupAnswer)) error
 
 // ndjson is a JSON document per line.
@@ -55,10 +56,12 @@ type keyAnswer struct {
 	key int
 }
 
-// postLookup answers /v1/lookup/{keyspace}/{table}: for each key its rows, that there are none, or why it could not be read.
+// postLookup answers /v1/lookup/{keyspace}/{table}: for each key its rows, that there are none,
+// or why it could not be read.
 //
-// If nothing at all could be read that is the request's error. Otherwise the status is 200, what failed is in the answer, and PartialHeader counts it: as a header of a whole
-// answer, as a trailer of one in lines.
+// If nothing at all could be read that is the request's error. Otherwise the status is 200, what
+// failed is in the answer, and PartialHeader counts it: as a header of a whole answer, as a
+// trailer of one in lines.
 func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	q, timeout, err := s.lookupQuery(r)
 	if err != nil {
@@ -89,7 +92,7 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 		return err
 	}
 	if l.failed > 0 && r.Context().Err() == nil {
-		s.deps.Log.Warn("keys of a lookup failed", "request", front.ID(r.Context()), "table", q.Keyspace+"."+q.Table, "account", p.Account, "keys", len(q.Keys), "failed", l.failed,
+		s.deps.Log.Warn("keys of a lookup failed", "request", listener.ID(r.Context()), "table", q.Keyspace+"."+q.Table, "account", p.Account, "keys", len(q.Keys), "failed", l.failed,
 			"error", l.first, "cause", l.first.Cause)
 	}
 	return l.end()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 )
@@ -245,7 +245,8 @@ func TestLookupAllFail(t *testing.T) {
 	}
 }
 
-// TestLookupSomeUnanswered: what was not answered is said to have failed, and an answer that is too large is refused, or ends where it is a stream.
+// TestLookupSomeUnanswered: what was not answered is said to have failed, and an answer that is
+// too large is refused, or ends where it is a stream.
 func TestLookupSomeUnanswered(t *testing.T) {
 	s := newLookupServer(t, func(_ context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
 		take(1, api.LookupAnswer{})

@@ -10,13 +10,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/front"
-	"github.com/ringwatch/ringwatch/promapi"
+	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/rules"
-	"github.com/ringwatch/ringwatch/series"
 )
 
 // TestMethods asks at every path of the server with every method that it has no route for: OPTIONS,
@@ -27,7 +27,7 @@ func TestMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
-	f.added = func(*query.Reader) []front.Route {
+	f.added = func(*query.Reader) []listener.Route {
 		keep := func(context.Context, string, string, []byte) error { return nil }
 		return append(promapi.New(promapi.Deps{}).Routes(), board.Routes(keep)...)
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the server's own, beside those of front.Observer and query.Reader.
+// metrics are the server's own, beside those of listener.Observer and query.Reader.
 type metrics struct {
 	points  prometheus.Counter
 	partial prometheus.Counter

@@ -14,11 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 )
 
 // newNamedFixture is newFixture with an engine for names of the catalogue.
@@ -28,7 +28,7 @@ func newNamedFixture(
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.added = func(r *query.Reader) []front.Route {
+	f.added = func(r *query.Reader) []listener.Route {
 		selectors, err := selector.New(selector.DefaultConfig())
 		if err != nil {
 			t.Fatal(err)

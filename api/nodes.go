@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 )
@@ -28,7 +28,8 @@ type nodeAnswer struct {
 	State      string    `json:"state"`
 	// Left says how a node has left; then State is why.
 	Left *leftAnswer `json:"left,omitempty"`
-	// Claimed says that several senders have sent frames of the node within the last 15 minutes, so that what it says may not be its own.
+	// Claimed says that several senders have sent frames of the node within the last 15 minutes,
+	// so that what it says may not be its own.
 	Claimed bool `json:"claimed_by_several,omitempty"`
 }
 

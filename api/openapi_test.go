@@ -31,7 +31,8 @@ func assets(page []byte) (list []string) {
 	return list
 }
 
-// TestOpenAPI drives the server by api/openapi.yaml as that describes it, with good and hostile values: every answer must be one that is described.
+// TestOpenAPI drives the server by api/openapi.yaml as that describes it, with good and hostile
+// values: every answer must be one that is described.
 func TestOpenAPI(t *testing.T) {
 	f := newSeriesFixture(t)
 	now := f.now.Load()

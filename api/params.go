@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/catalog"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// parameters returns the query's, each of which must be allowed, and once unless it is metrics or match[].
+// parameters returns the query's, each of which must be allowed, and once unless it is metrics or
+// match[].
 func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -185,8 +186,8 @@ func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
 	return s.tooWide(q, field)
 }
 
-// parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from 10^11 on are milliseconds, which as seconds would
-// be the year 5138.
+// parseTime reads RFC 3339, or seconds or milliseconds since the Unix epoch: whole numbers from
+// 10^11 on are milliseconds, which as seconds would be the year 5138.
 func parseTime(field, text string) (int64, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		if at := t.UnixMilli(); at >= 0 && at <= maxTime {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestJoined: whatever pieces and texts are joined, Go's gzip reader finds one member with exactly their text, and so does who takes no gzip.
+// TestJoined: whatever pieces and texts are joined, Go's gzip reader finds one member with
+// exactly their text, and so does who takes no gzip.
 func TestJoined(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -23,21 +23,23 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/doctor"
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/profile"
 )
 
-// profilePatience bounds every wait: the machine may be ten times slower from one minute to the next.
+// profilePatience bounds every wait: the machine may be ten times slower from one minute to the
+// next.
 const profilePatience = 15 * time.Minute
 
 const agentJar = "../agent/target/ringwatch-agent.jar"
 
-// TestProfiles holds the API's ?profile= against the agent's, of one node at the same time: the same
-// names and labels, and the same values of what does not move, but for what profile/lacks.txt names.
+// TestProfiles holds the API's ?profile= against the agent's, of one node at the same time: the
+// same names and labels, and the same values of what does not move, but for what
+// dictionary/profile/lacks.txt names.
 func TestProfiles(t *testing.T) {
 	store := &apitest.Store{}
 	agent, config, work := mustAgent(t, store)
@@ -77,7 +79,8 @@ func TestProfiles(t *testing.T) {
 	})
 }
 
-// noStaleLacks fails for a pattern of profile/lacks.txt that matches no series of any profile.
+// noStaleLacks fails for a pattern of dictionary/profile/lacks.txt that matches no series of any
+// profile.
 func noStaleLacks(t *testing.T, agent, api string) {
 	list := lacks(t)
 	matched := make([]bool, len(list))
@@ -92,7 +95,7 @@ func noStaleLacks(t *testing.T, agent, api string) {
 	}
 	for i, p := range list {
 		if !matched[i] {
-			t.Errorf("%s matches no series: take it out of profile/lacks.txt", p)
+			t.Errorf("%s matches no series: take it out of dictionary/profile/lacks.txt", p)
 		}
 	}
 }
@@ -158,10 +161,10 @@ func parseLabels(key string) (labels.Labels, error) {
 	return b.Labels(), nil
 }
 
-// lacks are the patterns of profile/lacks.txt.
+// lacks are the patterns of dictionary/profile/lacks.txt.
 func lacks(t *testing.T) (list []*regexp.Regexp) {
 	t.Helper()
-	file, err := os.ReadFile("../profile/lacks.txt")
+	file, err := os.ReadFile("../dictionary/profile/lacks.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,8 +249,8 @@ func sameSeries(t *testing.T, agent, api string) {
 	}
 }
 
-// mustAgent starts a Cassandra whose agent serves all profiles and sends frames to a store, and lets
-// it do some work. It returns the address of its /metrics, its configuration, and the work.
+// mustAgent starts a Cassandra whose agent serves all profiles and sends frames to a store, and
+// lets it do some work. It returns the address of its /metrics, its configuration, and the work.
 func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work func()) {
 	t.Helper()
 	jar, err := filepath.Abs(agentJar)

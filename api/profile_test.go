@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/profile"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 )
 
 func TestUnknownProfile(t *testing.T) {

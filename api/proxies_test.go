@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/front"
 )
 
-// TestBehindAProxy: keys' networks and the limit on guesses are of the client's address as a trusted proxy says it, and of nobody else's word.
+// TestBehindAProxy: keys' networks and the limit on guesses are of the client's address as a
+// trusted proxy says it, and of nobody else's word.
 func TestBehindAProxy(t *testing.T) {
 	f := &fixture{T: t, store: &apitest.Store{}}
 	f.now.Store(time.Now().UnixMilli())
@@ -26,7 +27,7 @@ func TestBehindAProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Admit = account.NewDoor(registry.Authenticate).Admit
-			c.TrustedProxies = front.Proxies(proxies)
+			c.TrustedProxies = listener.Proxies(proxies)
 		})
 		return base
 	}

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
-// WorkRate is how much of Cassandra somebody asks for, in all processes together, as a mean of the last seconds.
+// WorkRate is how much of Cassandra somebody asks for, in all processes together, as a mean of
+// the last seconds.
 type WorkRate struct {
 	Class      string `json:"class,omitempty"` // of workload; this and what follows is empty where it is added up
 	Client     string `json:"client,omitempty"`
@@ -27,13 +28,15 @@ type WorkRate struct {
 	MeanSeconds float64 `json:"mean_seconds"`
 	P50Seconds  float64 `json:"p50_seconds"`
 	P99Seconds  float64 `json:"p99_seconds"`
-	// LimitPerSecond is the configured limit of the class, and HealthFactor the part of it that the cluster's health leaves.
+	// LimitPerSecond is the configured limit of the class, and HealthFactor the part of it that
+	// the cluster's health leaves.
 	LimitPerSecond float64 `json:"limit_per_second,omitempty"`
 	HealthFactor   float64 `json:"health_factor,omitempty"`
 }
 
-// Work returns who asks for how much of Cassandra, the most first: of the clients that keep keeps, added up by class, client, table or datacenter, as by says. partial is why it is
-// not all that there is, empty if it is.
+// Work returns who asks for how much of Cassandra, the most first: of the clients that keep
+// keeps, added up by class, client, table or datacenter, as by says. partial is why it is not all
+// that there is, empty if it is.
 type Work func(ctx context.Context, keep func(client string) bool, by []string) (list []WorkRate, partial string, err error)
 
 // qpsRoutes are there if Deps.Work is.
@@ -46,7 +49,8 @@ func (s *Server) qpsRoutes() []route {
 
 var workParts = []string{"class", "client", "table", "datacenter"}
 
-// getQPS answers /v1/qps: a JSON list of what the account's clients ask for, and for accounts in Config.Operators of what all do. A client is the account's if its name is the account's, or
+// getQPS answers /v1/qps: a JSON list of what the account's clients ask for, and for accounts in
+// Config.Operators of what all do. A client is the account's if its name is the account's, or
 // begins with that and a slash; account names have none.
 func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "by")

@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 )
 
-// work is what a throttle might say: acme's key reads tables of its clusters, another account's and the store read one each.
+// work is what a throttle might say: acme's key reads tables of its clusters, another account's
+// and the store read one each.
 func (f *fixture) work(_ context.Context, keep func(string) bool, by []string) ([]api.WorkRate, string, error) {
 	var list []api.WorkRate
 	for _, w := range []api.WorkRate{

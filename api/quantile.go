@@ -11,8 +11,9 @@ var quantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p75", 0.75}, {"p95", 0.95}, {"p98", 0.98}, {"p99", 0.99}, {"p999", 0.999}}
 
-// quantile estimates the q-quantile of total observations counted in buckets, as PromQL's histogram_quantile does: linear within a bucket, the first
-// bucket from 0 if its bound is above 0, and what lies above the last bound counts as the last bound.
+// quantile estimates the q-quantile of total observations counted in buckets, as PromQL's
+// histogram_quantile does: linear within a bucket, the first bucket from 0 if its bound is above
+// 0, and what lies above the last bound counts as the last bound.
 func quantile(q float64, h *window.Histogram, total int64, bounds *frame.Bounds) float64 {
 	rank := q * float64(total)
 	var below int64
@@ -47,7 +48,8 @@ func highest(h *window.Histogram) int {
 	return -1
 }
 
-// difference returns what was observed between two values of a histogram. If any count went back, the node started again and everything in the later value is new.
+// difference returns what was observed between two values of a histogram. If any count went back,
+// the node started again and everything in the later value is new.
 func difference(before, after *window.Histogram) window.Histogram {
 	d := window.Histogram{Size: after.Size, Sum: after.Sum - before.Sum}
 	i := 0

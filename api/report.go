@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // Report is what a cluster was like over a time, in three forms; package report makes it.
@@ -36,7 +36,8 @@ const (
 	reportMin = 5 * time.Minute
 	// reportRetry is after how many seconds who waits for another report asks again.
 	reportRetry = 5
-	// reportPolicy lets the page stand alone: styles and pictures of its own, no script, no request.
+	// reportPolicy lets the page stand alone: styles and pictures of its own, no script, no
+	// request.
 	reportPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 )
 
@@ -72,8 +73,8 @@ func (s *Server) reportRoutes() []route {
 	return []route{{pattern: "GET /v1/clusters/{cluster}/report", scoped: s.getReport, long: reportLong}}
 }
 
-// getReport answers /v1/clusters/{cluster}/report: what the cluster was like in the last 24 hours, or
-// on a day in UTC.
+// getReport answers /v1/clusters/{cluster}/report: what the cluster was like in the last 24
+// hours, or on a day in UTC.
 func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	q, err := parameters(r, "format", "day")
 	if err != nil {

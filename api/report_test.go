@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/report"
 )
 
 // emptyReport is a report without findings; package main has the test of a full one.
@@ -25,8 +25,8 @@ func emptyReport(_ context.Context, p account.Principal, cluster string, from, t
 		Changes: []report.Change{}, Plots: []report.Plot{}, Lacks: []string{}}, nil, nil
 }
 
-// TestReport: the forms and their headers, the times a report is of, what is refused, and one report at
-// a time for an account.
+// TestReport: the forms and their headers, the times a report is of, what is refused, and one
+// report at a time for an account.
 func TestReport(t *testing.T) {
 	f := newFixture(t, inMemory, 2, 1, time.Minute)
 	nodes := f.nodes

@@ -10,34 +10,38 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// The JSON of a rollup's value (rollup=5m, 1h or 1d, or a step of 5 minutes or more over more than 6 hours), with numbers as those of values.go. time is the period's begin; samples is how many
-// values it sums up.
+// The JSON of a rollup's value (rollup=5m, 1h or 1d, or a step of 5 minutes or more over more
+// than 6 hours), with numbers as those of values.go. time is the period's begin; samples is how
+// many values it sums up.
 //
 //	gauge      {"time":…,"samples":"180","first":"1","last":"4","min":"0","max":"9","sum":"612","mean":"3.4"}
 //	counter    {"time":…,"samples":"180","first":"100","last":"700","increase":"600"}
 //	histogram  {"time":…,"samples":"180","interval":{"count":…,"sum":…,"p50":…,…},"buckets":[{"le":…,"count":…},…]}
 //
-// increase and interval are what came between the last sample before the period and its last one, and right across restarts. In a gauge_histogram interval is
-// the sum of all samples. Texts have no rollups.
+// increase and interval are what came between the last sample before the period and its last one,
+// and right across restarts. In a gauge_histogram interval is the sum of all samples. Texts have
+// no rollups.
 
 // RollupHeader names the level of an answer's rollups: step= chooses it where rollup= does not.
 const RollupHeader = "Ringwatch-Rollup"
 
-// rollupRange is how long a range must be, in ms, so that a step of 5 minutes or more is answered from rollups: whoever asks for less looks at values.
+// rollupRange is how long a range must be, in ms, so that a step of 5 minutes or more is answered
+// from rollups: whoever asks for less looks at values.
 const rollupRange = 6 * 60 * 60_000
 
 // noRollup as rollup= asks for values as they were measured, whatever the step.
 const noRollup = "raw"
 
-// parseRollup reads rollup= into the query, which has its time range. Without it a step that is at least the finest level's over more than a few hours is answered from the coarsest level
-// that fits into it.
+// parseRollup reads rollup= into the query, which has its time range. Without it a step that is
+// at least the finest level's over more than a few hours is answered from the coarsest level that
+// fits into it.
 func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	if !values.Has("rollup") {
 		if s.deps.Reader.HasRollups() && q.to-q.from > rollupRange {

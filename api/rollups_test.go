@@ -116,7 +116,8 @@ func TestRollups(t *testing.T) {
 			t.Errorf("no %s was compared", kind)
 		}
 	}
-	// A step of 5 minutes or more over more than 6 hours is answered from rollups, unless values are asked for.
+	// A step of 5 minutes or more over more than 6 hours is answered from rollups, unless values
+	// are asked for.
 	gauge := `{__name__=~"node_.*|cassandra_table_memtable_switches_total"}`
 	samples := func(query url.Values, level string, step time.Duration) (n float64) {
 		t.Helper()

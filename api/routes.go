@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
 // route is one endpoint. Exactly one of open and scoped is set.
@@ -29,7 +29,8 @@ type route struct {
 	long int
 }
 
-// scopedHandler answers for an account. It writes nothing before it is sure of success and returns an error otherwise.
+// scopedHandler answers for an account. It writes nothing before it is sure of success and
+// returns an error otherwise.
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
@@ -63,9 +64,9 @@ func (s *Server) addedRoutes() []route {
 }
 
 // exposition answers /metrics, with the names that a key of scope admin may see.
-func (s *Server) exposition() *front.Exposition {
+func (s *Server) exposition() *listener.Exposition {
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) { writeError(w, asError(r.Context(), err)) }
-	return front.NewExposition(s.deps.Metrics, account.Names(s.deps.Admit, s.config.Operators), refuse, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	return listener.NewExposition(s.deps.Metrics, account.Names(s.deps.Admit, s.config.Operators), refuse, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Patterns returns the patterns of all endpoints, such as "GET /v1/nodes".
@@ -109,17 +110,18 @@ func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.Resp
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "reason", e.Reason, "request", front.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
+			s.deps.Log.Warn("a request failed", "reason", e.Reason, "request", listener.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
 		}
 		refuse(w, r, e, fail)
 	}
 }
 
-// lowMemoryRetry is after how many seconds who is refused for want of memory asks again: by then the collector has
-// run, and answers have been written.
+// lowMemoryRetry is after how many seconds who is refused for want of memory asks again: by then
+// the collector has run, and answers have been written.
 const lowMemoryRetry = 5
 
-// enter returns who a request comes from if it may be answered: its size, its key and the account's limits are right.
+// enter returns who a request comes from if it may be answered: its size, its key and the
+// account's limits are right.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Scope) (account.Principal, error) {
 	if n := len(r.URL.RawQuery); n > s.config.MaxQueryBytes {
 		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes, and %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
@@ -132,7 +134,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Sco
 	if err != nil {
 		return p, err
 	}
-	front.Admitted(r.Context(), p.Account, p.Key())
+	listener.Admitted(r.Context(), p.Account, p.Key())
 	if !p.Can(scope) {
 		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
 	}

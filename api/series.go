@@ -11,11 +11,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
-// Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in memory, no engine is asked.
+// Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in
+// memory, no engine is asked.
 type Series interface {
 	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known, or
 	// series.ErrTooLarge.
@@ -37,7 +38,8 @@ func (s *Server) seriesRoutes() []route {
 // TotalHeader tells how many series match, whether the answer has all of them or limit= cut it.
 const TotalHeader = "Ringwatch-Total"
 
-// getSeries answers /v1/series: a JSON list of label sets, one per series, by node. It is written while the series are found.
+// getSeries answers /v1/series: a JSON list of label sets, one per series, by node. It is written
+// while the series are found.
 func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := parameters(r, "match[]", "from", "to", "period", "limit")
 	if err != nil {
@@ -185,7 +187,8 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 	return found, limit, err
 }
 
-// noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have, or clusters whose frames are on their way.
+// noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have,
+// or clusters whose frames are on their way.
 func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.Principal, found *series.Selection) {
 	missing := found.Missing
 	last := ""

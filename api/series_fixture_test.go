@@ -16,21 +16,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/api/promapi"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/rules"
-	"github.com/ringwatch/ringwatch/selector"
-	"github.com/ringwatch/ringwatch/series"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // present is an index that can be exchanged, as by a restart of the API.
@@ -40,7 +40,8 @@ func (p *present) Select(account string, q series.Query) (*series.Selection, err
 	return p.Load().Select(account, q)
 }
 
-// seriesFixture is an API whose index is loaded from a real Cassandra, to which frames come as from the stream.
+// seriesFixture is an API whose index is loaded from a real Cassandra, to which frames come as
+// from the stream.
 type seriesFixture struct {
 	*fixture
 	node   *engines.Cassandra
@@ -86,7 +87,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 }
 
 // prometheus returns the endpoints of package promapi.
-func (f *seriesFixture) prometheus(r *query.Reader) []front.Route {
+func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 	selectors, err := selector.New(selector.DefaultConfig())
 	if err != nil {
 		f.Fatal(err)

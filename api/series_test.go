@@ -21,8 +21,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestSeries: from frames by way of a real Cassandra to /v1/series, over two days: tables come and go, a node comes, Cassandra goes and comes, the API restarts; another
-// account sees nothing of it.
+// TestSeries: from frames by way of a real Cassandra to /v1/series, over two days: tables come
+// and go, a node comes, Cassandra goes and comes, the API restarts; another account sees nothing
+// of it.
 func TestSeries(t *testing.T) {
 	f := newSeriesFixture(t, func(c *api.Config) { c.MaxSeries = 48 })
 	const all = `{node=~".+"}`
@@ -140,7 +141,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// testSeriesWhileLoading restarts the API: a node that cannot be read yet is missing in the answers, which say so; then all is as before.
+// testSeriesWhileLoading restarts the API: a node that cannot be read yet is missing in the
+// answers, which say so; then all is as before.
 func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.Node, check func(string)) {
 	release := make(chan struct{})
 	slow := f.source()
@@ -215,7 +217,8 @@ func testSeriesRefusals(t *testing.T, f *seriesFixture) {
 	}
 }
 
-// testSeriesDamaged damages a dictionary in Cassandra: what it says is missing after a restart of the API, and answers say that something is.
+// testSeriesDamaged damages a dictionary in Cassandra: what it says is missing after a restart of
+// the API, and answers say that something is.
 func testSeriesDamaged(t *testing.T, f *seriesFixture, a *frametest.Node) {
 	host, port, err := net.SplitHostPort(f.node.Addr())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
 )
 
@@ -28,11 +28,13 @@ type load func(ctx context.Context, n *Node) element
 
 // stream writes a JSON list with an element per node, in order, while it reads the next ones.
 //
-// What goes wrong with the first node is the request's error and nothing is written. Later the status is gone; then the node's element has no payload, and its
-// "partial" says why. So a list is never torn, and what it lacks is in it. PartialHeader tells how many such sentences there are: as a header if the answer
-// has one node, else as a trailer.
+// What goes wrong with the first node is the request's error and nothing is written. Later the
+// status is gone; then the node's element has no payload, and its "partial" says why. So a list
+// is never torn, and what it lacks is in it. PartialHeader tells how many such sentences there
+// are: as a header if the answer has one node, else as a trailer.
 //
-// known is nil, or has an element for each node; those with a piece are not read, and read returns pieces.
+// known is nil, or has an element for each node; those with a piece are not read, and read
+// returns pieces.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget, known []element, read load) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -123,7 +125,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 	return nil
 }
 
-// where returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which may be in several clusters.
+// where returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which
+// may be in several clusters.
 func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 	for _, of := range []struct {
 		name string
@@ -154,10 +157,12 @@ func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 	return s.find(r, p)
 }
 
-// refreshAtMost is how often an id that is not in the list may make it be read again: a new node is found at once, guessing ids costs little.
+// refreshAtMost is how often an id that is not in the list may make it be read again: a new node
+// is found at once, guessing ids costs little.
 const refreshAtMost = time.Second
 
-// find returns the nodes that a request's path means: today the one with the id, later those of a cluster or a datacenter.
+// find returns the nodes that a request's path means: today the one with the id, later those of a
+// cluster or a datacenter.
 func (s *Server) find(r *http.Request, p account.Principal) ([]Node, error) {
 	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id", Message: "this key sees no node with that id: GET /v1/nodes lists them"}
 	id, err := uuid.Parse(r.PathValue("id"))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // elementJSON is a node's element of an answer.
@@ -134,7 +134,8 @@ func TestIdenticalReadsAreOne(t *testing.T) {
 	}
 	close(f.store.Hold)
 	readersDone.Wait()
-	// A request that is counted as in flight may still be on its way to the reading, so some may come after it; most shared it.
+	// A request that is counted as in flight may still be on its way to the reading, so some may
+	// come after it; most shared it.
 	if reads := f.store.Reads() - before; reads > readers/2 {
 		t.Errorf("%d requests read %d times", readers, reads)
 	}

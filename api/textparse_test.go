@@ -54,7 +54,8 @@ func TestTextparse(t *testing.T) {
 	}
 }
 
-// TestTextBesideLabelsOfItsName has Prometheus's parser read a text of an entity whose own labels have the names that the text's label would have.
+// TestTextBesideLabelsOfItsName has Prometheus's parser read a text of an entity whose own labels
+// have the names that the text's label would have.
 func TestTextBesideLabelsOfItsName(t *testing.T) {
 	f := newFixture(t, inMemory, 0, 0, 0)
 	n := frametest.New("fleet-0", 50, 1)

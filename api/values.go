@@ -13,8 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// The JSON of a value, in the shape operators know. Every number that was measured is a string with its exact decimal digits, so that no client
-// rounds it by reading it as a double; quantiles are estimates of six digits.
+// The JSON of a value, in the shape operators know. Every number that was measured is a string
+// with its exact decimal digits, so that no client rounds it by reading it as a double; quantiles
+// are estimates of six digits.
 //
 //	{"value":"1.6","time":"2019-09-03T00:48:05.000Z"}
 //
@@ -22,13 +23,16 @@ import (
 //	 "buckets":[{"le":"0.001","count":"7"},…,{"le":"+Inf","count":"12"}],
 //	 "interval":{"count":"3","sum":…,"p50":…,…}}
 //
-// count, sum, quantiles and buckets are since the node started (of a gauge_histogram: at that instant). interval says the same of what came since the
-// value before it in the same answer, and is not there in the first one. Bucket counts are cumulative over buckets; a bucket that adds nothing to
-// the one below is left out. Without observations there are no quantiles; max is the bound of the highest bucket that has any and is left out if
-// that has no bound; sum is there if the node counts it.
+// count, sum, quantiles and buckets are since the node started (of a gauge_histogram: at that
+// instant). interval says the same of what came since the value before it in the same answer, and
+// is not there in the first one. Bucket counts are cumulative over buckets; a bucket that adds
+// nothing to the one below is left out. Without observations there are no quantiles; max is the
+// bound of the highest bucket that has any and is left out if that has no bound; sum is there if
+// the node counts it.
 
-// appendSeries appends one element of a payload. Doubles that are no number are left out; with reportNaN=true they are there as "NaN", and so is each step
-// of a range without a value, at its end. Histograms and texts have no NaN.
+// appendSeries appends one element of a payload. Doubles that are no number are left out; with
+// reportNaN=true they are there as "NaN", and so is each step of a range without a value, at its
+// end. Histograms and texts have no NaN.
 func (q *metricsQuery) appendSeries(dst []byte, s *window.Series) []byte {
 	dst = appendSeriesHead(dst, s.Labels, s.Metric)
 	steps := q.steps(s)

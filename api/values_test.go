@@ -20,8 +20,8 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/dictionary"
-	"github.com/ringwatch/ringwatch/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -121,7 +121,8 @@ func want(n *frametest.Node, history map[int64][][]frametest.Entity, keep func(m
 	return lines
 }
 
-// decimal is another way to the digits than the API's: the frame's scale is 0, -3 or -6 and values are small enough for a double to hold them.
+// decimal is another way to the digits than the API's: the frame's scale is 0, -3 or -6 and
+// values are small enough for a double to hold them.
 func decimal(v int64, exponent int) string {
 	return strconv.FormatFloat(float64(v)/math.Pow10(-exponent), 'f', -1, 64)
 }
@@ -315,7 +316,8 @@ var (
 	unitLine   = regexp.MustCompile(`^# UNIT ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)$`)
 )
 
-// parseText reads exposition text strictly and returns the samples, all of which must be of one time, without the labels of the node.
+// parseText reads exposition text strictly and returns the samples, all of which must be of one
+// time, without the labels of the node.
 func parseText(text string, open bool, at int64) (map[string]float64, error) {
 	text, ended := strings.CutSuffix(text, "# EOF\n")
 	if ended != open || !strings.HasSuffix(text, "\n") {

@@ -1,7 +1,9 @@
-// Package bench is what the drivers below this folder share: where a result is kept and what it says of where it was measured.
+// Package bench is what the drivers below this folder share: where a result is kept and what it
+// says of where it was measured.
 //
-// Every driver ends with one line `RESULT key=value …` and keeps the same in results/NAME.json. Each comparison runs both sides in turn in
-// one run; medians and ratios hold elsewhere, absolute times do not.
+// Every driver ends with one line `RESULT key=value …` and keeps the same in results/NAME.json.
+// Each comparison runs both sides in turn in one run; medians and ratios hold elsewhere, absolute
+// times do not.
 package bench
 
 import (

@@ -1,6 +1,7 @@
-// Package console is the fleet in a browser: a page that reads the API with the key of who looks at
-// it. The sources are TypeScript in src; dist is what they are built into, and is in the repository,
-// so that nobody needs Node to build the server. A test proves that dist is what the sources give.
+// Package console is the fleet in a browser: a page that reads the API with the key of who looks
+// at it. The sources are TypeScript in src; dist is what they are built into, and is in the
+// repository, so that nobody needs Node to build the server. A test proves that dist is what the
+// sources give.
 //
 // What it promises: the page loads nothing from anywhere else, has no code in markup, and may not
 // stand in another page's frame; its key never leaves the tab but to the API that served the page.

@@ -1,6 +1,7 @@
 // Package dictionary says what each metric means: metrics.txt has what agents and Ringwatch's own
 // rules give, processes.txt what Ringwatch's processes say of theirs. The agent's jar has the first
-// file, too, so /metrics, the API and agent/METRICS.md say the same.
+// file, too, so /metrics, the API and agent/METRICS.md say the same. Frames carry no descriptions:
+// they would be the same for every node and every window.
 package dictionary
 
 import (

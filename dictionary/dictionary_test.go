@@ -111,16 +111,17 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// notBeans are metrics that come with a use of their own, of types that profile/beans.txt has.
+// notBeans are metrics that come with a use of their own, of types that
+// dictionary/profile/beans.txt has.
 var notBeans = []string{"cassandra_streaming_peer_entire_sstables_streamed_in_total",
 	"cassandra_streaming_peer_partial_sstables_streamed_in_total"}
 
-// TestBeans holds what Cassandra calls metrics to what profile/beans.txt has found in its registry,
-// both ways.
+// TestBeans holds what Cassandra calls metrics to what dictionary/profile/beans.txt has found in
+// its registry, both ways.
 func TestBeans(t *testing.T) {
 	checked := 0
 	scopes, there := map[string]string{}, map[string]bool{"cassandra_messaging_timeouts_total": true}
-	for _, line := range strings.Split(mustRead(t, "../profile/beans.txt"), "\n") {
+	for _, line := range strings.Split(mustRead(t, "../dictionary/profile/beans.txt"), "\n") {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 3 && f[0] == "bean":

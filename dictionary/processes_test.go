@@ -66,7 +66,7 @@ func readSources(t *testing.T) *sources {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (path == "../bench" || path == "../console" || path == "../agent" ||
+		if d.IsDir() && (path == "../bench" || path == "../dev" || path == "../console" || path == "../agent" ||
 			path != ".." && strings.HasPrefix(d.Name(), ".")) {
 			return filepath.SkipDir
 		}

@@ -128,7 +128,8 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// TestPagesAreNarrow: prose fits a terminal. Tables, code and links alone on their line may be wider.
+// TestPagesAreNarrow: prose fits a terminal. Tables, code and links alone on their line may be
+// wider.
 func TestPagesAreNarrow(t *testing.T) {
 	for _, page := range pages(t) {
 		for n, line := range prose(mustRead(t, page)) {

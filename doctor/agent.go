@@ -110,7 +110,8 @@ func isAgent(path string) error {
 	return nil
 }
 
-// checkConfig lets the agent's own code read agent.yaml.
+// checkConfig lets the agent's own code read agent.yaml: a second parser would disagree with it
+// some day.
 func (n *node) checkConfig(ctx context.Context) {
 	if config, err := filepath.Abs(n.AgentConfig); err == nil {
 		n.AgentConfig = config

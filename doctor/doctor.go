@@ -1,10 +1,12 @@
-// Package doctor looks at a node before its restart with the agent: what would keep the agent off, and what it will cost.
+// Package doctor looks at a node before its restart with the agent: what would keep the agent
+// off, and what it will cost.
 //
-// It promises to change nothing, on the node or at ingest: it reads files, binds the agent's port for a moment, and posts an empty frame,
-// which ingest refuses after it has looked at the key.
+// It promises to change nothing, on the node or at ingest: it reads files, binds the agent's port
+// for a moment, and posts an empty frame, which ingest refuses after it has looked at the key.
 //
 // What bites:
-//   - It sees what the user who runs it sees. Run it as root or as Cassandra's user, or it cannot say what that user may read.
+//   - It sees what the user who runs it sees. Run it as root or as Cassandra's user, or it cannot
+//     say what that user may read.
 //   - ${NAME} in agent.yaml is taken from doctor's environment; Cassandra's may be another.
 //   - Series and bytes are estimates; their basis is printed with them.
 package doctor
@@ -17,8 +19,8 @@ import (
 	"path/filepath"
 )
 
-// Options says where things are. Empty fields are taken from the Cassandra that runs on this machine, if it is one, else looked for where packages and
-// tarballs put them.
+// Options says where things are. Empty fields are taken from the Cassandra that runs on this
+// machine, if it is one, else looked for where packages and tarballs put them.
 type Options struct {
 	AgentConfig   string // agent.yaml; needed
 	Jar           string // the agent's jar
@@ -49,7 +51,8 @@ type Result struct {
 type Report struct {
 	OK      bool     `json:"ok"` // nothing failed
 	Results []Result `json:"results"`
-	// Line is what to add to File, if Present is not true already. It is empty when the jar was not found.
+	// Line is what to add to File, if Present is not true already. It is empty when the jar was
+	// not found.
 	Line    string `json:"line,omitempty"`
 	File    string `json:"file,omitempty"`
 	Present bool   `json:"present"`

@@ -42,7 +42,8 @@ func (n *node) findUser() {
 	}
 }
 
-// may reports whether the mode of a file gives the user these rights: 4 to read, 2 to write, 1 to pass. Access lists are not looked at.
+// may reports whether the mode of a file gives the user these rights: 4 to read, 2 to write, 1 to
+// pass. Access lists are not looked at.
 func (o *owner) may(info os.FileInfo, rights os.FileMode) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -56,7 +57,8 @@ func (o *owner) may(info os.FileInfo, rights os.FileMode) bool {
 	return info.Mode()&rights == rights
 }
 
-// mayReach reports the first thing on the way to path that the user may not pass, and path itself if the user has not these rights on it.
+// mayReach reports the first thing on the way to path that the user may not pass, and path itself
+// if the user has not these rights on it.
 func (o *owner) mayReach(path string, rights os.FileMode) (stop string) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !o.may(info, 1) {

@@ -15,13 +15,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 const (
 	patience = 10 * time.Second
-	// maxAnswer bounds what is kept of an answer; ours are a sentence, and an agent's /metrics begins with itself.
+	// maxAnswer bounds what is kept of an answer; ours are a sentence, and an agent's /metrics
+	// begins with itself.
 	maxAnswer = 64 << 10
 	// maxSkew is ingest's max_skew unless configured otherwise: beyond it frames are refused.
 	maxSkew = 10 * time.Minute
@@ -170,7 +171,8 @@ func (n *node) trust() (*tls.Config, error) {
 	return c, nil
 }
 
-// checkTLS shakes hands without sending anything and looks at the certificate itself, to say what is wrong with it.
+// checkTLS shakes hands without sending anything and looks at the certificate itself, to say what
+// is wrong with it.
 func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool {
 	address := u.Host
 	if u.Port() == "" {

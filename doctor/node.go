@@ -13,8 +13,8 @@ import (
 
 var cassandraJar = regexp.MustCompile(`^apache-cassandra-(\d+\.\d+[^/]*)\.jar$`)
 
-// findCassandra looks where a node that runs now has its things, then where Debian's and Red Hat's packages and the tarball put them, and reads the version from
-// the jar's name.
+// findCassandra looks where a node that runs now has its things, then where Debian's and Red
+// Hat's packages and the tarball put them, and reads the version from the jar's name.
 func (n *node) findCassandra() {
 	const jars = "apache-cassandra-[0-9]*.jar"
 	runs := findRunning()
@@ -74,7 +74,8 @@ func (n *node) findVersion(dir, jars string) {
 	}
 }
 
-// findData reads the data directories from cassandra.yaml; without any there, Cassandra keeps them in its own.
+// findData reads the data directories from cassandra.yaml; without any there, Cassandra keeps
+// them in its own.
 func (n *node) findData() {
 	var c struct {
 		Data []string `yaml:"data_file_directories"`
@@ -127,8 +128,9 @@ func (n *node) tables() (count int, found bool) {
 	return len(seen), found
 }
 
-// Bytes and series of Cassandra 5.0.9, from the recordings in bench/recordings (148 tables, 100 of them in use): an idle key frame has 9,990 bytes,
-// and 9,230 with 71 tables; an idle delta frame 580; with reads and writes on 100 tables a delta frame has 18,400. A table has 100
+// Bytes and series of Cassandra 5.0.9, from the recordings in bench/recordings (148 tables, 100
+// of them in use): an idle key frame has 9,990 bytes, and 9,230 with 71 tables; an idle delta
+// frame 580; with reads and writes on 100 tables a delta frame has 18,400. A table has 100
 // series, everything else 1,260.
 const (
 	keyBytes        = 8_500
@@ -139,7 +141,8 @@ const (
 	windowsPerHour  = 12
 )
 
-// tableSeries is what a table has in the versions before 5.0, in proportion to the metrics that it registers.
+// tableSeries is what a table has in the versions before 5.0, in proportion to the metrics that
+// it registers.
 func tableSeries(version string) int {
 	switch {
 	case strings.HasPrefix(version, "4.0"):

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/ringwatch/ringwatch/profile"
+	"github.com/ringwatch/ringwatch/dictionary/profile"
 )
 
 // namesSaid is how many names of a loss are told.
@@ -66,7 +66,8 @@ func lost(losses []profile.Loss) (names int) {
 	return names
 }
 
-// knownLosses is what is known of an order before the agent runs with it: of profiles of a file, nothing.
+// knownLosses is what is known of an order before the agent runs with it: of profiles of a file,
+// nothing.
 func (n *node) knownLosses(order []string) []profile.Loss {
 	order = slices.DeleteFunc(slices.Clone(order), func(p string) bool { return slices.Contains(n.agent.files, p) })
 	for i := range order {

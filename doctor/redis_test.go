@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 func TestRedis(t *testing.T) {

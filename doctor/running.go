@@ -9,7 +9,8 @@ import (
 
 const daemon = "org.apache.cassandra.service.CassandraDaemon"
 
-// running is where a Cassandra that runs on this machine has its things; what its command line does not tell is empty.
+// running is where a Cassandra that runs on this machine has its things; what its command line
+// does not tell is empty.
 type running struct {
 	conf string // the directory of cassandra.yaml
 	home string // the directory with its jars, or the one above lib
@@ -17,8 +18,9 @@ type running struct {
 	data string // the data directory where cassandra.yaml names none
 }
 
-// findRunning looks at the processes of this machine. With several Cassandras, or none, or where their processes may not be looked at, it finds nothing:
-// which of them is meant is for the operator to say.
+// findRunning looks at the processes of this machine. With several Cassandras, or none, or where
+// their processes may not be looked at, it finds nothing: which of them is meant is for the
+// operator to say.
 func findRunning() running {
 	processes, _ := filepath.Glob("/proc/[0-9]*") // the pattern is ours
 	var found []running

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // TestRunning asks a real Cassandra's process where it has its things.

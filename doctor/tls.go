@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 )
 
 // Engines is the report of several engines.

@@ -11,7 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The zstd coders are shared: EncodeAll and DecodeAll are safe for concurrent use and keep their own pools.
+// The zstd coders are shared: EncodeAll and DecodeAll are safe for concurrent use and keep their
+// own pools.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(2))
@@ -21,7 +22,8 @@ var (
 		return e
 	})
 	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-		// The window is bounded as well as the output: a frame may announce a huge one and use none of it.
+		// The window is bounded as well as the output: a frame may announce a huge one and use
+		// none of it.
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
 		if err != nil {
 			panic(err) // constant options
@@ -30,7 +32,8 @@ var (
 	})
 )
 
-// unpack returns the payload of h.RawLength bytes. It allocates as it goes, so a header that promises more than the bytes hold costs nothing.
+// unpack returns the payload of h.RawLength bytes. It allocates as it goes, so a header that
+// promises more than the bytes hold costs nothing.
 func unpack(h *Header, packed []byte) ([]byte, error) { return unpackInto(nil, h, packed) }
 
 // unpackInto is unpack that may write into the room there is in a buffer.

@@ -11,8 +11,8 @@ import (
 // A *memory.Lease is one.
 type Allowance interface{ Take(bytes int64) error }
 
-// Decode reads one whole frame. A delta frame needs the key frame it names; a key frame ignores key. The error wraps one of the
-// package's sentinels.
+// Decode reads one whole frame. A delta frame needs the key frame it names; a key frame ignores
+// key. The error wraps one of the package's sentinels.
 func Decode(b []byte, key *Frame) (*Frame, error) { return DecodeWithin(nil, b, key) }
 
 // DecodeWithin is Decode, with as much memory as the allowance gives; nil gives any. What the frame
@@ -22,10 +22,10 @@ func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 	return DecodeWanted(allow, b, key, nil)
 }
 
-// DecodeWanted is DecodeWithin without the columns of metrics that are not wanted, and without the
-// entities of templates that have no other metrics: they are passed over and not looked at, which
-// takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for the metrics
-// that its key frame was decoded for.
+// DecodeWanted is DecodeWithin without the columns of metrics that are not wanted, and without
+// the entities of templates that have no other metrics: they are passed over and not looked at,
+// which takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for
+// the metrics that its key frame was decoded for.
 func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, error) {
 	d := decoder{key: key, allow: allow, want: want}
 	if want != nil {
@@ -116,8 +116,9 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 
 const maxPooled = 1 << 20
 
-// Check reads a whole frame as far as that is possible without its key frame: a key frame entirely, a delta frame to the end of its
-// compression. It is what a receiver that keeps no state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
+// Check reads a whole frame as far as that is possible without its key frame: a key frame
+// entirely, a delta frame to the end of its compression. It is what a receiver that keeps no
+// state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
 func Check(b []byte, maxRaw int) (Header, error) {
 	h, packed, err := Parse(b)
 	if err != nil {
@@ -376,7 +377,8 @@ func (d *decoder) removed() {
 // uniqueSeed keeps senders from making rows of one hash.
 var uniqueSeed = maphash.MakeSeed()
 
-// unique checks that no two live entities of a template have the same labels; only templates that gained entities can.
+// unique checks that no two live entities of a template have the same labels; only templates that
+// gained entities can.
 func (d *decoder) unique() {
 	for _, g := range d.f.Added {
 		if d.err != nil {

@@ -7,8 +7,9 @@ import (
 	"math"
 )
 
-// Append appends the frame's bytes to dst in canonical form, packed as f.Compression asks (or None where packing would not make it smaller), and sets
-// f.Check, f.Length and f.RawLength. key is the key frame of a delta frame. What breaks FORMAT.md in the header is an error here; the
+// Append appends the frame's bytes to dst in canonical form, packed as f.Compression asks (or
+// None where packing would not make it smaller), and sets f.Check, f.Length and f.RawLength. key
+// is the key frame of a delta frame. What breaks FORMAT.md in the header is an error here; the
 // rest is the caller's duty, and Decode tells.
 func (f *Frame) Append(dst []byte, key *Frame) ([]byte, error) {
 	if f.IsKey() {
@@ -182,7 +183,8 @@ func (c *Column) appendValues(dst []byte, m *Metric) []byte {
 	return dst
 }
 
-// Template returns template number i of the key frame's and this frame's templates; key is nil or ignored for a key frame.
+// Template returns template number i of the key frame's and this frame's templates; key is nil or
+// ignored for a key frame.
 func (f *Frame) Template(key *Frame, i int) *Template {
 	if !f.IsKey() {
 		if i < len(key.Templates) {
@@ -193,7 +195,8 @@ func (f *Frame) Template(key *Frame, i int) *Template {
 	return &f.Templates[i]
 }
 
-// BoundsOf returns bounds set number i of the key frame's and this frame's sets; key is nil or ignored for a key frame.
+// BoundsOf returns bounds set number i of the key frame's and this frame's sets; key is nil or
+// ignored for a key frame.
 func (f *Frame) BoundsOf(key *Frame, i int) *Bounds {
 	if !f.IsKey() {
 		if i < len(key.Bounds) {

@@ -23,16 +23,16 @@ var headDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// Extends reports whether a frame brings entities, templates or bounds that its key frame does not
-// have; a key frame always does. It needs no key frame and unpacks one block of the payload at most.
-// The error wraps one of the package's sentinels.
+// Extends reports whether a frame brings entities, templates or bounds that its key frame does
+// not have; a key frame always does. It needs no key frame and unpacks one block of the payload
+// at most. The error wraps one of the package's sentinels.
 func Extends(b []byte) (bool, error) {
 	h, packed, err := Parse(b)
 	if err != nil || h.IsKey() {
 		return err == nil, err
 	}
-	// A delta frame's payload begins with its dictionary (FORMAT.md §4.2): how many bounds, templates
-	// and groups of entities there are. A count of zero is one byte.
+	// A delta frame's payload begins with its dictionary (FORMAT.md §4.2): how many bounds,
+	// templates and groups of entities there are. A count of zero is one byte.
 	head, err := unpackHead(&h, packed, headBytes)
 	if err != nil {
 		return false, err
@@ -40,15 +40,15 @@ func Extends(b []byte) (bool, error) {
 	return !bytes.Equal(head, make([]byte, headBytes)), nil
 }
 
-// identityBytes is how much of a payload ReadIdentity unpacks first: the identities of Cassandra nodes have some
-// hundred bytes.
+// identityBytes is how much of a payload ReadIdentity unpacks first: the identities of Cassandra
+// nodes have some hundred bytes.
 const identityBytes = 8 << 10
 
 // maxIdentityBytes is the longest identity there can be.
 const maxIdentityBytes = 2*(MaxLabelBytes+binary.MaxVarintLen64) + MaxFacts*(MaxNameBytes+MaxTextBytes+2*binary.MaxVarintLen64) + binary.MaxVarintLen64
 
-// ReadIdentity returns what a key frame says of its node. It unpacks no more than that takes: whether the rest can be
-// decoded stays open. The error wraps one of the package's sentinels.
+// ReadIdentity returns what a key frame says of its node. It unpacks no more than that takes:
+// whether the rest can be decoded stays open. The error wraps one of the package's sentinels.
 func ReadIdentity(b []byte) (Identity, error) {
 	h, packed, err := Parse(b)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// TestExtends: it says what decoding says, whatever the compression, and takes no hostile bytes for a frame.
+// TestExtends: it says what decoding says, whatever the compression, and takes no hostile bytes
+// for a frame.
 func TestExtends(t *testing.T) {
 	extending, plain := 0, 0
 	for _, compression := range []frame.Compression{frame.None, frame.Deflate, frame.Zstd} {

@@ -1,11 +1,13 @@
 // Package frame is the wire format of Ringwatch: what differs on one node at one instant, in bytes.
 //
-// FORMAT.md beside this file is the format; this package reads and writes version 1 of it. It promises that
-// decoding hostile bytes ends in an error or in the same values, never in a panic, and allocates in
-// proportion to the input; and that encoding what was decoded from an uncompressed frame gives the same bytes.
+// FORMAT.md beside this file is the format; this package reads and writes version 1 of it. It
+// promises that decoding hostile bytes ends in an error or in the same values, never in a panic,
+// and allocates in proportion to the input; and that encoding what was decoded from an
+// uncompressed frame gives the same bytes.
 //
-// What bites: a delta frame is decoded against its key frame, and entity numbers mean something only beside
-// that key frame. A *Frame may share no memory with the bytes it was decoded from, so it can be kept.
+// What bites: a delta frame is decoded against its key frame, and entity numbers mean something
+// only beside that key frame. A *Frame may share no memory with the bytes it was decoded from, so
+// it can be kept.
 package frame
 
 import (
@@ -112,7 +114,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("compression(%d)", uint8(c))
 }
 
-// Header is what can be known of a frame without its payload. Times are milliseconds since the Unix epoch.
+// Header is what can be known of a frame without its payload. Times are milliseconds since the
+// Unix epoch.
 type Header struct {
 	Compression Compression
 	Check       uint32    // CRC-32C; set by Parse and by Append
@@ -141,7 +144,8 @@ func (h *Header) Window() int64 { return WindowOf(h.At) }
 // Time returns At as a time in UTC.
 func (h *Header) Time() time.Time { return time.UnixMilli(h.At).UTC() }
 
-// WindowOf returns the start of the window that holds the instant at; both in milliseconds since the Unix epoch.
+// WindowOf returns the start of the window that holds the instant at; both in milliseconds since
+// the Unix epoch.
 func WindowOf(at int64) int64 {
 	w := at % WindowMillis
 	if w < 0 {
@@ -197,8 +201,8 @@ func (id *Identity) Name() string {
 	return address + " (" + host + ")"
 }
 
-// Bounds is one set of inclusive upper bucket bounds, each standing for Upper[i] × 10^Exponent in the metric's unit.
-// A histogram over n bounds has n+1 buckets.
+// Bounds is one set of inclusive upper bucket bounds, each standing for Upper[i] × 10^Exponent in
+// the metric's unit. A histogram over n bounds has n+1 buckets.
 type Bounds struct {
 	Exponent int
 	Upper    []int64
@@ -239,8 +243,9 @@ type Group struct {
 	Columns  []Column
 }
 
-// Column is what a section says of one metric: which entities, and one entry for each of them. Exactly one of Ints, Doubles,
-// Histograms and Strings is set in a value column, by the metric's kind; none in a presence column.
+// Column is what a section says of one metric: which entities, and one entry for each of them.
+// Exactly one of Ints, Doubles, Histograms and Strings is set in a value column, by the metric's
+// kind; none in a presence column.
 type Column struct {
 	Metric     int
 	All        bool  // every live entity of the template
@@ -259,8 +264,8 @@ type Buckets struct {
 }
 
 // Scale returns v × 10^exponent as the nearest double, which is what reading the same number in
-// decimals gives. A quotient or product of two numbers that doubles hold exactly is rounded once; for
-// others the decimals are read.
+// decimals gives. A quotient or product of two numbers that doubles hold exactly is rounded once;
+// for others the decimals are read.
 func Scale(v int64, exponent int) float64 {
 	const exactInt, exactPower = 1 << 53, 22
 	switch {

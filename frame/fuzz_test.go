@@ -8,8 +8,9 @@ import (
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 )
 
-// FuzzDecode feeds hostile bytes in two ways: as they are, and as a payload under a valid header, since a checksum would otherwise keep the fuzzer
-// out. Whatever decodes must encode to the same bytes again.
+// FuzzDecode feeds hostile bytes in two ways: as they are, and as a payload under a valid header,
+// since a checksum would otherwise keep the fuzzer out. Whatever decodes must encode to the same
+// bytes again.
 func FuzzDecode(f *testing.F) {
 	all := mustVectors(f)
 	var key *Frame
@@ -41,14 +42,15 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// decodeBound is what decoding may take for each byte of a payload, unpacked: a column that is announced in two bytes takes 136, an entity in four some 150.
-// The base is a zstd decoder's.
+// decodeBound is what decoding may take for each byte of a payload, unpacked: a column that is
+// announced in two bytes takes 136, an entity in four some 150. The base is a zstd decoder's.
 var decodeBound = memorytest.Bound{Base: 12 << 20, Factor: 128, Time: time.Minute}
 
 // keyBytes is the key frame that delta frames are decoded against.
 var keyBytes []byte
 
-// again decodes and, where that works and nothing was packed, expects the encoder to give the same bytes.
+// again decodes and, where that works and nothing was packed, expects the encoder to give the
+// same bytes.
 func again(t *testing.T, b []byte, key *Frame) {
 	size := len(b)
 	if h, _, err := Parse(b); err == nil && h.RawLength <= 1<<20 {

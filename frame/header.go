@@ -19,7 +19,8 @@ const (
 	clusterOffset     = 29
 )
 
-// minFrameBytes is the least that any frame has: the fixed part, a one-byte cluster and eight one-byte fields.
+// minFrameBytes is the least that any frame has: the fixed part, a one-byte cluster and eight
+// one-byte fields.
 const minFrameBytes = clusterOffset + 2 + 8
 
 const magic = "RWF"
@@ -29,8 +30,9 @@ const Version = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Length returns the number of bytes of the frame that b begins with, so that a reader of concatenated frames knows what to read. It needs
-// the first 12 bytes. The error wraps ErrTruncated, ErrMagic, ErrVersion or ErrTooLarge.
+// Length returns the number of bytes of the frame that b begins with, so that a reader of
+// concatenated frames knows what to read. It needs the first 12 bytes. The error wraps
+// ErrTruncated, ErrMagic, ErrVersion or ErrTooLarge.
 func Length(b []byte) (int, error) {
 	switch {
 	case len(b) < compressionOffset:
@@ -50,8 +52,8 @@ func Length(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// Parse checks the frame in b from its magic to its last byte, without unpacking the payload, and returns its header and packed payload,
-// which shares memory with b.
+// Parse checks the frame in b from its magic to its last byte, without unpacking the payload, and
+// returns its header and packed payload, which shares memory with b.
 func Parse(b []byte) (Header, []byte, error) {
 	n, err := Length(b)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 
 const hostileFile = "testdata/hostile/hostile.txt"
 
-// hostile is bytes that every decoder must refuse, and why. key is nil unless the bytes are a delta frame.
+// hostile is bytes that every decoder must refuse, and why. key is nil unless the bytes are a
+// delta frame.
 type hostile struct {
 	name string
 	want error

@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawFrame draws any frame that FORMAT.md allows. rapid prints the seed of a failure and shrinks it.
+// drawFrame draws any frame that FORMAT.md allows. rapid prints the seed of a failure and shrinks
+// it.
 func drawFrame(t *rapid.T, key *Frame) *Frame {
 	f := &Frame{}
 	id := rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "node")
@@ -218,7 +219,8 @@ func (d *drawer) column(n, metric int, live []int) Column {
 	return c
 }
 
-// TestAnyFrameComesBack is the property: what is encoded decodes to the same frame and encodes to the same bytes.
+// TestAnyFrameComesBack is the property: what is encoded decodes to the same frame and encodes to
+// the same bytes.
 func TestAnyFrameComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := drawFrame(t, nil)
@@ -255,7 +257,8 @@ func normal(f *Frame) string {
 	return fmt.Sprintf("%+v", *f)
 }
 
-// TestJavaFramesEncodeToTheirBytes lets the agent's encoder emit random frames and encodes what was decoded from them.
+// TestJavaFramesEncodeToTheirBytes lets the agent's encoder emit random frames and encodes what
+// was decoded from them.
 func TestJavaFramesEncodeToTheirBytes(t *testing.T) {
 	classes := []string{"../agent/target/classes", "../agent/target/test-classes"}
 	for _, c := range classes {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The text form of frames, in which testdata/vectors are written and which the agent's tests read too. One file holds frames in order, a
-// key frame before its delta frames:
+// The text form of frames, in which testdata/vectors are written and which the agent's tests read
+// too. One file holds frames in order, a key frame before its delta frames:
 //
 //	frame NAME
 //	node UUID | cluster "q" | started N | sequence N | at N | interval N | key_age N | key NAME | cost N
@@ -28,8 +28,9 @@ import (
 //	value TEMPLATE METRIC all|I… : ENTRY ; ENTRY…
 //	hex BYTES                                               (once or more)
 //
-// An entry is a difference in decimal (a counter's modulo 2^64), the 16 hex digits of a double's bits, a quoted text, or a histogram:
-// sum=D (if it has one) and BUCKET:D for each bucket that differs.
+// An entry is a difference in decimal (a counter's modulo 2^64), the 16 hex digits of a double's
+// bits, a quoted text, or a histogram: sum=D (if it has one) and BUCKET:D for each bucket that
+// differs.
 
 type vector struct {
 	name, key string

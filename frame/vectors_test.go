@@ -186,7 +186,8 @@ func TestCompressionKeepsTheFrame(t *testing.T) {
 	}
 }
 
-// TestReleasedVectorsAreFrozen keeps what other implementations were tested against: a changed file is a changed format.
+// TestReleasedVectorsAreFrozen keeps what other implementations were tested against: a changed
+// file is a changed format.
 func TestReleasedVectorsAreFrozen(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(mustFile(t, "testdata/frozen.sha256")), "\n") {
 		sum, file, _ := strings.Cut(line, "  ")

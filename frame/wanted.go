@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Wanted says which metrics somebody reads frames for. It is made once for many frames: it remembers
-// what it wants of each dictionary that Dictionaries holds. It may be used from many goroutines.
+// Wanted says which metrics somebody reads frames for. It is made once for many frames: it
+// remembers what it wants of each dictionary that Dictionaries holds. It may be used from many
+// goroutines.
 type Wanted struct {
 	metric  func(name string) bool
 	known   *Dictionaries
@@ -16,8 +17,8 @@ type Wanted struct {
 	of map[*dictionary][][]bool
 }
 
-// NewWanted wants the metrics whose name metric says yes to. metric is never called by two goroutines
-// at once. known may be nil: then each key frame's dictionary is read anew.
+// NewWanted wants the metrics whose name metric says yes to. metric is never called by two
+// goroutines at once. known may be nil: then each key frame's dictionary is read anew.
 func NewWanted(metric func(name string) bool, known *Dictionaries) *Wanted {
 	return &Wanted{metric: metric, known: known, of: map[*dictionary][][]bool{}}
 }
@@ -76,9 +77,10 @@ func (w *Wanted) chooseOf(d *dictionary) [][]bool {
 	return list
 }
 
-// Dictionaries remembers bounds and templates of key frames that were read before. Nodes of one kind
-// send the same ones, in the same bytes, in each of their key frames. What frames that were decoded
-// with it hold of them is shared, and nobody changes it. It may be used from many goroutines.
+// Dictionaries remembers bounds and templates of key frames that were read before. Nodes of one
+// kind send the same ones, in the same bytes, in each of their key frames. What frames that were
+// decoded with it hold of them is shared, and nobody changes it. It may be used from many
+// goroutines.
 //
 // It is bounded in bytes: the oldest goes for a new one. Whoever reads frames of many accounts has
 // one for each, so that one account's frames never push out what another's have brought.

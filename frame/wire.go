@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// reader walks hostile bytes. The first error sticks and every later read gives zero values, so callers check once per element.
+// reader walks hostile bytes. The first error sticks and every later read gives zero values, so
+// callers check once per element.
 type reader struct {
 	b   []byte
 	err error
@@ -93,7 +94,8 @@ func (r *reader) double() float64 {
 	return v
 }
 
-// count reads a number of elements that take at least perElement bytes each, so that what is allocated for them is bounded by the input.
+// count reads a number of elements that take at least perElement bytes each, so that what is
+// allocated for them is bounded by the input.
 func (r *reader) count(what string, limit, perElement int) int {
 	v := r.uvarint()
 	if v > uint64(limit) {

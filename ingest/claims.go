@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/front"
 )
 
 const (
@@ -84,6 +84,6 @@ func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Head
 	s.metrics.claimed.Inc()
 	s.deps.Log.Warn(
 		"several senders send frames of one node: find out which of them is the node, and "+
-			"revoke the other's key", "request", front.ID(ctx),
+			"revoke the other's key", "request", listener.ID(ctx),
 		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(), "remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

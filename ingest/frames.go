@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/front"
 )
 
-// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within seconds, and its agents shall not
-// wait longer than that. Senders add jitter.
+// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within
+// seconds, and its agents shall not wait longer than that. Senders add jitter.
 const retryAfter = 2 * time.Second
 
 // mostRetryAfter is the longest that a sender is told to wait while frames take long here.
@@ -33,20 +33,21 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	refused := s.take(w, r)
 	if refused != nil {
 		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
-		s.deps.Log.Debug("refused a frame", "request", front.ID(r.Context()), "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
+		s.deps.Log.Debug("refused a frame", "request", listener.ID(r.Context()), "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
 		refused.write(w)
 		return
 	}
 	s.metrics.forwarded.Inc()
 	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
-	if h := w.Header(); r.Header.Get(front.RequestID) == "" { // 720 answers an hour and node, none of which has a body or is looked at
-		h.Del(front.RequestID)
+	if h := w.Header(); r.Header.Get(listener.RequestID) == "" { // 720 answers an hour and node, none of which has a body or is looked at
+		h.Del(listener.RequestID)
 		h.Del("X-Content-Type-Options")
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// wait counts a frame of an account and returns 0, or how long the account has to wait for the next.
+// wait counts a frame of an account and returns 0, or how long the account has to wait for the
+// next.
 func (s *Server) wait(ctx context.Context, account string) time.Duration {
 	if s.deps.Limit == nil {
 		return 0
@@ -54,8 +55,8 @@ func (s *Server) wait(ctx context.Context, account string) time.Duration {
 	return s.deps.Limit(ctx, account)
 }
 
-// take brings one frame from the request into Kafka. Checks are in the order of what they cost: nothing is read for who may not write, nothing
-// is unpacked that its header condemns.
+// take brings one frame from the request into Kafka. Checks are in the order of what they cost:
+// nothing is read for who may not write, nothing is unpacked that its header condemns.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s", r.Method)
@@ -64,7 +65,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if err != nil {
 		return refuseKey(err)
 	}
-	front.Admitted(r.Context(), who.Account, who.Key())
+	listener.Admitted(r.Context(), who.Account, who.Key())
 	if !who.Can(account.Write) {
 		return refuse(http.StatusForbidden, "scope", "key %s may not write: use a key with the scope write", who.KeyName)
 	}
@@ -143,8 +144,8 @@ func checkHeaders(r *http.Request) *refusal {
 	return nil
 }
 
-// checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's clock at the time of sending tells
-// that from a clock that is behind.
+// checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's
+// clock at the time of sending tells that from a clock that is behind.
 func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 	now := s.now()
 	if header := r.Header.Get(SentHeader); header != "" {
@@ -173,9 +174,9 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 	case ctx.Err() != nil:
 		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
 	case s.deps.Retryable(err):
-		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again", "request", front.ID(ctx), "account", account, "cluster", cluster, "error", err)
+		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again", "request", listener.ID(ctx), "account", account, "cluster", cluster, "error", err)
 		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "frames cannot be kept now: send the frame again later")
 	}
-	s.deps.Log.Error("Kafka refuses a frame and will not take it later", "request", front.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
+	s.deps.Log.Error("Kafka refuses a frame and will not take it later", "request", listener.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
 	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))
 }

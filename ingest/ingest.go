@@ -2,14 +2,18 @@
 //
 // What it promises:
 //   - A 2xx is sent only after all in-sync replicas have the frame.
-//   - What is answered 4xx was not forwarded, and sending it again makes no sense; 429 and 503 say when to send it again. Every refusal is one
-//     sentence with the remedy and is counted by its reason.
-//   - Memory is bounded by Config.MaxInFlightBytes plus what a few frames take while they are checked. Of that an
-//     account has a share at most, and so has an address: a sender that is slow, or hostile, is in nobody else's way.
+//   - What is answered 4xx was not forwarded, and sending it again makes no sense; 429 and 503
+//     say when to send it again. Every refusal is one sentence with the remedy and is counted by
+//     its reason.
+//   - Memory is bounded by Config.MaxInFlightBytes plus what a few frames take while they are
+//     checked. Of that an account has a share at most, and so has an address: a sender that is
+//     slow, or hostile, is in nobody else's way.
 //
 // What bites:
-//   - After a 503 the frame may be in Kafka nevertheless: it is sent again, and consumers take a repetition.
-//   - A delta frame is checked only to the end of its compression: reading it needs its key frame, which ingest does not keep.
+//   - After a 503 the frame may be in Kafka nevertheless: it is sent again, and consumers take a
+//     repetition.
+//   - A delta frame is checked only to the end of its compression: reading it needs its key
+//     frame, which ingest does not keep.
 package ingest
 
 import (
@@ -28,26 +32,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/front"
 	"github.com/ringwatch/ringwatch/memory"
 )
 
 // FramesPath is where frames are posted to.
 const FramesPath = "/v1/frames"
 
-// SentHeader is the request header in which a sender gives its clock at the time of sending, in ms since the Unix epoch. With it a
-// wrong clock is told from a frame that waited in a spool.
+// SentHeader is the request header in which a sender gives its clock at the time of sending, in
+// ms since the Unix epoch. With it a wrong clock is told from a frame that waited in a spool.
 const SentHeader = "Ringwatch-Sent"
 
 // Config says where to listen and what to refuse.
 type Config struct {
-	Listen string    `yaml:"listen"` // loopback unless told otherwise
-	TLS    front.TLS `yaml:"tls"`
-	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a request comes from.
-	TrustedProxies front.Proxies `yaml:"trusted_proxies"`
-	AccessLog      bool          `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+	Listen string       `yaml:"listen"` // loopback unless told otherwise
+	TLS    listener.TLS `yaml:"tls"`
+	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a
+	// request comes from.
+	TrustedProxies listener.Proxies `yaml:"trusted_proxies"`
+	AccessLog      bool             `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
 
 	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
 	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
@@ -74,7 +79,8 @@ type Config struct {
 
 	BodyTimeout time.Duration `yaml:"body_timeout"` // for a body to arrive; a slow sender holds its bytes that long
 	BodyGrace   time.Duration `yaml:"body_grace"`   // for a body to begin; afterwards it comes at body_bytes_per_second at least
-	// BodyBytesPerSecond is far below what a body needs that fills max_frame_bytes within body_timeout; it is for who sends a byte now and then.
+	// BodyBytesPerSecond is far below what a body needs that fills max_frame_bytes within
+	// body_timeout; it is for who sends a byte now and then.
 	BodyBytesPerSecond int64         `yaml:"body_bytes_per_second"`
 	DrainTimeout       time.Duration `yaml:"drain_timeout"` // for requests under way when stopping
 }
@@ -128,32 +134,40 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Deps is what ingest needs of others. Admit, Publish, Retryable, Ready, Registry and Log are needed; the rest may be nil.
+// Deps is what ingest needs of others. Admit, Publish, Retryable, Ready, Registry and Log are
+// needed; the rest may be nil.
 type Deps struct {
 	// Admit returns who a request comes from, as account.Door.Admit does, errors included.
 	Admit func(*http.Request) (account.Principal, error)
 	// Operators are the accounts whose admin keys see all names in /metrics, see account.Names.
 	Operators []string
-	// Limit counts a frame of an account, as limit.Limiter.Take does: it returns 0, or how long to wait. nil: there is no limit.
+	// Limit counts a frame of an account, as limit.Limiter.Take does: it returns 0, or how long
+	// to wait. nil: there is no limit.
 	Limit func(ctx context.Context, account string) time.Duration
-	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as stream.Producer.Publish does. It may
-	// keep b.
+	// Publish returns nil when all in-sync replicas have the frame, and within bounded time, as
+	// stream.Producer.Publish does. It may keep b.
 	Publish func(ctx context.Context, account, cluster string, b []byte) error
-	// Nodes returns the nodes of an account that the store has, as store.Reader.NodeIDs does. nil: only those are known that were let in here, and NewNodes does not count.
+	// Nodes returns the nodes of an account that the store has, as store.Reader.NodeIDs does.
+	// nil: only those are known that were let in here, and NewNodes does not count.
 	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
-	// NewNodes and NewSeries count what an account brings that was not there, as limit.Limiter.TakeN does: they return 0, or how long to wait. nil: there is no limit.
+	// NewNodes and NewSeries count what an account brings that was not there, as
+	// limit.Limiter.TakeN does: they return 0, or how long to wait. nil: there is no limit.
 	NewNodes, NewSeries func(ctx context.Context, account string, n int64) time.Duration
-	// Bound returns nil if a key may be used for frames of a node, as account.Bindings.Check does. nil: keys that are bound to the node that first uses them are refused.
+	// Bound returns nil if a key may be used for frames of a node, as account.Bindings.Check
+	// does. nil: keys that are bound to the node that first uses them are refused.
 	Bound func(ctx context.Context, who account.Principal, node uuid.UUID) error
-	// Claim says who sends a node's frames now and returns whether others do, too, as recent.Reader.Claim does. nil: nobody asks.
+	// Claim says who sends a node's frames now and returns whether others do, too, as
+	// recent.Reader.Claim does. nil: nobody asks.
 	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
-	// Retryable reports whether the sender may send the frame again after Publish failed so, as stream.Retryable does.
+	// Retryable reports whether the sender may send the frame again after Publish failed so, as
+	// stream.Retryable does.
 	Retryable func(error) bool
 	// Ready asks once whether frames could be published.
 	Ready func(context.Context) error
 	// Memory is what reading frames may take, per account and together. nil: whatever it needs.
 	Memory *memory.Budget
-	// Near reports whether the process is near its memory limit, so that it takes no frames. nil: never.
+	// Near reports whether the process is near its memory limit, so that it takes no frames. nil:
+	// never.
 	Near     func() bool
 	Registry *prometheus.Registry // takes our metrics, answers /metrics
 	Log      *slog.Logger
@@ -187,7 +201,7 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer, err := front.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log, d.Registry)
+	observer, err := listener.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log, d.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 	}
@@ -250,7 +264,7 @@ func (s *Server) Run(ctx context.Context) error {
 // exposition answers /metrics, with the names that a key of scope admin may see.
 func exposition(d Deps) http.Handler {
 	refuse := func(w http.ResponseWriter, _ *http.Request, err error) { refuseKey(err).write(w) }
-	return front.NewExposition(d.Registry, account.Names(d.Admit, d.Operators), refuse, promhttp.HandlerOpts{Registry: d.Registry})
+	return listener.NewExposition(d.Registry, account.Names(d.Admit, d.Operators), refuse, promhttp.HandlerOpts{Registry: d.Registry})
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/kafka"
@@ -118,7 +118,8 @@ func sentAt(at time.Time) func(*http.Request) {
 	return withHeader(SentHeader, strconv.FormatInt(at.UnixMilli(), 10))
 }
 
-// Every bad input gets its own answer and goes nowhere, and the next good frame arrives as it was sent.
+// Every bad input gets its own answer and goes nowhere, and the next good frame arrives as it was
+// sent.
 func TestBadInput(t *testing.T) {
 	c := mustTopic(t, engines.SharedKafka(t), time.Minute)
 	s := mustServe(t, c.producer.Publish, func(config *Config, _ *Deps) { config.MaxFrameBytes, config.MaxSeries = 1<<20, 1000 })

@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -236,7 +236,8 @@ func (n node) mustDelta(t *testing.T) []byte {
 	return b
 }
 
-// rawFrame writes a frame of prod-1 by FORMAT.md §3 with any payload and a right checksum: what a hostile sender can do.
+// rawFrame writes a frame of prod-1 by FORMAT.md §3 with any payload and a right checksum: what a
+// hostile sender can do.
 func rawFrame(compression frame.Compression, rawLength uint64, payload []byte) []byte {
 	b := append([]byte("RWF\x01\x00\x00\x00\x00\x00\x00\x00\x00"), byte(compression))
 	b = append(b, bytes.Repeat([]byte{9}, 16)...)

@@ -9,8 +9,8 @@ import (
 )
 
 // checkProcess refuses frames of our own processes that speak for anything but themselves. Their
-// series have only the labels that they are sent with, so what is theirs is checked here: else a key
-// that is bound to one cluster would write series of another one.
+// series have only the labels that they are sent with, so what is theirs is checked here: else a
+// key that is bound to one cluster would write series of another one.
 func checkProcess(f *frame.Frame) *refusal {
 	if !frame.IsProcess(f.Node) {
 		return nil

@@ -1,7 +1,8 @@
 package ingest
 
 // reasons are all that a frame is refused for. Each is counted from the start, as 0: PromQL's
-// increase does not see a counter's first value, so that the first frame of a reason would be missed.
+// increase does not see a counter's first value, so that the first frame of a reason would be
+// missed.
 var reasons = []string{
 	"account_memory", "account_share", "address_share", "bad_header", "broken_body",
 	"cancelled", "checksum", "clock_ahead", "clock_skew", "content_encoding", "content_type",

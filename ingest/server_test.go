@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/limit"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )

@@ -132,10 +132,10 @@ func (b *Budget) Try(accountName string, bytes int64) (*Lease, error) {
 func (b *Budget) Open(accountName string) *Lease { return &Lease{budget: b, account: accountName} }
 
 // Acquire is Try, but waits its turn among the account's own until ctx ends. holds returns the
-// leases of those that wait for this one, its caller among them; nil says that there are none. Who
-// holds some goes first. What does not fit beside them is refused as too large. When those that wait
-// hold all memory, nobody would give any back, so one of them is refused as busy. holds is called
-// with the budget locked.
+// leases of those that wait for this one, its caller among them; nil says that there are none.
+// Who holds some goes first. What does not fit beside them is refused as too large. When those
+// that wait hold all memory, nobody would give any back, so one of them is refused as busy. holds
+// is called with the budget locked.
 func (b *Budget) Acquire(
 	ctx context.Context, accountName string, bytes int64, holds func() []*Lease,
 ) (*Lease, error) {
@@ -373,12 +373,12 @@ func (l *Lease) TakeLeaving(bytes, rest int64) error {
 	return nil
 }
 
-// step is how much is reserved at once at least, so that the budget is asked seldom. It is small, as
-// there may be a lease for each of thousands of clusters.
+// step is how much is reserved at once at least, so that the budget is asked seldom. It is small,
+// as there may be a lease for each of thousands of clusters.
 const step = 64 << 10
 
-// grow sees to it that need bytes are reserved, and that rest more could be. Those are not reserved:
-// they are there for all leases of the account.
+// grow sees to it that need bytes are reserved, and that rest more could be. Those are not
+// reserved: they are there for all leases of the account.
 func (l *Lease) grow(need, rest int64) error {
 	b := l.budget
 	b.mu.Lock()
@@ -409,8 +409,8 @@ func (l *Lease) Give(bytes int64) {
 	l.taken -= bytes
 }
 
-// Return is Give for a lease that lives long: what it holds beyond a quarter more than is taken goes
-// back to the budget.
+// Return is Give for a lease that lives long: what it holds beyond a quarter more than is taken
+// goes back to the budget.
 func (l *Lease) Return(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -277,7 +277,8 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // TestHoldersWaitForNoHolder: those that hold memory and wait for more never wait for each other.
-// One of them is refused, and who needs more than what it holds leaves is told that this is too much.
+// One of them is refused, and who needs more than what it holds leaves is told that this is too
+// much.
 func TestHoldersWaitForNoHolder(t *testing.T) {
 	b := mustBudget(t, 200)
 	var work sync.WaitGroup

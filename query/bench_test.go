@@ -12,7 +12,7 @@ import (
 	recorded "github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -99,8 +99,8 @@ func (f *benchFleet) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (
 	return seen, nil
 }
 
-// BenchmarkFleetInstant asks for the newest values of a fleet whose frames are in the recent source.
-// kept is for who asks again before nodes have sent.
+// BenchmarkFleetInstant asks for the newest values of a fleet whose frames are in the recent
+// source. kept is for who asks again before nodes have sent.
 func BenchmarkFleetInstant(b *testing.B) {
 	const nodes = 200
 	for _, c := range []struct {

@@ -11,11 +11,11 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// What earlier questions found out is kept in four caches, each bounded in bytes. None of them changes
-// an answer.
+// What earlier questions found out is kept in four caches, each bounded in bytes. None of them
+// changes an answer.
 //
-//   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store has
-//     them, and Sources.Build.
+//   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store
+//     has them, and Sources.Build.
 //   - What nodes' newest states said to a question: below.
 //   - When nodes sent frames, by node and hour: heard.go.
 //   - The steps of range queries that are over, by account and expression: results.go.
@@ -69,7 +69,8 @@ func (s *newestOf) bytes(k newestKey) int64 {
 	return bytes
 }
 
-// put keeps s, unless it alone is more than may be kept: the cache would hold that until it tidies up.
+// put keeps s, unless it alone is more than may be kept: the cache would hold that until it
+// tidies up.
 func (s *newestStates) put(k newestKey, of *newestOf) {
 	if s.of != nil && of.bytes(k) <= s.most {
 		s.of.Set(k, of)
@@ -113,8 +114,8 @@ func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf,
 		})
 }
 
-// current returns by node what is kept of its newest state, if that still is the newest; nil for the
-// others. It asks the recent source once, for all of which something is kept.
+// current returns by node what is kept of its newest state, if that still is the newest; nil for
+// the others. It asks the recent source once, for all of which something is kept.
 func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*newestOf {
 	list := make([]*newestOf, len(nodes))
 	var some []Node

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 )
 
 // countedRecent counts how often newest frames are read.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -83,8 +83,8 @@ func until(t *testing.T, is func() bool) {
 	}
 }
 
-// TestSharedReadingEndsWithTheLast: a reading goes on while anybody waits for it, and ends when nobody
-// does. Who wants the same later has one of his own.
+// TestSharedReadingEndsWithTheLast: a reading goes on while anybody waits for it, and ends when
+// nobody does. Who wants the same later has one of his own.
 func TestSharedReadingEndsWithTheLast(t *testing.T) {
 	f := newFixture(t)
 	r := f.reader(f.store.Sources())

@@ -8,8 +8,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // collector gathers one node's series.
@@ -106,7 +106,8 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	return nil
 }
 
-// lines takes the views of the series that stand in windows and are asked for, without their values.
+// lines takes the views of the series that stand in windows and are asked for, without their
+// values.
 func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *piece) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 var anySeed = rand.Uint64N(1 << 32)
 
-// usualSeed is make test's: what a landing waits for is the same each time. make test-full looks for
-// what nobody has thought of.
+// usualSeed is make test's: what a landing waits for is the same each time. make test-full looks
+// for what nobody has thought of.
 const usualSeed = 20261122
 
 // seed returns the number that random tests begin with: RINGWATCH_SEED, or with RINGWATCH_TEST_FULL
@@ -260,8 +260,8 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// newStoredEngine answers from a store alone at an instant (ms), with samples kept for retention and
-// levels of rollups for theirs.
+// newStoredEngine answers from a store alone at an instant (ms), with samples kept for retention
+// and levels of rollups for theirs.
 func newStoredEngine(t testing.TB, store *querytest.Memory, now int64, retention time.Duration,
 	levels map[rollup.Level]time.Duration, rollups bool) *query.Engine {
 	t.Helper()

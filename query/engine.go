@@ -17,12 +17,12 @@ import (
 	"github.com/prometheus/prometheus/util/features"
 	"github.com/prometheus/prometheus/util/logging"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // Config bounds what PromQL queries may take.
@@ -42,24 +42,26 @@ type Config struct {
 	// MaxLabelBytes bounds a value that a query makes of labels; those of a series may take four
 	// times as much.
 	MaxLabelBytes int `yaml:"max_label_bytes"`
-	// ColumnsBytes bounds what is kept of columns that were read from the store, whoever asked; 0 keeps
-	// nothing.
+	// ColumnsBytes bounds what is kept of columns that were read from the store, whoever asked; 0
+	// keeps nothing.
 	ColumnsBytes int64 `yaml:"columns_bytes"`
 	// ResultsBytes bounds what is kept of answers for the next question of the same kind; 0 keeps
 	// nothing. An account has half of it at most.
 	ResultsBytes int64 `yaml:"results_bytes"`
-	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one account, and
-	// MaxWaiting how many more of an account may wait. A scrape of a cluster is one, too.
+	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one
+	// account, and MaxWaiting how many more of an account may wait. A scrape of a cluster is one,
+	// too.
 	MaxConcurrent int `yaml:"max_concurrent"`
 	MaxPerAccount int `yaml:"max_per_account"`
 	MaxWaiting    int `yaml:"max_waiting"`
 	// LogFile is where each query is logged as a line of JSON. Empty: nowhere.
 	LogFile string `yaml:"log_file"`
-	// ActiveDir is a directory in which a file names the queries under way, so that after a crash the log
-	// says which they were. Empty: there is none.
+	// ActiveDir is a directory in which a file names the queries under way, so that after a crash
+	// the log says which they were. Empty: there is none.
 	ActiveDir string `yaml:"active_dir"`
 
-	// RawRetention is how long samples are kept, as the store is told. What is older is asked of rollups.
+	// RawRetention is how long samples are kept, as the store is told. What is older is asked of
+	// rollups.
 	RawRetention time.Duration `yaml:"-"`
 	// RollupRetention is the same of the levels of rollups; one that is not in it is kept for ever.
 	RollupRetention map[rollup.Level]time.Duration `yaml:"-"`
@@ -111,10 +113,10 @@ func (c *Config) Validate() error {
 // Engine answers PromQL over everything that is kept, for one account at a time. Its methods may be
 // called from many goroutines.
 //
-// What it promises: an answer is what Prometheus's own engine makes of the samples that Reader gives.
-// A query has its answer or its error at most a second after its timeout, whatever it computes.
-// A query that asks for more than its account may have is refused with the limit's name (LimitError,
-// BusyError, package memory's errors), and makes nobody else wait.
+// What it promises: an answer is what Prometheus's own engine makes of the samples that Reader
+// gives. A query has its answer or its error at most a second after its timeout, whatever it
+// computes. A query that asks for more than its account may have is refused with the limit's name
+// (LimitError, BusyError, package memory's errors), and makes nobody else wait.
 type Engine struct {
 	config    Config
 	reader    *Reader
@@ -142,8 +144,9 @@ type kinds struct {
 	of    map[string]frame.Kind
 }
 
-// NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then all
-// of the nodes that a selector's labels allow are asked, and Series and Labels have no answer.
+// NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then
+// all of the nodes that a selector's labels allow are asked, and Series and Labels have no
+// answer.
 func NewEngine(
 	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer, log *slog.Logger,
 ) (*Engine, error) {
@@ -286,8 +289,8 @@ func unparenthesized(e parser.Expr) parser.Expr {
 // Selectors begins a request that reads series selectors, bounded as Parse's are.
 func (e *Engine) Selectors(ctx context.Context) *selector.Request { return e.selectors.Request(ctx) }
 
-// MatchesSomething reports whether a matcher demands that its label is there: a selector without such
-// a one means everything.
+// MatchesSomething reports whether a matcher demands that its label is there: a selector without
+// such a one means everything.
 func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 
 // Instant evaluates an expression at one instant.
@@ -431,9 +434,9 @@ func doneWithin(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// Queryable returns what answers selectors without PromQL, the context to ask it with, and a function
-// that gives back the memory of the answers. With a lookback, a selector of just that time is only
-// asked for the newest values.
+// Queryable returns what answers selectors without PromQL, the context to ask it with, and a
+// function that gives back the memory of the answers. With a lookback, a selector of just that
+// time is only asked for the newest values.
 func (e *Engine) Queryable(
 	ctx context.Context, who account.Principal, lookback time.Duration,
 ) (storage.Queryable, context.Context, func(), error) {
@@ -446,10 +449,10 @@ func (e *Engine) Queryable(
 		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
 }
 
-// Begin waits for a place among the account's queries, for work that takes a processor for as long
-// as they do, such as the text of a whole cluster. end is to be called when that is done; more calls
-// do nothing. The work is done in the context that it returns, and where it only computes InTurn. The
-// error is ctx's, or a BusyError.
+// Begin waits for a place among the account's queries, for work that takes a processor for as
+// long as they do, such as the text of a whole cluster. end is to be called when that is done;
+// more calls do nothing. The work is done in the context that it returns, and where it only
+// computes InTurn. The error is ctx's, or a BusyError.
 func (e *Engine) Begin(ctx context.Context, accountName string) (of context.Context, end func(), err error) {
 	end, err = e.queue.enter(ctx, accountName, false)
 	return e.turns.within(ctx), end, err

@@ -194,8 +194,8 @@ type heardRead struct {
 	began    int64
 }
 
-// read reads a node's instants of the store, and lets use look at them. Questions that want the same
-// share one reading; what says whether it is to be settled.
+// read reads a node's instants of the store, and lets use look at them. Questions that want the
+// same share one reading; what says whether it is to be settled.
 func (h *hearing) read(
 	ctx context.Context, what string, n *Node, from, to int64, use func(*heardRead),
 ) error {

@@ -14,9 +14,9 @@ const hourMillis = 60 * 60_000
 
 func hourOf(at int64) int64 { return at - mod(at, hourMillis) }
 
-// heardHours keeps when nodes sent frames, by node and hour, bounded in bytes: what was not used for
-// longest goes first. Whoever takes an hour asks first whether anything has changed since it was
-// read (Sources.Unchanged).
+// heardHours keeps when nodes sent frames, by node and hour, bounded in bytes: what was not used
+// for longest goes first. Whoever takes an hour asks first whether anything has changed since it
+// was read (Sources.Unchanged).
 type heardHours struct {
 	of *otter.Cache[hourKey, *heardHour] // nil: nothing is kept
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/recent"
-	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -188,9 +188,9 @@ func (f *heardFleet) hold(r *rand.Rand) (ids []uuid.UUID) {
 	return ids
 }
 
-// TestHeardOverTime asks for nodes' own series over time while frames come, some late and some never,
-// and nodes fall silent: what is kept and what Redis knows gives the same as reading each node's
-// frames whole. Where nobody tells of late frames it does not.
+// TestHeardOverTime asks for nodes' own series over time while frames come, some late and some
+// never, and nodes fall silent: what is kept and what Redis knows gives the same as reading each
+// node's frames whole. Where nobody tells of late frames it does not.
 func TestHeardOverTime(t *testing.T) {
 	n := seed(t)
 	if wrong := heardOverTime(t, n, false); len(wrong) > 0 {
@@ -332,8 +332,9 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkUpOverTime asks for up of 30 nodes over six hours, each minute: with nothing kept, with all
-// but the last minute kept, and of single nodes' frames in the store. The store is in memory.
+// BenchmarkUpOverTime asks for up of 30 nodes over six hours, each minute: with nothing kept,
+// with all but the last minute kept, and of single nodes' frames in the store. The store is in
+// memory.
 func BenchmarkUpOverTime(b *testing.B) {
 	f := newHeardFleet(b, 1, time.Minute, 1)
 	f.all = querytest.Frames{}

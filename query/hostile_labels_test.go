@@ -20,7 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 )
 
 // nested puts an expression into a format again and again.

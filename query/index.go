@@ -6,11 +6,11 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
-// The first step of an answer: which nodes a selector means. The plan knows what its matchers say of
-// places, the index of series which nodes have such series.
+// The first step of an answer: which nodes a selector means. The plan knows what its matchers say
+// of places, the index of series which nodes have such series.
 
 // Index knows which series there are, as series.Index does.
 type Index interface {

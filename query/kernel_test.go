@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/window"
@@ -151,8 +151,8 @@ func texts(list annotations.Annotations, expr string) []string {
 	return all
 }
 
-// TestKernelsNow asks for the newest values of a fleet, as they are read and as they are kept: kernels
-// answer what Prometheus's engine alone does, in its order.
+// TestKernelsNow asks for the newest values of a fleet, as they are read and as they are kept:
+// kernels answer what Prometheus's engine alone does, in its order.
 func TestKernelsNow(t *testing.T) {
 	f := newBenchFleet(t, 66, 1, 3) // more nodes than are read at once
 	p := kernelled{T: t, who: querytest.Principal(t, querytest.Account)}

@@ -15,8 +15,8 @@ type kernelScratch struct {
 	line       window.Samples
 }
 
-// histogramsOf returns the samples of a series of histograms, if they are wanted where it ended, its
-// metric and bounds; nil if its parts must be joined.
+// histogramsOf returns the samples of a series of histograms, if they are wanted where it ended,
+// its metric and bounds; nil if its parts must be joined.
 func (k *kernelScratch) histogramsOf(
 	s *oneSeries, ends bool,
 ) (*kernel.Histograms, *window.Metric, []float64) {

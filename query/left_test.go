@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // TestNodeThatLeft: the series that Ringwatch has of a node end when it left: they are there

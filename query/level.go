@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // piece is a time range, in ms and inclusive, with the source that answers it.

@@ -41,8 +41,8 @@ type Live struct {
 	views []*oneSeries
 }
 
-// Live returns what the Selector sees of a series; nil if nothing. The series' labels and metric are
-// fixed; its values may change as long as nobody reads them meanwhile.
+// Live returns what the Selector sees of a series; nil if nothing. The series' labels and metric
+// are fixed; its values may change as long as nobody reads them meanwhile.
 func (s *Selector) Live(of *window.Series) *Live {
 	l := &Live{of: of, plan: s.plan}
 	if of.Metric.Kind == frame.String {

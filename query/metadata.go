@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -23,8 +23,8 @@ var ErrNoIndex = errors.New("query: there is no index of series")
 // kindsTTL is how long the list of an account's metrics is remembered.
 const kindsTTL = 30 * time.Second
 
-// kinds returns the metrics that the account has had today and yesterday, by name; nothing while the
-// index is being loaded.
+// kinds returns the metrics that the account has had today and yesterday, by name; nothing while
+// the index is being loaded.
 func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 	if e.index == nil {
 		return nil
@@ -191,8 +191,8 @@ func (p *plan) hasBuckets(known map[string]frame.Kind) bool {
 	return false
 }
 
-// LabelValues returns the values that a label has in the series, ascending. Of metrics' names it has
-// the classic ones of histograms, too, so that who looks for a dashboard's name finds it.
+// LabelValues returns the values that a label has in the series, ascending. Of metrics' names it
+// has the classic ones of histograms, too, so that who looks for a dashboard's name finds it.
 func (e *Engine) LabelValues(
 	ctx context.Context, who account.Principal, name string, c Catalogue,
 ) ([]string, annotations.Annotations, error) {
@@ -254,8 +254,8 @@ type Metadata struct {
 	Unit string `json:"unit"`
 }
 
-// Metadata returns what is known of the account's metrics, by name; of one if metric is not empty. A
-// histogram is there under its own name.
+// Metadata returns what is known of the account's metrics, by name; of one if metric is not
+// empty. A histogram is there under its own name.
 func (e *Engine) Metadata(
 	ctx context.Context, who account.Principal, metric string,
 ) (map[string]Metadata, error) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 )
 

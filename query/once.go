@@ -20,8 +20,8 @@ type flights struct {
 }
 
 // flight is one reading, which all requests share that want the same at the same time. Its result
-// takes the memory of its lease until the last of them is done with it. When nobody waits for it any
-// more it ends.
+// takes the memory of its lease until the last of them is done with it. When nobody waits for it
+// any more it ends.
 type flight struct {
 	of      *flights
 	key     string
@@ -336,9 +336,9 @@ func readingKey(what, account string, n *Node, q asked) string {
 	return string(b)
 }
 
-// Windows returns windows that have at least what any of the selectors selects from from to to, both
-// inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A range
-// that the recent source surely has whole is its, the older part of another is the store's.
+// Windows returns windows that have at least what any of the selectors selects from from to to,
+// both inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A
+// range that the recent source surely has whole is its, the older part of another is the store's.
 func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64, facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	q := asked{from, to, facets, selectors}
 	return Once(ctx, r, account, readingKey("range", account, n, q),

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges from
-// many partitions of the store each.
+// How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges
+// from many partitions of the store each.
 const (
 	rangesAtOnce = 8
 	statesAtOnce = 64
@@ -74,7 +74,8 @@ type querier struct {
 // Close implements storage.Querier.
 func (q *querier) Close() error { return nil }
 
-// Select implements storage.Querier. Nothing is read before the answer is asked for its first series.
+// Select implements storage.Querier. Nothing is read before the answer is asked for its first
+// series.
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {

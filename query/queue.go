@@ -115,7 +115,8 @@ func (q *queue) tidy(accountName string, l *line) {
 	}
 }
 
-// admit lets as many run as there is room for, an account after the other. The caller holds the lock.
+// admit lets as many run as there is room for, an account after the other. The caller holds the
+// lock.
 func (q *queue) admit() {
 	for i := 0; i < len(q.turns) && q.running < q.slots; {
 		name := q.turns[i]

@@ -144,8 +144,8 @@ type asked struct {
 	selectors [][]*labels.Matcher
 }
 
-// readRange returns a node's windows: the recent source's if it surely has them all, and before them
-// the store's for what is older.
+// readRange returns a node's windows: the recent source's if it surely has them all, and before
+// them the store's for what is older.
 func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, error) {
 	recentFrom := r.recentFrom(ctx, accountName, n.Cluster, q.from)
 	if r.sources.Recent != nil && q.to >= recentFrom {
@@ -299,8 +299,8 @@ func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, q 
 	return all, err
 }
 
-// Series returns the values from from to to of what any of the selectors selects (none: everything),
-// as series sorted by labels, each of them once.
+// Series returns the values from from to to of what any of the selectors selects (none:
+// everything), as series sorted by labels, each of them once.
 func (w *Windows) Series(ctx context.Context, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
 	from = max(from, w.From)
 	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {

@@ -25,12 +25,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // Node is a node as the store's metadata describes it.
@@ -54,8 +54,8 @@ type Recent interface {
 	Claimed(ctx context.Context, account string) (map[uuid.UUID]bool, error)
 	// LastSeen returns when those nodes that it knows were heard of, as Latest does.
 	LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error)
-	// Instants returns by node when it sent frames from from to to, ascending, and whether these are
-	// surely all.
+	// Instants returns by node when it sent frames from from to to, ascending, and whether these
+	// are surely all.
 	Instants(ctx context.Context, account string, nodes []uuid.UUID, from, to int64) (
 		instants [][]int64, whole []bool, err error)
 }
@@ -111,8 +111,8 @@ type ReaderConfig struct {
 	// KeptBytes bounds what is kept of newest states that were asked for by selectors, until they
 	// are not the newest any more. 0 keeps none.
 	KeptBytes int64
-	// HeardBytes bounds what is kept of when nodes were heard of, an hour of a node that sends every
-	// five seconds some 1 KB. 0 keeps nothing.
+	// HeardBytes bounds what is kept of when nodes were heard of, an hour of a node that sends
+	// every five seconds some 1 KB. 0 keeps nothing.
 	HeardBytes int64
 	Clock      func() time.Time // nil: time.Now
 }
@@ -140,9 +140,9 @@ type Sources struct {
 	// only the recent source knows.
 	LastSeen func(ctx context.Context, account string, nodes []uuid.UUID) (
 		map[uuid.UUID]int64, error)
-	// Behind tells whether frames of a cluster that were acknowledged may not be in the store yet, or
-	// of any cluster if that is empty, and since when, in ms; 0: it is not known since when. nil:
-	// nobody knows.
+	// Behind tells whether frames of a cluster that were acknowledged may not be in the store
+	// yet, or of any cluster if that is empty, and since when, in ms; 0: it is not known since
+	// when. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
 	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,

@@ -9,12 +9,12 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
-// A dashboard asks the same panel again every few seconds, of a range that has moved by a step. What
-// was computed for steps that are over stays true until a late frame comes, so a Range keeps it, and
-// the next one computes the steps that are new.
+// A dashboard asks the same panel again every few seconds, of a range that has moved by a step.
+// What was computed for steps that are over stays true until a late frame comes, so a Range keeps
+// it, and the next one computes the steps that are new.
 //
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
 // the samples that the step looks at (see keepable), all of these are settled, and nothing was said
@@ -112,8 +112,8 @@ func (r *ranged) part(ctx context.Context, from, to int64) (*Answer, error) {
 		time.Duration(r.step)*time.Millisecond, r.o)
 }
 
-// plain returns an answer's series if it is of samples, which are numbers, and nothing is to be said
-// about it.
+// plain returns an answer's series if it is of samples, which are numbers, and nothing is to be
+// said about it.
 func (a *Answer) plain() (promql.Matrix, bool) {
 	m, is := a.Value.(promql.Matrix)
 	if !is || len(a.Warnings) > 0 || a.of.rolled.Load() || a.of.silent.Load() {

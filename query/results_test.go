@@ -14,14 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/roster"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // lateGrace is how long after its end a window of arriving takes frames without a mark.
@@ -177,9 +177,9 @@ var infoPanels = []string{
 	`timestamp(ringwatch_node_info)`, `count_over_time(ringwatch_node_info[150s])`,
 }
 
-// TestKeptResults moves ranges over a fleet whose frames come in time and late, whose nodes come and
-// go, and asks with kept results and without: all values, labels and warnings are equal. Where late
-// frames are not told of they are not.
+// TestKeptResults moves ranges over a fleet whose frames come in time and late, whose nodes come
+// and go, and asks with kept results and without: all values, labels and warnings are equal.
+// Where late frames are not told of they are not.
 func TestKeptResults(t *testing.T) {
 	n := seed(t)
 	for _, of := range [][]string{panels[:4], panels, infoPanels} {
@@ -301,8 +301,8 @@ func counted(t testing.TB, reg *prometheus.Registry, name, label string) float64
 	return 0
 }
 
-// TestFreshQuestionsKeepNothing: who wants no kept results, or statistics of each step, gets none and
-// leaves none.
+// TestFreshQuestionsKeepNothing: who wants no kept results, or statistics of each step, gets none
+// and leaves none.
 func TestFreshQuestionsKeepNothing(t *testing.T) {
 	s := newArriving(t, 1, time.Hour, 1)
 	s.pass(origin + time.Hour.Milliseconds())

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // points are samples that were computed. The values are floats, or histograms if there are any.
@@ -55,8 +55,8 @@ func rolled(s *rollup.Series, v view, w *windows, until, now int64, next *part) 
 	r.begins = w.rises() && w.aligned(s.Level) && w.width >= s.Level.Millis &&
 		partOfRate*(w.width%s.Level.Millis) <= w.width
 	if !r.begins && (w.rises() || w.ranged && w.width < 2*s.Level.Millis) {
-		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer before
-		// its first sample than samples are apart, and would see less than there was.
+		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer
+		// before its first sample than samples are apart, and would see less than there was.
 		n := max(2, (2*s.Level.Millis+w.width-1)/w.width)
 		r.spacing = max(s.Level.Millis/n, 1000)
 	}
@@ -237,7 +237,8 @@ func share(start, at, end int64) float64 {
 }
 
 // counter has a period's last value. Or it rises by increases and never begins anew: from the first
-// period's last value, or to where what follows begins.
+// period's last value, or to where what follows begins: else the border would look like a restart,
+// and a rate there like the whole life's count.
 func (r *roller) counter(first, last, increase func(i int) float64) {
 	s := r.series
 	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows

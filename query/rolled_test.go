@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// TestRolledSamplesAreEven holds that a window shorter than two periods has two samples of a counter
-// wherever it lies, as far apart as all others: rate() takes what is uneven for missing.
+// TestRolledSamplesAreEven holds that a window shorter than two periods has two samples of a
+// counter wherever it lies, as far apart as all others: rate() takes what is uneven for missing.
 func TestRolledSamplesAreEven(t *testing.T) {
 	level := rollup.FiveMinutes
 	s := rollup.Series{Metric: &window.Metric{Name: "a_total", Kind: frame.Counter}, Level: level}
@@ -40,8 +40,9 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 }
 
-// TestRolledBeginsWithinALife holds that for rate and increase the first period of an answer shows its
-// own increase, which began with the sample before the period, and not all that was counted before.
+// TestRolledBeginsWithinALife holds that for rate and increase the first period of an answer
+// shows its own increase, which began with the sample before the period, and not all that was
+// counted before.
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
 	ask := &windows{ranged: true, width: level.Millis, function: "increase"}

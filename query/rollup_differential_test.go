@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser/posrange"
 
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 const hour = int64(60 * 60_000)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// RollupSelector is what is asked of rollups: what matches all matchers, of histograms these facets;
-// none: all.
+// RollupSelector is what is asked of rollups: what matches all matchers, of histograms these
+// facets; none: all.
 type RollupSelector struct {
 	Matchers []*labels.Matcher
 	Facets   []window.Facet

@@ -23,9 +23,9 @@ func (a *askedRecent) Frames(ctx context.Context, account string, node uuid.UUID
 	return a.Recent.Frames(ctx, account, node, from, to)
 }
 
-// TestRangeLeavesClosedWindowsToTheStore: of a range that the store has a part of anyway, the recent
-// source is asked only for windows that may be open, unless frames are on their way to the store;
-// and the answer is the same.
+// TestRangeLeavesClosedWindowsToTheStore: of a range that the store has a part of anyway, the
+// recent source is asked only for windows that may be open, unless frames are on their way to the
+// store; and the answer is the same.
 func TestRangeLeavesClosedWindowsToTheStore(t *testing.T) {
 	f := newFixture(t)
 	sources := f.withRecent(f.store.Sources())

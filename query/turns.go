@@ -19,8 +19,8 @@ func (t turns) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, turnsKey{}, t)
 }
 
-// InTurn runs f, which only computes, when it is its turn: at once, if ctx is of no query. The error
-// is f's, or ctx's if that ends before.
+// InTurn runs f, which only computes, when it is its turn: at once, if ctx is of no query. The
+// error is f's, or ctx's if that ends before.
 func InTurn(ctx context.Context, f func() error) error {
 	t, _ := ctx.Value(turnsKey{}).(turns)
 	if t == nil {

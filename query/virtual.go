@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // The names of series that are of no frame: what Ringwatch itself knows of a node.
@@ -54,8 +54,8 @@ func labelName(fact string) string {
 	}, fact)
 }
 
-// virtualSeries returns the label sets of those of nodes' own series that any of the plans asks for;
-// of all, if there are no plans.
+// virtualSeries returns the label sets of those of nodes' own series that any of the plans asks
+// for; of all, if there are no plans.
 func (e *Engine) virtualSeries(
 	ctx context.Context, who account.Principal, plans []*plan,
 ) []labels.Labels {
@@ -223,8 +223,8 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	return v.beats[:k], ends
 }
 
-// beats are the instants at which nodes' own series have samples: the end, and every minute, or every
-// step if that is longer.
+// beats are the instants at which nodes' own series have samples: the end, and every minute, or
+// every step if that is longer.
 func (s *selection) beats() []int64 {
 	every := int64(beat)
 	end := min(s.hints.End, s.now)

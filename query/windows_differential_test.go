@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // TestWindowsDifferential draws windows, steps, offsets, instants of @ and subqueries over samples

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // TestWarningsOfRollups holds what an answer says of rollups: why they answer, what cannot be had
@@ -158,8 +158,8 @@ func always(periods []querytest.Period, from, to int64) bool {
 	return n == (to-from+rollup.FiveMinutes.Millis-1)/rollup.FiveMinutes.Millis
 }
 
-// around returns the increase of the periods within a window and of those that touch it, and whether
-// the counter began anew.
+// around returns the increase of the periods within a window and of those that touch it, and
+// whether the counter began anew.
 func around(periods []querytest.Period, from, to int64) (least, most float64, reset bool) {
 	level := rollup.Hour.Millis
 	for _, p := range periods {

@@ -10,20 +10,24 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// activeKey is the sorted set of the clusters that are read through the API: "ACCOUNT/CLUSTER" with the time of the latest read in ms. All of it is
-// one small key (a few hundred clusters, whatever the number of nodes), so that writers take it whole.
+// activeKey is the sorted set of the clusters that are read through the API: "ACCOUNT/CLUSTER"
+// with the time of the latest read in ms. All of it is one small key (a few hundred clusters,
+// whatever the number of nodes), so that writers take it whole.
 const activeKey = "rw:active"
 
 // clusterKey names a cluster in the active set and in marks. Account names have no slash.
 func clusterKey(account, cluster string) string { return account + "/" + cluster }
 
-// markKey says, by being there, that the last fifteen minutes of a cluster are in Redis as far as its writer knows.
+// markKey says, by being there, that the last fifteen minutes of a cluster are in Redis as far as
+// its writer knows.
 func markKey(cluster string) string { return "rw:warm:{" + cluster + "}" }
 
-// startsKey is a hash: of each node whose agent started within the last minutes the starts that the cluster's writer knows from the log. See runStart.
+// startsKey is a hash: of each node whose agent started within the last minutes the starts that
+// the cluster's writer knows from the log. See runStart.
 func startsKey(cluster string) string { return "rw:starts:{" + cluster + "}" }
 
-// touches collects which clusters were read and tells Redis in the background, each cluster at most once in Refresh: reading costs a map lookup.
+// touches collects which clusters were read and tells Redis in the background, each cluster at
+// most once in Refresh: reading costs a map lookup.
 type touches struct {
 	config *Config
 	keeper keeper
@@ -36,8 +40,9 @@ type touches struct {
 	tells  sync.WaitGroup
 }
 
-// Touch says that a cluster's newest values are being read, which makes the writers keep it in Redis for Config.ActiveFor. It returns at once; while Redis is
-// away it is forgotten, and the next read tells it again.
+// Touch says that a cluster's newest values are being read, which makes the writers keep it in
+// Redis for Config.ActiveFor. It returns at once; while Redis is away it is forgotten, and the
+// next read tells it again.
 func (r *Reader) Touch(account, cluster string) { r.touches.touch(clusterKey(account, cluster)) }
 
 func (t *touches) touch(cluster string) {
@@ -113,7 +118,8 @@ func (w *Writer) readActive(ctx context.Context) (map[string]bool, error) {
 	return active, nil
 }
 
-// markFor is how long a mark outlives its writer: another one that takes over within it goes on where Kafka's offsets stand.
+// markFor is how long a mark outlives its writer: another one that takes over within it goes on
+// where Kafka's offsets stand.
 func (c *Config) markFor() time.Duration { return max(2*time.Second, 6*c.Refresh) }
 
 // renewMarks renews the marks of clusters and says which of them are there.
@@ -143,8 +149,9 @@ func (w *Writer) setMarks(ctx context.Context, clusters []string, warm bool) err
 	return w.keeper.tell(ctx, marks, w.config.markFor())
 }
 
-// tellStarts writes anew what the log says of agents that started, and forgets what is too old to be asked for. It is written as a whole each time: what Redis lost or brought back from
-// an older copy is right again after Refresh, and gone when its writer is.
+// tellStarts writes anew what the log says of agents that started, and forgets what is too old to
+// be asked for. It is written as a whole each time: what Redis lost or brought back from an older
+// copy is right again after Refresh, and gone when its writer is.
 func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 	c, now := w.clusters, w.config.millis()
 	horizon := frame.WindowOf(now-w.config.Keep.Milliseconds()) - frame.WindowMillis // what is read may begin a little before Keep

@@ -8,7 +8,8 @@ import (
 )
 
 // A node is claimed by several senders when one of them sends, then another, then the first again.
-// A node that was restarted, or has a new key, changes once and does not change back.
+// A node that was restarted, or has a new key, changes once and does not change back. Senders are
+// told apart by key and by the agent's start, not by address: nodes change addresses by turns.
 
 const (
 	// senderTTL is how long a node's senders are known: several times as long as ingest takes

@@ -8,11 +8,12 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
-// mustCluster starts a Redis Cluster of three masters with a replica each; master i's replica is server i+3.
+// mustCluster starts a Redis Cluster of three masters with a replica each; master i's replica is
+// server i+3.
 func mustCluster(t *testing.T) []*engines.Redis {
 	t.Helper()
 	var servers []*engines.Redis
@@ -66,7 +67,8 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	return servers
 }
 
-// TestClusterFailsOver kills one master, and, when its replica has taken over, another: what is read is whole again, wherever it lies.
+// TestClusterFailsOver kills one master, and, when its replica has taken over, another: what is
+// read is whole again, wherever it lies.
 func TestClusterFailsOver(t *testing.T) {
 	servers := mustCluster(t)
 	f := newActive(t, servers[0].Addr(), hasty, servers[1].Addr(), servers[2].Addr(), servers[4].Addr())

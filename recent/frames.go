@@ -11,18 +11,23 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// neighbour is how far beyond a range its neighbouring frames are looked for, in ms: the frame before the range and the one after it
-// show by their sequence numbers that nothing is missing at its edges. An agent slower than this is read from the store.
+// neighbour is how far beyond a range its neighbouring frames are looked for, in ms: the frame
+// before the range and the one after it show by their sequence numbers that nothing is missing at
+// its edges. An agent slower than this is read from the store.
 const neighbour = 60_000
 
-// lag is how much later than two intervals the newest frame may be before the end of a range is no longer taken as complete, in ms.
+// lag is how much later than two intervals the newest frame may be before the end of a range is
+// no longer taken as complete, in ms.
 const lag = 2_000
 
-// Frames returns the node's frames from from to to, both inclusive and in milliseconds, by ascending time, each delta frame's key frame
-// among them even when it is older than from. complete says that no frame of the range is missing: their sequence numbers run without a
-// gap from the frame before the range to the one after it, or to one that is not older than two intervals. Where an agent started within
-// the range, the cluster's writer must have said that the log has nothing between the run's first frame and what lies before it here. A
-// frame that was lost makes a range incomplete; it is the store's then. The error is ErrMiss when nothing of the range is kept.
+// Frames returns the node's frames from from to to, both inclusive and in milliseconds, by
+// ascending time, each delta frame's key frame among them even when it is older than from.
+// complete says that no frame of the range is missing: their sequence numbers run without a gap
+// from the frame before the range to the one after it, or to one that is not older than two
+// intervals. Where an agent started within the range, the cluster's writer must have said that
+// the log has nothing between the run's first frame and what lies before it here. A frame that
+// was lost makes a range incomplete; it is the store's then. The error is ErrMiss when nothing of
+// the range is kept.
 func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (frames [][]byte, complete bool, err error) {
 	defer r.observe("frames", time.Now(), &err, &complete)
 	now := r.config.millis()
@@ -84,7 +89,8 @@ func span(from, to, now int64, c *Config) (windows []int64) {
 	return windows
 }
 
-// runs reports whether headers, by ascending time, hold every frame of a range, if nothing is missing before each of the returned runs of an agent that start in it.
+// runs reports whether headers, by ascending time, hold every frame of a range, if nothing is
+// missing before each of the returned runs of an agent that start in it.
 func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbroken bool) {
 	if len(headers) == 0 {
 		return nil, false
@@ -112,14 +118,16 @@ func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbrok
 	return begin, reaches(&h, to, now)
 }
 
-// reaches reports whether nothing can be missing between a frame, after which no other is here, and the end of a range.
+// reaches reports whether nothing can be missing between a frame, after which no other is here,
+// and the end of a range.
 func reaches(h *frame.Header, to, now int64) bool {
 	fresh := now - 2*h.Interval - lag
 	return h.At > to || h.At >= fresh && to >= fresh
 }
 
-// began reports whether the writer of the node's cluster says that the log has no frame before each of the runs, back to what is here. It is asked after the frames were
-// read, so that it knows of all that is missing among them.
+// began reports whether the writer of the node's cluster says that the log has no frame before
+// each of the runs, back to what is here. It is asked after the frames were read, so that it
+// knows of all that is missing among them.
 func (r *Reader) began(ctx context.Context, account string, headers []frame.Header, runs []runStart) (bool, error) {
 	for i := range headers {
 		if headers[i].Cluster != headers[0].Cluster {

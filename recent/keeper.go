@@ -8,18 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// keeper is the waist of the package: what Writer and Reader ask of whatever keeps the last minutes,
-// a Redis for many processes or a Memory for one. It knows no sequence numbers and no logs: it keeps
-// bytes by time, and words by name, each until its time to live has ended. Any of it may be lost at
-// any time.
+// keeper is the waist of the package: what Writer and Reader ask of whatever keeps the last
+// minutes, a Redis for many processes or a Memory for one. It knows no sequence numbers and no
+// logs: it keeps bytes by time, and words by name, each until its time to live has ended. Any of
+// it may be lost at any time.
 //
 // Errors wrap ErrAway if the keeper does not answer, and are those of ctx if that was ended by who
 // asked; all others are refusals. Nothing that is returned may be written to.
 type keeper interface {
-	// put writes frames, each with a time to live of its whole window, and returns an error for each.
+	// put writes frames, each with a time to live of its whole window, and returns an error for
+	// each.
 	put(ctx context.Context, list []entry, ttl time.Duration) []error
-	// newest returns the newest frame of windows of one node, newest window first, the frame that it
-	// is a delta to, and when the node was heard of by it: see seenAt. last is nil if there is none.
+	// newest returns the newest frame of windows of one node, newest window first, the frame that
+	// it is a delta to, and when the node was heard of by it: see seenAt. last is nil if there is
+	// none.
 	newest(ctx context.Context, windows []place) (last, key []byte, seen int64, err error)
 	// heard returns when a node was heard of by the newest frame of each window; 0: there is none.
 	heard(ctx context.Context, windows []place) ([]int64, error)
@@ -30,8 +32,8 @@ type keeper interface {
 	// pick returns single frames; nil for one that is not there.
 	pick(ctx context.Context, list []moment) ([][]byte, error)
 
-	// note puts members into a set with the time now, in ms, and forgets those noted longer ago than
-	// keep, the set's time to live.
+	// note puts members into a set with the time now, in ms, and forgets those noted longer ago
+	// than keep, the set's time to live.
 	note(ctx context.Context, set string, members []string, now int64, keep time.Duration) error
 	// noted returns the members that were noted at since, in ms, or later.
 	noted(ctx context.Context, set string, since int64) ([]string, error)
@@ -91,7 +93,8 @@ func (c *Config) open() (keeper, error) {
 	return nil, errors.New("recent: addresses is empty: name at least one host:port of Redis")
 }
 
-// errSlow is the cause of a context that ended because the keeper took too long, not because who asked left.
+// errSlow is the cause of a context that ended because the keeper took too long, not because who
+// asked left.
 var errSlow = errors.New("no answer in time")
 
 // within bounds what a keeper may take.

@@ -7,12 +7,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A node adds a frame to its newest window every few seconds, and nothing to those before it, while
-// every question about the last minutes asks for all of them. So a link remembers the windows that it
-// has fetched, and asks Redis first whether anything was written to them since.
+// A node adds a frame to its newest window every few seconds, and nothing to those before it,
+// while every question about the last minutes asks for all of them. So a link remembers the
+// windows that it has fetched, and asks Redis first whether anything was written to them since.
 //
-// Each window has an edition: a number drawn when it began, and how often it was written to. If both
-// are the same, so are the frames.
+// Each window has an edition: a number drawn when it began, and how often it was written to. If
+// both are the same, so are the frames.
 
 // knownWindows are windows as they were fetched, in so many bytes; nil remembers none.
 type knownWindows struct {

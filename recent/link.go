@@ -12,8 +12,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// link is a connection to Redis that may be away: it connects when first needed, keeps its callers within their deadlines, and after a
-// failure to answer fails at once until Backoff has passed.
+// link is a connection to Redis that may be away: it connects when first needed, keeps its
+// callers within their deadlines, and after a failure to answer fails at once until Backoff has
+// passed.
 type link struct {
 	config *Config
 	option rueidis.ClientOption
@@ -102,8 +103,9 @@ func (l *link) dial(done chan struct{}) {
 	}
 }
 
-// judge decides what an error of a command means: Redis's own refusals come back as they are, everything else opens the backoff and
-// wraps ErrAway. When the caller left, nothing is known about Redis; when our own time for Redis was over, it is.
+// judge decides what an error of a command means: Redis's own refusals come back as they are,
+// everything else opens the backoff and wraps ErrAway. When the caller left, nothing is known
+// about Redis; when our own time for Redis was over, it is.
 func (l *link) judge(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrAway) {
 		return err

@@ -15,9 +15,9 @@ import (
 // Memory keeps the last minutes in the process, as long as that lives, for all Writers and Readers
 // that have it in their Config. A frame is there once, as it came; all readers get the same bytes.
 //
-// It holds so many bytes and no more. When it is full, the account that holds most loses the windows
-// that were not written for longest, so that accounts which hold little lose nothing. What is lost is
-// a miss, and the store's.
+// It holds so many bytes and no more. When it is full, the account that holds most loses the
+// windows that were not written for longest, so that accounts which hold little lose nothing.
+// What is lost is a miss, and the store's.
 type Memory struct {
 	most  int64
 	clock func() time.Time
@@ -46,8 +46,8 @@ type memoryWindow struct {
 }
 
 const (
-	// windowOverhead and frameOverhead are what a window and a frame take beside their bytes: places in
-	// maps and headers.
+	// windowOverhead and frameOverhead are what a window and a frame take beside their bytes:
+	// places in maps and headers.
 	windowOverhead = 600
 	frameOverhead  = 96
 	// wordsPart is the part of a Memory that is for all but frames.
@@ -198,7 +198,8 @@ func (m *Memory) window(p place, now int64) *memoryWindow {
 	return nil
 }
 
-// newest goes on to older windows while what it has was not heard of since the window's beginning: then an older one may have what came later.
+// newest goes on to older windows while what it has was not heard of since the window's
+// beginning: then an older one may have what came later.
 func (m *Memory) newest(_ context.Context, windows []place) (last, key []byte, seen int64, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

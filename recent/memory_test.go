@@ -36,8 +36,8 @@ func heap() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// TestMemoryIsBounded puts four times as much as fits, of frames of all sizes, and looks at what the
-// process really has.
+// TestMemoryIsBounded puts four times as much as fits, of frames of all sizes, and looks at what
+// the process really has.
 func TestMemoryIsBounded(t *testing.T) {
 	const most = 16 << 20
 	for _, size := range []int{1, 300, 3_000, 60_000} {
@@ -83,7 +83,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryHoldsAFrameOnce: readers get the bytes that are held, and these are not those of the batch that a frame came in.
+// TestMemoryHoldsAFrameOnce: readers get the bytes that are held, and these are not those of the
+// batch that a frame came in.
 func TestMemoryHoldsAFrameOnce(t *testing.T) {
 	m, _ := newMemory(1 << 20)
 	e := random(rand.New(rand.NewPCG(1, 4)), "acme", uuid.New(), start, 1000)

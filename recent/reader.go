@@ -22,7 +22,8 @@ type Reader struct {
 	touches touches
 }
 
-// NewReader validates the configuration and registers the reader's metrics. It connects when first asked.
+// NewReader validates the configuration and registers the reader's metrics. It connects when
+// first asked.
 func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -40,8 +41,10 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 	return r, nil
 }
 
-// Latest returns the node's newest frame, and its key frame before it when that is another, and when the node was heard of by it, in milliseconds since the Unix epoch: the
-// frame's time, but when it arrived if it is dated ahead of that. The error is ErrMiss when not both are kept, and wraps ErrAway when Redis did not answer.
+// Latest returns the node's newest frame, and its key frame before it when that is another, and
+// when the node was heard of by it, in milliseconds since the Unix epoch: the frame's time, but
+// when it arrived if it is dated ahead of that. The error is ErrMiss when not both are kept, and
+// wraps ErrAway when Redis did not answer.
 func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	defer r.observe("latest", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
@@ -66,8 +69,10 @@ func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (fr
 	return [][]byte{key, last}, seen, nil
 }
 
-// LastSeen returns when those of the nodes that are kept were heard of, in milliseconds since the Unix epoch, as Latest finds it. The window of now
-// and those that a clock ahead of ours may have begun are asked for at once, for all nodes; who was not heard of since they began is looked for in the older ones.
+// LastSeen returns when those of the nodes that are kept were heard of, in milliseconds since the
+// Unix epoch, as Latest finds it. The window of now and those that a clock ahead of ours may have
+// begun are asked for at once, for all nodes; who was not heard of since they began is looked for
+// in the older ones.
 func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (seen map[uuid.UUID]int64, err error) {
 	defer r.observe("last_seen", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
@@ -150,9 +155,10 @@ func (r *Reader) Close() {
 	r.keeper.close()
 }
 
-// Redis returns what calls a function with the reader's connection to Redis, for what is counted there beside frames; nil if there is no Redis, so that each process
-// counts for itself. The error is the function's, or wraps ErrAway when Redis is known to be away; an error of Redis's connection makes it count as away for everybody, but not one
-// that comes from ctx having ended.
+// Redis returns what calls a function with the reader's connection to Redis, for what is counted
+// there beside frames; nil if there is no Redis, so that each process counts for itself. The
+// error is the function's, or wraps ErrAway when Redis is known to be away; an error of Redis's
+// connection makes it count as away for everybody, but not one that comes from ctx having ended.
 func (r *Reader) Redis() func(ctx context.Context, f func(rueidis.Client) error) error {
 	if l, is := r.keeper.(*link); is {
 		return l.do

@@ -1,23 +1,29 @@
-// Package recent keeps the last fifteen minutes of every node in Redis, or in the memory of the process where there is none, because the newest values are
-// what nearly all readers ask for.
+// Package recent keeps the last fifteen minutes of every node in Redis, or in the memory of the
+// process where there is none, because the newest values are what nearly all readers ask for.
 //
-// One hash per account, node and window holds the frames as they were received, so a value costs what the wire format made of it and no
-// name is ever repeated. A Writer puts frames in; a Reader takes out a node's state, a range of frames, or when it was last heard of. Neither knows
-// where frames lie: they ask a keeper, which is a connection to Redis or a Memory.
+// One hash per account, node and window holds the frames as they were received, so a value costs
+// what the wire format made of it and no name is ever repeated. A Writer puts frames in; a Reader
+// takes out a node's state, a range of frames, or when it was last heard of. Neither knows where
+// frames lie: they ask a keeper, which is a connection to Redis or a Memory.
 //
-// What it promises: every write carries its time to live, so nothing is kept that nobody renews. A reader says
-// whether a range is complete, judged by the agents' own sequence numbers and, where an agent started, by what the writer saw in the log, and never guesses. Neither side waits longer than its
-// deadline for a Redis that is slow or away, and both go on by themselves when it is back.
+// What it promises: every write carries its time to live, so nothing is kept that nobody renews.
+// A reader says whether a range is complete, judged by the agents' own sequence numbers and,
+// where an agent started, by what the writer saw in the log, and never guesses. Neither side
+// waits longer than its deadline for a Redis that is slow or away, and both go on by themselves
+// when it is back.
 //
 // What bites:
-//   - The newest frame is the one that arrived last, of those that are dated ahead of their arrival: such a one, of a wrong clock or a
-//     hostile sender, hides nothing that comes after it.
-//   - What is kept is a copy. Losing it, wiping it or starving it loses nothing: frames that cannot be written are dropped and counted, and
-//     readers go to the store for them.
-//   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be read, so it is a miss until the next window.
+//   - The newest frame is the one that arrived last, of those that are dated ahead of their
+//     arrival: such a one, of a wrong clock or a hostile sender, hides nothing that comes after
+//     it.
+//   - What is kept is a copy. Losing it, wiping it or starving it loses nothing: frames that
+//     cannot be written are dropped and counted, and readers go to the store for them.
+//   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be
+//     read, so it is a miss until the next window.
 //
-// Keys and fields in Redis, all under one hash tag so that a node lives on one shard of a Redis Cluster. WINDOW is the
-// window's beginning and AT the time of a frame, both in milliseconds since the Unix epoch:
+// Keys and fields in Redis, all under one hash tag so that a node lives on one shard of a Redis
+// Cluster. WINDOW is the window's beginning and AT the time of a frame, both in milliseconds
+// since the Unix epoch:
 //
 //	rw:{ACCOUNT/NODE}:WINDOW   AT    the frame taken at AT, as received
 //	                           last  AT of the newest frame
@@ -36,7 +42,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -61,17 +67,22 @@ type Config struct {
 	ReadTimeout time.Duration `yaml:"read_timeout"`
 	// WriteTimeout bounds one Handle of a Writer, and so how long a partition can stand still.
 	WriteTimeout time.Duration `yaml:"write_timeout"`
-	// Backoff is how long Redis is left alone after it failed to answer: meanwhile readers and writers fail at once.
+	// Backoff is how long Redis is left alone after it failed to answer: meanwhile readers and
+	// writers fail at once.
 	Backoff time.Duration `yaml:"backoff"`
-	// Keep is the time to live of a window after its last write, and the age at which a frame is no longer written.
+	// Keep is the time to live of a window after its last write, and the age at which a frame is
+	// no longer written.
 	Keep time.Duration `yaml:"keep"`
 
-	// ActiveFor is how long after its last read through the API a cluster is kept. 0: all clusters always are.
+	// ActiveFor is how long after its last read through the API a cluster is kept. 0: all
+	// clusters always are.
 	ActiveFor time.Duration `yaml:"active_for"`
-	// Refresh is how often writers learn which clusters are read, and the most often that a reader says so of one.
+	// Refresh is how often writers learn which clusters are read, and the most often that a
+	// reader says so of one.
 	Refresh time.Duration `yaml:"refresh"`
 
-	// KnownBytes bounds the windows that a Reader remembers as they were fetched from Redis; 0: none.
+	// KnownBytes bounds the windows that a Reader remembers as they were fetched from Redis; 0:
+	// none.
 	KnownBytes int64 `yaml:"-"`
 
 	Memory *Memory          `yaml:"-"` // keeps everything if there are no addresses; one for all roles of a process
@@ -79,7 +90,8 @@ type Config struct {
 	Log    *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
 }
 
-// DefaultConfig returns no Redis, and deadlines for a network where it usually answers within a millisecond.
+// DefaultConfig returns no Redis, and deadlines for a network where it usually answers within a
+// millisecond.
 func DefaultConfig() Config {
 	return Config{
 		TLS:          certs.Section("redis.tls"),
@@ -122,10 +134,12 @@ func (c *Config) Validate() error {
 
 func (c *Config) millis() int64 { return c.Clock().UnixMilli() }
 
-// maxAhead is how far a node's clock may be ahead before its newest window is not looked for, in ms: as far as ingest allows.
+// maxAhead is how far a node's clock may be ahead before its newest window is not looked for, in
+// ms: as far as ingest allows.
 const maxAhead = 600_000
 
-// windows returns the beginnings of the windows that may hold something not older than keep, newest first.
+// windows returns the beginnings of the windows that may hold something not older than keep,
+// newest first.
 func (c *Config) windows() []int64 {
 	now := c.millis()
 	newest, oldest := frame.WindowOf(now+maxAhead), frame.WindowOf(now-c.Keep.Milliseconds())

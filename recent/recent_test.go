@@ -16,7 +16,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
@@ -452,7 +452,8 @@ func value(m prometheus.Metric) float64 {
 	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
 }
 
-// TestRedisCluster needs all keys of a command on one shard: a cluster of one node checks that as one of many does.
+// TestRedisCluster needs all keys of a command on one shard: a cluster of one node checks that as
+// one of many does.
 func TestRedisCluster(t *testing.T) {
 	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.Extra = []string{"--cluster-enabled", "yes"} })
 	single, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, ForceSingleClient: true})

@@ -10,8 +10,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// put writes one frame, keeps last, key and seen at the newest, counts it, and renews the time to live, all in one command: Redis cannot stop between them.
-// ARGV: at, frame, at of its key frame, seconds to live, when the node was heard of by it: see seenAt; and a number for a window that begins: see knownWindows.
+// put writes one frame, keeps last, key and seen at the newest, counts it, and renews the time to
+// live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key frame,
+// seconds to live, when the node was heard of by it: see seenAt; and a number for a window that
+// begins: see knownWindows.
 var put = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('HINCRBY', KEYS[1], 'writes', 1) == 1 then
@@ -48,8 +50,10 @@ func (l *link) put(ctx context.Context, list []entry, ttl time.Duration) []error
 	return errs
 }
 
-// newest returns the newest frame, its key frame and when the node was heard of by it, from the given windows, newest first, so that a node's state is one round trip. It goes on to
-// older windows while what it has was not heard of since the window's beginning: then an older one may have what came later. ARGV: the windows' beginnings.
+// newest returns the newest frame, its key frame and when the node was heard of by it, from the
+// given windows, newest first, so that a node's state is one round trip. It goes on to older
+// windows while what it has was not heard of since the window's beginning: then an older one may
+// have what came later. ARGV: the windows' beginnings.
 var newest = rueidis.NewLuaScriptReadOnly(`
 local best, of, last, key = -1
 for i = 1, #KEYS do
@@ -121,7 +125,8 @@ func (l *link) heard(ctx context.Context, windows []place) ([]int64, error) {
 	return seen, nil
 }
 
-// eitherOf reads the answer for seen and last; a hash of an earlier version has no seen. 0: there is no frame.
+// eitherOf reads the answer for seen and last; a hash of an earlier version has no seen. 0: there
+// is no frame.
 func eitherOf(result rueidis.RedisResult) (int64, error) {
 	fields, err := result.ToArray()
 	if err != nil {

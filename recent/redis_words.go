@@ -37,7 +37,8 @@ func (l *link) noted(ctx context.Context, set string, since int64) ([]string, er
 	return list, l.judge(ctx, err)
 }
 
-// tell writes a hash anew, or takes it away. ARGV: seconds to live, then fields and values. They are written in pieces, because unpack takes some thousand at most.
+// tell writes a hash anew, or takes it away. ARGV: seconds to live, then fields and values. They
+// are written in pieces, because unpack takes some thousand at most.
 var tell = rueidis.NewLuaScript(`
 redis.call('DEL', KEYS[1])
 for i = 2, #ARGV, 1000 do

@@ -12,18 +12,22 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// runStart is where a run of an agent begins: no frame of the node that is later than after and earlier than at is in the log. Both are times of frames, in ms; at is of the run's
-// first frame, whose sequence number is 0.
+// runStart is where a run of an agent begins: no frame of the node that is later than after and
+// earlier than at is in the log. Both are times of frames, in ms; at is of the run's first frame,
+// whose sequence number is 0.
 type runStart struct{ after, at int64 }
 
-// maxStarts is how many starts of a node are known; of an agent that starts more often within Keep the older ones are not proved.
+// maxStarts is how many starts of a node are known; of an agent that starts more often within
+// Keep the older ones are not proved.
 const maxStarts = 8
 
-// maxSeenNodes bounds the nodes that one process knows the starts of, over all clusters: some 200 bytes each. A cluster that does not fit has no starts until what is
-// known of others was forgotten and its own last minutes are read again.
+// maxSeenNodes bounds the nodes that one process knows the starts of, over all clusters: some 200
+// bytes each. A cluster that does not fit has no starts until what is known of others was
+// forgotten and its own last minutes are read again.
 const maxSeenNodes = 100_000
 
-// view is what the log says of a cluster's nodes from one offset on. It is about the log alone, so that nothing which Redis loses makes it wrong.
+// view is what the log says of a cluster's nodes from one offset on. It is about the log alone,
+// so that nothing which Redis loses makes it wrong.
 type view struct {
 	since   int64 // it has all frames in the log that are not earlier, in ms
 	horizon int64 // it has forgotten what is earlier
@@ -73,7 +77,8 @@ func (n *seenNode) begin(s runStart) {
 	n.starts = append(n.starts, s)
 }
 
-// join puts a view of what lies before v in the log before it. A start that the other view has frames around is forgotten: which of them is the last before it is not known.
+// join puts a view of what lies before v in the log before it. A start that the other view has
+// frames around is forgotten: which of them is the last before it is not known.
 func (v *view) join(before *view) {
 	if v.since == never || before.since == never {
 		*v = view{since: never}

@@ -46,7 +46,8 @@ func (f *fixture) settle() {
 	f.writer.refresh(f.Context())
 }
 
-// newSettled is a fixture whose writer does what is due by time only in settle. The cluster read is read.
+// newSettled is a fixture whose writer does what is due by time only in settle. The cluster read
+// is read.
 func newSettled(t *testing.T) *fixture {
 	f := newFixture(t, inMemory, func(c *Config) { c.ActiveFor = time.Hour })
 	f.readAgain()
@@ -166,8 +167,9 @@ func TestWhoTakesOverKnowsNoStarts(t *testing.T) {
 	f.is(n, true, "its run is older than the range")
 }
 
-// TestCompleteIsComplete lets nodes start, lose frames and send some late, lets Redis lose some and writers take over and read again, and holds every range that is called complete
-// to what the log had.
+// TestCompleteIsComplete lets nodes start, lose frames and send some late, lets Redis lose some
+// and writers take over and read again, and holds every range that is called complete to what the
+// log had.
 func TestCompleteIsComplete(t *testing.T) {
 	f := newSettled(t)
 	seed := time.Now().UnixNano()
@@ -269,7 +271,8 @@ func TestCompleteIsComplete(t *testing.T) {
 	}
 }
 
-// TestStartsAreTheLogs cuts random logs into what was read again and what came after, and holds every start to the whole of it.
+// TestStartsAreTheLogs cuts random logs into what was read again and what came after, and holds
+// every start to the whole of it.
 func TestStartsAreTheLogs(t *testing.T) {
 	seed := time.Now().UnixNano()
 	r := rand.New(rand.NewPCG(uint64(seed), 2))

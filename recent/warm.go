@@ -13,8 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// Again reads records of one partition of the log again: from offset on, or, if that is -1, from the first one not older than since, up to and without until. Those
-// whose cluster is wanted go to f, in order. It returns f's error, or why the log could not be read.
+// Again reads records of one partition of the log again: from offset on, or, if that is -1, from
+// the first one not older than since, up to and without until. Those whose cluster is wanted go
+// to f, in order. It returns f's error, or why the log could not be read.
 type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error
 
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
@@ -26,8 +27,8 @@ const clockSlack = 10_000
 // maxPause is the longest pause between readings that fail.
 const maxPause = time.Minute
 
-// warmth is what the writer knows of one active cluster. Its frames are written from the moment it is known, so what may be missing in Redis is
-// a range of offsets that lies behind.
+// warmth is what the writer knows of one active cluster. Its frames are written from the moment
+// it is known, so what may be missing in Redis is a range of offsets that lies behind.
 type warmth struct {
 	partition int32
 	next      int64 // the offset after its newest record
@@ -89,7 +90,8 @@ func (c *clusters) rouse() {
 	}
 }
 
-// admit reports whether a record is to be written. known is false as long as nobody could say. now is in ms.
+// admit reports whether a record is to be written. known is false as long as nobody could say.
+// now is in ms.
 func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now int64) (wanted, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +129,8 @@ func (c *clusters) revoke(partition int32) {
 	}
 }
 
-// Run learns every Refresh which clusters are read, and brings those that have just become so up to date, until ctx ends. Beside it the consumer calls Handle.
+// Run learns every Refresh which clusters are read, and brings those that have just become so up
+// to date, until ctx ends. Beside it the consumer calls Handle.
 func (w *Writer) Run(ctx context.Context) error {
 	if w.config.ActiveFor == 0 {
 		<-ctx.Done()
@@ -151,7 +154,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// refresh takes the active clusters from Redis, and finds out which of ours are not whole there. What fails is tried again the next time.
+// refresh takes the active clusters from Redis, and finds out which of ours are not whole there.
+// What fails is tried again the next time.
 func (w *Writer) refresh(ctx context.Context) {
 	call, cancel := within(ctx, w.config.WriteTimeout)
 	defer cancel()
@@ -194,7 +198,8 @@ func (w *Writer) refreshOnce(ctx context.Context) error {
 		if state == nil {
 			continue // revoked meanwhile
 		}
-		// Without a mark nobody has kept it up to now, or Redis has lost all it had. Records after next are written by us.
+		// Without a mark nobody has kept it up to now, or Redis has lost all it had. Records
+		// after next are written by us.
 		if !there[i] && !state.reading {
 			state.misses(-1, state.next)
 		}
@@ -250,7 +255,8 @@ func (c *clusters) known() bool {
 	return c.active != nil
 }
 
-// gaps takes all that is behind, by partition. What is read of the last minutes ends where the cluster's view begins anew, so that both together miss nothing. now is in ms.
+// gaps takes all that is behind, by partition. What is read of the last minutes ends where the
+// cluster's view begins anew, so that both together miss nothing. now is in ms.
 func (c *clusters) gaps(now int64) map[int32]*gap {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// newActive is a fixture whose writer runs and writes only what is read, in memory, on a Redis, or on a cluster of which more are named.
+// newActive is a fixture whose writer runs and writes only what is read, in memory, on a Redis,
+// or on a cluster of which more are named.
 func newActive(t *testing.T, addr string, change func(*Config), more ...string) *fixture {
 	f := newFixture(t, addr, change, func(c *Config) {
 		c.ActiveFor, c.Refresh, c.Backoff = time.Hour, 20*time.Millisecond, 20*time.Millisecond
@@ -59,7 +60,8 @@ func (f *fixture) whole(account string, id uuid.UUID) bool {
 	return err == nil && complete
 }
 
-// waitsForAFrame reports whether the writer knows that a cluster is read and has not yet seen a frame of it.
+// waitsForAFrame reports whether the writer knows that a cluster is read and has not yet seen a
+// frame of it.
 func (f *fixture) waitsForAFrame(cluster string) bool {
 	c := f.writer.clusters
 	c.mu.Lock()
@@ -136,7 +138,8 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 	}
 }
 
-// TestWhatRedisLost: after each of these Redis lacks frames that the log has, and nobody but the writer can know.
+// TestWhatRedisLost: after each of these Redis lacks frames that the log has, and nobody but the
+// writer can know.
 func TestWhatRedisLost(t *testing.T) {
 	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory = "100mb" })
 	f := newActive(t, server.Addr(), hasty)

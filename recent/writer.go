@@ -12,12 +12,15 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// batchFrames is how many frames are put at once: a few hundred KB, so that one slow batch is a small part of the deadline.
+// batchFrames is how many frames are put at once: a few hundred KB, so that one slow batch is a
+// small part of the deadline.
 const batchFrames = 256
 
-// Writer keeps the frames of clusters that are read. One Writer serves all partitions of a consumer, one Handle at a time; Run is beside it.
+// Writer keeps the frames of clusters that are read. One Writer serves all partitions of a
+// consumer, one Handle at a time; Run is beside it.
 //
-// Overload rule: a Handle never takes longer than WriteTimeout. What Redis did not take by then is dropped and counted, and read again from the log when Redis is back.
+// Overload rule: a Handle never takes longer than WriteTimeout. What Redis did not take by then
+// is dropped and counted, and read again from the log when Redis is back.
 type Writer struct {
 	config   Config
 	keeper   keeper
@@ -27,7 +30,8 @@ type Writer struct {
 	behind   chan struct{} // there are gaps
 }
 
-// NewWriter validates the configuration and registers the writer's metrics. It connects when the first frame comes. again may be nil if ActiveFor is 0.
+// NewWriter validates the configuration and registers the writer's metrics. It connects when the
+// first frame comes. again may be nil if ActiveFor is 0.
 func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -44,8 +48,9 @@ func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error
 	return w, nil
 }
 
-// Handle writes the records' frames, those of clusters that are read. It returns an error only when ctx ended, and then the
-// records are to be handled again, which is harmless. What cannot be kept is dropped and counted.
+// Handle writes the records' frames, those of clusters that are read. It returns an error only
+// when ctx ended, and then the records are to be handled again, which is harmless. What cannot be
+// kept is dropped and counted.
 func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	w.metrics.accepted.Add(float64(len(records)))
 	w.metrics.pending.Add(float64(len(records)))
@@ -79,7 +84,8 @@ func (w *Writer) admit(r *stream.Record, h *frame.Header) bool {
 	return wanted && known
 }
 
-// entries returns what to put of records not older than oldest, in ms, and of which record each is. What cannot be written is left out, and counted if admit is there.
+// entries returns what to put of records not older than oldest, in ms, and of which record each
+// is. What cannot be written is left out, and counted if admit is there.
 func (w *Writer) entries(records []stream.Record, oldest int64, admit func(*stream.Record, *frame.Header) bool) (batch []entry, of []*stream.Record) {
 	for i := range records {
 		r := &records[i]
@@ -147,12 +153,14 @@ func (w *Writer) drop(reason string, n int) {
 // Tick does nothing: what is due by time is Run's.
 func (w *Writer) Tick(ctx context.Context, now time.Time) error { return nil }
 
-// LowWater says that nothing before the next record of a partition is needed again: what was handled is in Redis or was dropped for good.
-// A consumer that starts again in the middle of a window finds the window's key frame in Redis, where its predecessor put it; if Redis
-// lost it meanwhile, the cluster's mark is gone too, and its last minutes are read again.
+// LowWater says that nothing before the next record of a partition is needed again: what was
+// handled is in Redis or was dropped for good. A consumer that starts again in the middle of a
+// window finds the window's key frame in Redis, where its predecessor put it; if Redis lost it
+// meanwhile, the cluster's mark is gone too, and its last minutes are read again.
 func (w *Writer) LowWater(partition int32) (offset int64, held bool) { return 0, false }
 
-// Revoke forgets the partition's clusters: another consumer writes the same hashes, and writing a frame twice is writing it once.
+// Revoke forgets the partition's clusters: another consumer writes the same hashes, and writing a
+// frame twice is writing it once.
 func (w *Writer) Revoke(partition int32) { w.clusters.revoke(partition) }
 
 // Ping returns nil when what keeps the frames answers.

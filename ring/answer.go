@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// keep puts an answer into the cache, unless one is there whose read began later, in another lane. The key is copied: it may be part of something larger. Its flights are locked.
+// keep puts an answer into the cache, unless one is there whose read began later, in another
+// lane. The key is copied: it may be part of something larger. Its flights are locked.
 func (c *rowCache) keep(key cacheKey, a *answer) {
 	if e, ok := c.entries.GetEntryQuietly(key); ok && e.Value.mark == a.mark && e.Value.expires > a.expires {
 		return
@@ -21,11 +22,13 @@ func (c *rowCache) keep(key cacheKey, a *answer) {
 	c.entries.Set(key, a)
 }
 
-// perAnswer is what an answer takes beside its key and rows: otter's node (64 B), its share of the hash table (64 B for 3.75 answers just before it doubles, half as many just after) and of the
-// frequency sketch (8 to 16 B), and what we keep. TestBytes holds it against the heap.
+// perAnswer is what an answer takes beside its key and rows: otter's node (64 B), its share of
+// the hash table (64 B for 3.75 answers just before it doubles, half as many just after) and of
+// the frequency sketch (8 to 16 B), and what we keep. TestBytes holds it against the heap.
 const perAnswer = 64 + 26 + 12 + int(unsafe.Sizeof(answer{}))
 
-// weigh is what an answer takes of the heap, in bytes, each row having memory of its own. The columns of its rows and the text of its shape are shared.
+// weigh is what an answer takes of the heap, in bytes, each row having memory of its own. The
+// columns of its rows and the text of its shape are shared.
 func weigh(key cacheKey, a *answer) uint32 {
 	n := perAnswer + allocated(len(key.key))
 	if cap(a.rows) > 0 {
@@ -41,7 +44,8 @@ func weigh(key cacheKey, a *answer) uint32 {
 	return uint32(min(n, math.MaxUint32))
 }
 
-// allocated is about what Go's allocator takes for n bytes: its size classes are 8 or 16 apart, then an eighth.
+// allocated is about what Go's allocator takes for n bytes: its size classes are 8 or 16 apart,
+// then an eighth.
 func allocated(n int) int {
 	step := 8
 	switch {

@@ -92,7 +92,8 @@ func (a *attempt) run() {
 	}
 }
 
-// ask reads keys from a node, or from whom the driver likes; page is called when a page has come. It returns the rows by place in items.
+// ask reads keys from a node, or from whom the driver likes; page is called when a page has come.
+// It returns the rows by place in items.
 func (f *fetch) ask(ctx context.Context, h *host, items []int32, part int, page func()) ([][]Row, error) {
 	columns := len(f.plan.table.Key)
 	values := make([]any, 0, f.plan.markers+len(f.args))
@@ -179,7 +180,8 @@ type probe struct {
 // probeFor is how long a probe is waited for.
 const probeFor = 5 * time.Second
 
-// probe asks a node for a key that others are asked for too, to see whether it is as fast as they are.
+// probe asks a node for a key that others are asked for too, to see whether it is as fast as they
+// are.
 func (r *Reader) probe(f *fetch, p probe) {
 	r.metrics.probes.Inc()
 	ctx, cancel := context.WithTimeout(r.living, probeFor)

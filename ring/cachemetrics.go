@@ -21,7 +21,8 @@ type cacheMetrics struct {
 	tables atomic.Pointer[map[string]*tableCounts] // replaced whole, as each table comes once and each load asks
 }
 
-// tableCounts are the keys of a table that were answered from what is kept, that waited for another's read, and that were read.
+// tableCounts are the keys of a table that were answered from what is kept, that waited for
+// another's read, and that were read.
 type tableCounts struct{ kept, joined, read prometheus.Counter }
 
 func newCacheMetrics(c *rowCache, limit int64) *cacheMetrics {

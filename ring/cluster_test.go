@@ -16,7 +16,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // TestPlacement: every range has the replicas that Cassandra says it has.
@@ -43,7 +43,8 @@ var (
 	spaces    = regexp.MustCompile(`[\s/]+`)
 )
 
-// checkPlacement compares a keyspace's replicas in a datacenter, or in all of them, with Cassandra's.
+// checkPlacement compares a keyspace's replicas in a datacenter, or in all of them, with
+// Cassandra's.
 func checkPlacement(t *testing.T, c *trio, r *Reader, ks, datacenter string) {
 	t.Helper()
 	topology := r.topology.Load()
@@ -264,8 +265,9 @@ func (h *hammer) more(t *testing.T, keys int64) {
 	})
 }
 
-// TestFaults reads at random, all the while that nodes are paused, slow, killed, added, at full extent moved, and taken away. No answer is ever another key's, and when a fault is over all keys are
-// answered again.
+// TestFaults reads at random, all the while that nodes are paused, slow, killed, added, at full
+// extent moved, and taken away. No answer is ever another key's, and when a fault is over all
+// keys are answered again.
 func TestFaults(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, two)
@@ -328,7 +330,8 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer n.Resume()
-		// What only the paused node has is waited for until the deadline; the rest is there, on a slow machine by a later one.
+		// What only the paused node has is waited for until the deadline; the rest is there, on a
+		// slow machine by a later one.
 		for within := 5 * time.Second; ; within *= 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			err := alone.check(ctx, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
@@ -398,7 +401,8 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer n.Kill()
-		// A node that joins waits for the schema, but no longer than ring_delay_ms. Then it takes over its ranges and none of the data, and says that there are no such rows.
+		// A node that joins waits for the schema, but no longer than ring_delay_ms. Then it takes
+		// over its ranges and none of the data, and says that there are no such rows.
 		c.knows(t, n, ks)
 		nodetool(t, n, "join")
 		eventually(t, "the new node to be known", func() error {
@@ -491,7 +495,8 @@ func newSingle(t *testing.T, c *trio, r *Reader, n *engines.Cassandra) *single {
 	return s
 }
 
-// check reads all keys: those of the node fail, and only those, with an error that failure, unless it is nil, is content with.
+// check reads all keys: those of the node fail, and only those, with an error that failure,
+// unless it is nil, is content with.
 func (s *single) check(ctx context.Context, failure func(error) bool) error {
 	results, err := s.r.Read(ctx, Query{Keyspace: s.ks, Table: "t", Columns: []string{"v"}}, s.all)
 	if err != nil {

@@ -21,17 +21,20 @@ type Config struct {
 	Class string `yaml:"class"`
 	// GroupKeys is how many keys one request to a replica asks for at most.
 	GroupKeys int `yaml:"group_keys"`
-	// Speculation is when a late group is raced by another replica: "15ms" (a delay), "p95" (a percentile of the table's own recent answers), "always" or "never".
+	// Speculation is when a late group is raced by another replica: "15ms" (a delay), "p95" (a
+	// percentile of the table's own recent answers), "always" or "never".
 	Speculation string `yaml:"speculation"`
 	// SpeculationFloor is the least delay that a percentile gives.
 	SpeculationFloor time.Duration `yaml:"speculation_floor"`
-	// SpeculationShare bounds the extra load: at most this share of all requests to replicas are races, after a hundred at the start. It bounds "always" too.
+	// SpeculationShare bounds the extra load: at most this share of all requests to replicas are
+	// races, after a hundred at the start. It bounds "always" too.
 	SpeculationShare float64 `yaml:"speculation_share"`
 	// Timeout bounds a read whose context has no deadline.
 	Timeout time.Duration `yaml:"timeout"`
 	// CacheBytes bounds the row cache; 0: none.
 	CacheBytes int64 `yaml:"cache_bytes"`
-	// CacheTTL is how long a row may be answered from memory, by "keyspace.table"; "*" for all others. 0 or absent: not at all.
+	// CacheTTL is how long a row may be answered from memory, by "keyspace.table"; "*" for all
+	// others. 0 or absent: not at all.
 	CacheTTL map[string]time.Duration `yaml:"cache_ttl"`
 }
 

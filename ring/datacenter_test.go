@@ -5,12 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 const inDC2 = "127.0.0.5"
 
-// TestDatacenters: with a second datacenter a reader asks its own only, and knows the replicas of both.
+// TestDatacenters: with a second datacenter a reader asks its own only, and knows the replicas of
+// both.
 func TestDatacenters(t *testing.T) {
 	c := mustTrio(t)
 	n, err := c.startNode(5, func(c *engines.CassandraConfig) { c.Datacenter = "dc2" })

@@ -28,7 +28,8 @@ func (e *KeyError) Unwrap() error { return e.Err }
 var (
 	// ErrClosed is what reads end with that the reader's Close found under way, or that came later.
 	ErrClosed = errors.New("the reader is closed")
-	// ErrLate is what a replica's request ends with when it has kept us waiting so long that another one is asked.
+	// ErrLate is what a replica's request ends with when it has kept us waiting so long that
+	// another one is asked.
 	ErrLate = errors.New("no answer in time")
 )
 
@@ -75,7 +76,8 @@ func refused(err error) bool {
 	return false
 }
 
-// invalid tells whether a node refuses a statement that it once prepared: the table may have changed.
+// invalid tells whether a node refuses a statement that it once prepared: the table may have
+// changed.
 func invalid(err error) bool {
 	var request gocql.RequestError
 	return errors.As(err, &request) && request.Code() == gocql.ErrCodeInvalid

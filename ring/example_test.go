@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 )
 
-// Many products' prices in one read: each key is asked of a replica that has it, together with the others that it has.
+// Many products' prices in one read: each key is asked of a replica that has it, together with
+// the others that it has.
 func ExampleReader() {
 	cluster := ring.SharedCluster() // with a cluster of your own: gocql.NewCluster("10.0.0.1", "10.0.0.2")
 	session, err := cluster.CreateSession()

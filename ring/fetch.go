@@ -10,8 +10,9 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// fetch is one read's way through the replicas. One goroutine decides (run); each request to a replica has its own, which only asks and answers (attempt). So no key's state is
-// shared, and what a caller gets never waits for a driver that does not return.
+// fetch is one read's way through the replicas. One goroutine decides (run); each request to a
+// replica has its own, which only asks and answers (attempt). So no key's state is shared, and
+// what a caller gets never waits for a driver that does not return.
 type fetch struct {
 	r         *Reader
 	ctx       context.Context
@@ -50,7 +51,8 @@ type item struct {
 	err       error // the last
 }
 
-// maxFlying bounds the requests of one read that are under way, races not counted. Keys that cannot be grouped take one each.
+// maxFlying bounds the requests of one read that are under way, races not counted. Keys that
+// cannot be grouped take one each.
 const maxFlying = 64
 
 func (r *Reader) newFetch(ctx context.Context, p *plan, args []any, level gocql.Consistency, work Work, set *keySet, keys []int, deliver func(key int, result Result)) *fetch {
@@ -131,7 +133,8 @@ func (f *fetch) end() {
 	m.failed.Add(float64(f.tally.failed))
 }
 
-// start groups items and asks for them. failures is how often they failed together; alone has each asked for by itself.
+// start groups items and asks for them. failures is how often they failed together; alone has
+// each asked for by itself.
 func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 	now := f.r.now()
 	groups, left := f.chooser.group(len(f.topology.nodes), items, func(i int32, replicas []int32) uint64 { return f.may(i, replicas, now) })
@@ -163,7 +166,8 @@ func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 	}
 }
 
-// may tells which replicas of an item can be asked now: of those that are up and were not asked yet the ones that are well, or else the late ones.
+// may tells which replicas of an item can be asked now: of those that are up and were not asked
+// yet the ones that are well, or else the late ones.
 func (f *fetch) may(i int32, replicas []int32, now int64) (mask uint64) {
 	var late uint64
 	it := &f.items[i]
@@ -351,7 +355,8 @@ func (f *fetch) race(a *attempt, now int64) {
 	f.launch()
 }
 
-// giveUp lets a request go whose node has not answered for so long that the next one must be asked if any is to answer in time.
+// giveUp lets a request go whose node has not answered for so long that the next one must be
+// asked if any is to answer in time.
 func (f *fetch) giveUp(a *attempt) {
 	a.cancel()
 	a.left = 0
@@ -455,7 +460,8 @@ func (f *fetch) failAll(err error) {
 	}
 }
 
-// lost is told of a request that brought nothing: its keys, but for those that another request is out for, are asked for again, elsewhere or fewer at a time.
+// lost is told of a request that brought nothing: its keys, but for those that another request is
+// out for, are asked for again, elsewhere or fewer at a time.
 func (f *fetch) lost(a *attempt, err error) {
 	var items []int32
 	for _, i := range a.items {
@@ -508,7 +514,8 @@ func (f *fetch) lost(a *attempt, err error) {
 	f.start(items[half:], again, 1, false)
 }
 
-// tableGone looks at the table again, once in a read, when a node refuses a statement that it prepared before.
+// tableGone looks at the table again, once in a read, when a node refuses a statement that it
+// prepared before.
 func (f *fetch) tableGone(err error) bool {
 	if f.checked || !invalid(err) {
 		return false

@@ -11,7 +11,8 @@ import (
 	"unique"
 )
 
-// loading is a load that has to read or to wait. Its caller's goroutine claims keys, delivers, waits and gives up; each fetch has one of its own, which never waits for who takes the answers:
+// loading is a load that has to read or to wait. Its caller's goroutine claims keys, delivers,
+// waits and gives up; each fetch has one of its own, which never waits for who takes the answers:
 // others may have joined.
 type loading struct {
 	ask
@@ -109,7 +110,8 @@ type claimed struct {
 	flights []flight
 }
 
-// claim begins flights for the keys of list, waits for what is being read already, if it may join, and delivers what is kept by now. It uses list's memory.
+// claim begins flights for the keys of list, waits for what is being read already, if it may
+// join, and delivers what is kept by now. It uses list's memory.
 func (l *loading) claim(list []int, join bool) claimed {
 	if len(list) == 0 {
 		return claimed{}
@@ -145,7 +147,8 @@ func (l *loading) claim(list []int, join bool) claimed {
 		}
 		mine.keys = append(mine.keys, i)
 		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began, at: at, mark: mark})
-		// Others may join it, unless there is one already that this load may not join, its reads having failed; one that nobody may join any more is replaced, and its answer not kept.
+		// Others may join it, unless there is one already that this load may not join, its reads
+		// having failed; one that nobody may join any more is replaced, and its answer not kept.
 		if f := part.of[key]; f == nil || f.mark != mark || l.fresh {
 			part.of[key] = &mine.flights[len(mine.flights)-1]
 		}
@@ -200,7 +203,8 @@ func (l *loading) fetchAll(ctx context.Context, mine claimed) {
 	})
 }
 
-// settle ends a flight: its answer is kept, if it may be, and given to who joined. It returns false if the flight had ended before.
+// settle ends a flight: its answer is kept, if it may be, and given to who joined. It returns
+// false if the flight had ended before.
 func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	c := l.cache
 	var a *answer
@@ -247,7 +251,8 @@ func (l *loading) arrive(a arrival) {
 	}
 }
 
-// take delivers what has arrived, and returns keys that have to be read after all: those that may be joined, and those that this load reads alone.
+// take delivers what has arrived, and returns keys that have to be read after all: those that may
+// be joined, and those that this load reads alone.
 func (l *loading) take() (join, alone []int) {
 	l.arriving.Lock()
 	list := l.arrived

@@ -10,8 +10,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// How the reader keeps up with the cluster. Each second it looks at the nodes that the driver knows (which hears of joins, leaves and deaths) and asks one node for its version of
-// the schema; it reads the tokens when the nodes have changed, for a while after, and now and then besides, since nobody tells of a node that has moved.
+// How the reader keeps up with the cluster. Each second it looks at the nodes that the driver
+// knows (which hears of joins, leaves and deaths) and asks one node for its version of the
+// schema; it reads the tokens when the nodes have changed, for a while after, and now and then
+// besides, since nobody tells of a node that has moved.
 const (
 	followEvery  = time.Second
 	followSoon   = 200 * time.Millisecond // at the least, however much fails
@@ -20,7 +22,8 @@ const (
 	tokensPerSec = 2000 // more nodes and tokens are read more seldom
 )
 
-// askFor is how long each node is waited for that is asked about the cluster: all of them in turn, and then all again for longer.
+// askFor is how long each node is waited for that is asked about the cluster: all of them in
+// turn, and then all again for longer.
 var askFor = []time.Duration{500 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 
 // follow runs until the reader is closed.
@@ -96,7 +99,8 @@ type seen struct {
 	tokens   int64 // when they were read; 0: not since something changed
 }
 
-// askAny asks nodes in turn, the one that answered last first, until one answers or says what is wrong with the question.
+// askAny asks nodes in turn, the one that answered last first, until one answers or says what is
+// wrong with the question.
 func (r *Reader) askAny(ctx context.Context, ask func(ctx context.Context, id string) error) error {
 	err := error(gocql.ErrNoConnections)
 	for _, bound := range askFor {
@@ -119,7 +123,8 @@ func (r *Reader) askAny(ctx context.Context, ask func(ctx context.Context, id st
 	return err
 }
 
-// whomToAsk lists the nodes that are up: the last one that answered, then those of the datacenter, then those that are well.
+// whomToAsk lists the nodes that are up: the last one that answered, then those of the
+// datacenter, then those that are well.
 func (r *Reader) whomToAsk() []string {
 	last := *r.asked.Load()
 	type candidate struct {

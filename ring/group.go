@@ -11,7 +11,8 @@ type group struct {
 	items []int32
 }
 
-// chooser groups keys by the replicas that serve most of them. It is one goroutine's; its slices are kept from one call to the next.
+// chooser groups keys by the replicas that serve most of them. It is one goroutine's; its slices
+// are kept from one call to the next.
 type chooser struct {
 	replicas func(item int32) []int32 // nodes, at most 64 of which count
 	hostOf   func(node int32) *host
@@ -25,9 +26,12 @@ type chooser struct {
 	touched []int32  // nodes
 }
 
-// group covers items with as few nodes as a greedy search finds: the one that has most of what is left goes first, and among equals the one that is being asked for the fewest
-// keys, and then each in turn. Keys that several of the chosen nodes have are spread evenly over those. More nodes are chosen while that makes no more requests than the bound of
-// keys per request asks for anyway. may tells which of an item's replicas can be asked, as a bit mask; items without any are returned as left.
+// group covers items with as few nodes as a greedy search finds: the one that has most of what is
+// left goes first, and among equals the one that is being asked for the fewest keys, and then
+// each in turn. Keys that several of the chosen nodes have are spread evenly over those. More
+// nodes are chosen while that makes no more requests than the bound of keys per request asks for
+// anyway. may tells which of an item's replicas can be asked, as a bit mask; items without any
+// are returned as left.
 //
 // It costs a pass over the items for each node chosen.
 func (c *chooser) group(nodes int, items []int32, may func(item int32, replicas []int32) uint64) (groups []group, left []int32) {
@@ -120,7 +124,8 @@ func (c *chooser) best(counts []int32) int32 {
 	return best
 }
 
-// assign gives each key to one of the chosen nodes: first those that only one of them has, then the others where there are fewest.
+// assign gives each key to one of the chosen nodes: first those that only one of them has, then
+// the others where there are fewest.
 func (c *chooser) assign(groups []group, items []int32) {
 	for pass := range 2 {
 		for at, item := range items {
@@ -145,7 +150,8 @@ func (c *chooser) assign(groups []group, items []int32) {
 	}
 }
 
-// cut makes groups of no more keys than may be asked for at once, and all of a node's about as large.
+// cut makes groups of no more keys than may be asked for at once, and all of a node's about as
+// large.
 func (c *chooser) cut(groups []group) []group {
 	cut := groups[:0:0]
 	for _, g := range groups {
@@ -157,7 +163,8 @@ func (c *chooser) cut(groups []group) []group {
 	return cut
 }
 
-// together makes of a group's keys those lots that one statement can ask for: keys that differ in one part alone. It returns which part that is.
+// together makes of a group's keys those lots that one statement can ask for: keys that differ in
+// one part alone. It returns which part that is.
 func together(items []int32, routing func(item int32) string, columns int) (lots [][]int32, part int) {
 	if columns == 1 || len(items) == 1 {
 		return [][]int32{items}, 0

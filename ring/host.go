@@ -75,8 +75,9 @@ func (s *hosts) all() []*host {
 	return list
 }
 
-// A host that was late so often in a row, and has answered nothing for lateQuiet, is asked only when no other has the rows, for lateFirst; twice as long each time that it is late
-// again right after, up to lateMost. An overloaded host loses races too, but answers all the while.
+// A host that was late so often in a row, and has answered nothing for lateQuiet, is asked only
+// when no other has the rows, for lateFirst; twice as long each time that it is late again right
+// after, up to lateMost. An overloaded host loses races too, but answers all the while.
 const (
 	lateOften = 3
 	lateQuiet = 100 * time.Millisecond
@@ -84,7 +85,8 @@ const (
 	lateMost  = 10 * time.Second
 )
 
-// health is what a reader learns of a node by asking it, sooner than the cluster does: a node that hangs counts as up for long.
+// health is what a reader learns of a node by asking it, sooner than the cluster does: a node
+// that hangs counts as up for long.
 type health struct {
 	late     atomic.Int32 // answers in a row that others had to give
 	answered atomic.Int64 // when it answered last, in nanoseconds of the reader's clock
@@ -107,7 +109,8 @@ func (h *health) inTime(now int64) {
 	}
 }
 
-// wasLate is told when another had to answer, or when nothing came; weight lateOften is enough for one time.
+// wasLate is told when another had to answer, or when nothing came; weight lateOften is enough
+// for one time.
 func (h *health) wasLate(now int64, weight int32) {
 	if h.late.Add(weight) >= lateOften && now-h.answered.Load() >= int64(lateQuiet) && h.well() {
 		h.leave(now)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A reader that keeps rows, on a real cluster: what is kept, for which tables, what own writes and fresh reads do, and that a table made anew is another.
+// A reader that keeps rows, on a real cluster: what is kept, for which tables, what own writes
+// and fresh reads do, and that a table made anew is another.
 func TestReaderKeepsRows(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, three)

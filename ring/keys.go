@@ -19,7 +19,8 @@ type keySet struct {
 	next    []int32          // by caller's key: the next one that is the same; -1: none
 }
 
-// encode converts a caller's keys; those that are none of the table's are told to fail at once, by index.
+// encode converts a caller's keys; those that are none of the table's are told to fail at once,
+// by index.
 func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 	s := &keySet{
 		routing: make([]string, 0, len(keys)), index: make(map[string]int32, len(keys)), first: make([]int32, 0, len(keys)), next: make([]int32, len(keys)),
@@ -89,7 +90,8 @@ func (t *table) appendKey(dst []byte, index int, key Key) ([]byte, error) {
 	return dst, nil
 }
 
-// marshal is the driver's, which panics for some values that do not fit, and then Cassandra's own form.
+// marshal is the driver's, which panics for some values that do not fit, and then Cassandra's own
+// form.
 func marshal(typ gocql.TypeInfo, value any) (data []byte, err error) {
 	if value == nil {
 		return nil, nil

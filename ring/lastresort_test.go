@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A frozen node's keys are asked of a node that is left alone, if nobody else has them: at once, not when the frozen one is given up.
+// A frozen node's keys are asked of a node that is left alone, if nobody else has them: at once,
+// not when the frozen one is given up.
 func TestRacedToWhoIsLeftAlone(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, two)
@@ -16,7 +17,8 @@ func TestRacedToWhoIsLeftAlone(t *testing.T) {
 		all[i] = Key{i}
 		c.exec(t, "INSERT INTO "+ks+".items (id, v) VALUES (?, ?)", i, i)
 	}
-	// A request is given up after a part of the timeout, in which the race must be over on any machine.
+	// A request is given up after a part of the timeout, in which the race must be over on any
+	// machine.
 	r := c.mustReader(t, func(c *Config) { c.Timeout = 10 * time.Minute })
 	read := func(keys []Key) {
 		t.Helper()

@@ -20,10 +20,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// The package's tests share a cluster of three nodes on two racks. A test that pauses or kills one brings it back before it ends, and none runs beside another.
+// The package's tests share a cluster of three nodes on two racks. A test that pauses or kills
+// one brings it back before it ends, and none runs beside another.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, n := range shared.nodes {
@@ -80,13 +81,14 @@ func (c *trio) start() error {
 	return err
 }
 
-// owners are the nodes of the ring's ranges, which are of one size, in order. Of SimpleStrategy's two copies each pair of nodes has
-// some, in both orders: for every node there are keys that it has first, has second, and does not have. Some ranges have a neighbour
-// of the same node. Tokens that Cassandra draws promise none of this: with four a node, all keys may have a copy on one.
+// owners are the nodes of the ring's ranges, which are of one size, in order. Of SimpleStrategy's
+// two copies each pair of nodes has some, in both orders: for every node there are keys that it
+// has first, has second, and does not have. Some ranges have a neighbour of the same node. Tokens
+// that Cassandra draws promise none of this: with four a node, all keys may have a copy on one.
 var owners = [...]int{1, 1, 2, 3, 1, 3, 2, 2, 1, 2, 3, 3}
 
-// tokensOf are the tokens of node number i, for initial_token: the ends of its ranges. Node 4, which may be moved, gets half of a
-// range, and node 5 halves of four.
+// tokensOf are the tokens of node number i, for initial_token: the ends of its ranges. Node 4,
+// which may be moved, gets half of a range, and node 5 halves of four.
 func tokensOf(i int) string {
 	const half = math.MaxUint64 / uint64(2*len(owners))
 	var tokens []string

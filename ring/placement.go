@@ -85,9 +85,11 @@ func (p *placement) of(token int64) []int32 {
 	return p.replicas[i]
 }
 
-// place computes who has what, as Cassandra does; datacenter, unless it is empty, keeps only the replicas there. nil: it is not known who.
+// place computes who has what, as Cassandra does; datacenter, unless it is empty, keeps only the
+// replicas there. nil: it is not known who.
 //
-// It costs a walk from each token until enough nodes are found: some milliseconds for a thousand nodes of 16 tokens each.
+// It costs a walk from each token until enough nodes are found: some milliseconds for a thousand
+// nodes of 16 tokens each.
 func place(nodes []node, ring []owned, r replication, datacenter string) *placement {
 	p := &placement{tokens: make([]int64, len(ring)), replicas: make([][]int32, len(ring))}
 	for i, o := range ring {
@@ -156,8 +158,10 @@ func datacenters(nodes []node) []datacenter {
 	return all
 }
 
-// around appends n of the datacenter's nodes from token i on: each on a rack of its own while there are racks, and then as many more as are needed beyond the racks, where they
-// come (NetworkTopologyStrategy's rule: a rack is taken twice only as often as there are more replicas than racks).
+// around appends n of the datacenter's nodes from token i on: each on a rack of its own while
+// there are racks, and then as many more as are needed beyond the racks, where they come
+// (NetworkTopologyStrategy's rule: a rack is taken twice only as often as there are more replicas
+// than racks).
 func (d datacenter) around(dst []int32, nodes []node, ring []owned, i, n int) []int32 {
 	from, left := len(dst), min(n, d.nodes)
 	repeats := n - d.racks

@@ -25,15 +25,17 @@ type plan struct {
 	keptFor time.Duration
 }
 
-// inable are the types of which two different values are never equal to Cassandra, and each value has one form, so that every row of an answer tells whose it is. (1.0 and 1.00 are
-// two keys and one value of an IN; the elements of a set come back sorted.)
+// inable are the types of which two different values are never equal to Cassandra, and each value
+// has one form, so that every row of an answer tells whose it is. (1.0 and 1.00 are two keys and
+// one value of an IN; the elements of a set come back sorted.)
 var inable = map[gocql.Type]bool{
 	gocql.TypeAscii: true, gocql.TypeText: true, gocql.TypeVarchar: true, gocql.TypeBlob: true, gocql.TypeBigInt: true, gocql.TypeInt: true, gocql.TypeSmallInt: true,
 	gocql.TypeTinyInt: true, gocql.TypeUUID: true, gocql.TypeTimeUUID: true, gocql.TypeTimestamp: true, gocql.TypeDate: true, gocql.TypeTime: true, gocql.TypeInet: true,
 	gocql.TypeBoolean: true,
 }
 
-// maxPlans bounds what is kept; who makes statements by the thousand should give their values as Args.
+// maxPlans bounds what is kept; who makes statements by the thousand should give their values as
+// Args.
 const maxPlans = 1000
 
 // plan returns how to put a query; the error is about the query.

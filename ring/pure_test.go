@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGroup groups random keys: each is in one group, of a node that may be asked for it; no more requests than asking each for itself, nor than one for each node and bound.
+// TestGroup groups random keys: each is in one group, of a node that may be asked for it; no more
+// requests than asking each for itself, nor than one for each node and bound.
 func TestGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 12).Draw(t, "nodes")
@@ -69,7 +70,8 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// TestGroupSpreads: where all nodes have all keys one is asked, each in turn, and more only when the bound asks for more requests; then evenly.
+// TestGroupSpreads: where all nodes have all keys one is asked, each in turn, and more only when
+// the bound asks for more requests; then evenly.
 func TestGroupSpreads(t *testing.T) {
 	hosts := []*host{{id: "a"}, {id: "b"}, {id: "c"}}
 	asked := map[string]int{}
@@ -237,7 +239,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLeftAlone: a node that was late often enough is left alone, for longer each time, until a probe is in time.
+// TestLeftAlone: a node that was late often enough is left alone, for longer each time, until a
+// probe is in time.
 func TestLeftAlone(t *testing.T) {
 	var h health
 	now := int64(lateQuiet)
@@ -294,7 +297,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestPlace: two datacenters, racks of different sizes, as NetworkTopologyStrategy has it. TestPlacement asks Cassandra.
+// TestPlace: two datacenters, racks of different sizes, as NetworkTopologyStrategy has it.
+// TestPlacement asks Cassandra.
 func TestPlace(t *testing.T) {
 	nodes := []node{
 		{datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r2"}, {datacenter: "dc2", rack: "r1"}, {datacenter: "dc2", rack: "r1"},

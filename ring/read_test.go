@@ -17,7 +17,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// TestKeyTypes reads by a key of every type that can be one: tokens are Cassandra's, each key gets its own row, and one that is not there gets none.
+// TestKeyTypes reads by a key of every type that can be one: tokens are Cassandra's, each key
+// gets its own row, and one that is not there gets none.
 func TestKeyTypes(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, two)
@@ -154,7 +155,8 @@ func TestKeyTypes(t *testing.T) {
 	}
 }
 
-// TestComposite reads by keys of three columns, shuffled and repeated, with rows restricted, limited and ordered by two clustering columns.
+// TestComposite reads by keys of three columns, shuffled and repeated, with rows restricted,
+// limited and ordered by two clustering columns.
 func TestComposite(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, two)
@@ -347,7 +349,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBadKeys: a key that cannot be fails alone, before anything is sent, and says which it is; so does one that only a node refuses.
+// TestBadKeys: a key that cannot be fails alone, before anything is sent, and says which it is;
+// so does one that only a node refuses.
 func TestBadKeys(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, two)
@@ -472,7 +475,8 @@ func TestOversized(t *testing.T) {
 	}
 }
 
-// TestAdmit: the throttle is asked once for each request, with its keys; what it refuses fails with its words.
+// TestAdmit: the throttle is asked once for each request, with its keys; what it refuses fails
+// with its words.
 func TestAdmit(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, three)

@@ -43,8 +43,10 @@ type Reader struct {
 	followed chan struct{}
 }
 
-// New returns a reader on a session, which stays the caller's; admit may be nil, and so may reg. It looks at the cluster once, no longer than Config.Timeout, and follows its
-// topology until Close. A cluster that does not answer yet is no error: reads go through the driver's own policy until it does.
+// New returns a reader on a session, which stays the caller's; admit may be nil, and so may reg.
+// It looks at the cluster once, no longer than Config.Timeout, and follows its topology until
+// Close. A cluster that does not answer yet is no error: reads go through the driver's own policy
+// until it does.
 func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registerer) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -101,8 +103,9 @@ func (r *Reader) collectors() []prometheus.Collector {
 // now is the reader's clock, in nanoseconds; never 0.
 func (r *Reader) now() int64 { return int64(time.Since(r.began)) + 1 }
 
-// Read answers all keys, in their order. Its error is about the query as a whole (a table or column that is not there, a Where that does not parse, a cluster that cannot be
-// asked); then there are no results. What is wrong with one key is in its Result.
+// Read answers all keys, in their order. Its error is about the query as a whole (a table or
+// column that is not there, a Where that does not parse, a cluster that cannot be asked); then
+// there are no results. What is wrong with one key is in its Result.
 func (r *Reader) Read(ctx context.Context, q Query, keys []Key) ([]Result, error) {
 	results := make([]Result, len(keys))
 	if err := r.Stream(ctx, q, keys, func(i int, result Result) { results[i] = result }); err != nil {
@@ -111,8 +114,9 @@ func (r *Reader) Read(ctx context.Context, q Query, keys []Key) ([]Result, error
 	return results, nil
 }
 
-// Stream calls take once for each key, with its index, as answers come; one call at a time, the last before Stream returns. Other answers wait while take runs. When Stream
-// returns an error, it has not called take.
+// Stream calls take once for each key, with its index, as answers come; one call at a time, the
+// last before Stream returns. Other answers wait while take runs. When Stream returns an error,
+// it has not called take.
 func (r *Reader) Stream(ctx context.Context, q Query, keys []Key, take func(i int, result Result)) error {
 	if r.living.Err() != nil {
 		return ErrClosed
@@ -137,7 +141,8 @@ func (r *Reader) Stream(ctx context.Context, q Query, keys []Key, take func(i in
 	return err
 }
 
-// stream asks for keys; once more, unless mayRepeat is false, for those whose table was made anew meanwhile.
+// stream asks for keys; once more, unless mayRepeat is false, for those whose table was made anew
+// meanwhile.
 func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, keys []Key, take func(i int, result Result), mayRepeat bool) error {
 	p, err := r.plan(ctx, q)
 	if err != nil {
@@ -202,7 +207,8 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 	return nil
 }
 
-// somebody is a node of the datacenter that is up, each in turn; nil leaves it to the driver. It returns false if all nodes are known and none is up there: others are not asked.
+// somebody is a node of the datacenter that is up, each in turn; nil leaves it to the driver. It
+// returns false if all nodes are known and none is up there: others are not asked.
 func (r *Reader) somebody() (h *host, ok bool) {
 	nodes := r.topology.Load().nodes
 	if r.config.Datacenter == "" || len(nodes) == 0 {
@@ -221,8 +227,9 @@ func (r *Reader) somebody() (h *host, ok bool) {
 	return h, h != nil
 }
 
-// Forget takes partitions out of the row cache, so that the next read sees what was just written; call it when the write has ended, well or not. Only this process's. An error
-// tells which keys could not be: their rows may be answered from memory until their time is over.
+// Forget takes partitions out of the row cache, so that the next read sees what was just written;
+// call it when the write has ended, well or not. Only this process's. An error tells which keys
+// could not be: their rows may be answered from memory until their time is over.
 func (r *Reader) Forget(keyspace, table string, keys ...Key) error {
 	if r.config.keptFor(keyspace, table) == 0 {
 		return nil

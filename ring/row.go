@@ -48,7 +48,8 @@ type rowReader struct {
 	columns []Column
 	cells   []cell
 	dest    []any
-	// elements is how many cells a column has: 1, or a tuple's elements, which the driver hands out singly. nil: 1 for all.
+	// elements is how many cells a column has: 1, or a tuple's elements, which the driver hands
+	// out singly. nil: 1 for all.
 	elements []int
 }
 
@@ -84,7 +85,8 @@ func newRowReader(columns []gocql.ColumnInfo, known []Column) *rowReader {
 	return r
 }
 
-// take makes a row of the first n columns out of what was scanned last, copied: the driver's buffer holds many rows.
+// take makes a row of the first n columns out of what was scanned last, copied: the driver's
+// buffer holds many rows.
 func (r *rowReader) take(n int) Row {
 	values := make([][]byte, n)
 	if r.elements == nil {

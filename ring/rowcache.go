@@ -16,20 +16,27 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// rowCache keeps answers, bounded in bytes. Who asks for a key that is being read waits for that read.
+// rowCache keeps answers, bounded in bytes. Who asks for a key that is being read waits for that
+// read.
 //
 // What it promises:
-//   - An answer is given out for its time to live, counted from before it was read, and never after forget named its partition: neither one that is kept, nor one whose reading began
+//   - An answer is given out for its time to live, counted from before it was read, and never
+//     after forget named its partition: neither one that is kept, nor one whose reading began
 //     before. Who joined that reading before forget still gets it.
-//   - Of the concurrent loads of one answer in one lane one reads and the others wait for it. If it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond its own context,
-//     and no load waits for another before its own keys are being read, so two can wait for each other.
+//   - Of the concurrent loads of one answer in one lane one reads and the others wait for it. If
+//     it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond
+//     its own context, and no load waits for another before its own keys are being read, so two
+//     can wait for each other.
 //   - That there is no such partition is an answer, and kept; a failure never is.
 //
-// What it costs: a hit some 100 ns and no allocation; a miss about 1 µs and a lock of one of many. What it keeps must not hold on to more than itself, as a row does
-// that lies in the buffer of a whole page.
+// What it costs: a hit some 100 ns and no allocation; a miss about 1 µs and a lock of one of
+// many. What it keeps must not hold on to more than itself, as a row does that lies in the buffer
+// of a whole page.
 //
-// forget does not look for what is kept, since the same partition may be kept in many shapes: each answer carries the mark it was read under, one of many counters that keys are spread over
-// by hash, and forget raises the counter. An answer whose mark is not the counter's any more is none. It goes when it is read anew or evicted. The price: other answers on the same counter are
+// forget does not look for what is kept, since the same partition may be kept in many shapes:
+// each answer carries the mark it was read under, one of many counters that keys are spread over
+// by hash, and forget raises the counter. An answer whose mark is not the counter's any more is
+// none. It goes when it is read anew or evicted. The price: other answers on the same counter are
 // forgotten, too, a few of them as the counters are made in proportion to the bytes.
 type rowCache struct {
 	entries *otter.Cache[cacheKey, *answer]
@@ -41,7 +48,8 @@ type rowCache struct {
 	now     func() time.Time
 }
 
-// cacheKey is one answer: shape says what is read of a partition, key is its routing key. A handle is as good as its text, takes a word and is compared as one.
+// cacheKey is one answer: shape says what is read of a partition, key is its routing key. A
+// handle is as good as its text, takes a word and is compared as one.
 type cacheKey struct {
 	shape unique.Handle[string]
 	key   string
@@ -59,11 +67,13 @@ const (
 	bytesPerMark = 1024    // so the marks take 0.4 % of the bytes
 	maxMarks     = 1 << 20 // 4 MiB
 	minMarks     = 1 << 8
-	// A cache of so many answers at least: one that is larger than its part would push out too many others.
+	// A cache of so many answers at least: one that is larger than its part would push out too
+	// many others.
 	leastAnswers = 16
 )
 
-// newRowCache returns a cache of so many bytes. It runs no goroutine but those of evictions, which end by themselves.
+// newRowCache returns a cache of so many bytes. It runs no goroutine but those of evictions,
+// which end by themselves.
 func newRowCache(bytes int64) (*rowCache, error) {
 	n := uint64(min(max(bytes/bytesPerMark, minMarks), maxMarks))
 	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(), most: bytes / leastAnswers, now: time.Now}
@@ -83,7 +93,8 @@ func newRowCache(bytes int64) (*rowCache, error) {
 	return c, nil
 }
 
-// shapePrefix is what the shapes of a plan begin with: the table, then its id, so that a table made anew under the old name is another, then what is read of it.
+// shapePrefix is what the shapes of a plan begin with: the table, then its id, so that a table
+// made anew under the old name is another, then what is read of it.
 func shapePrefix(keyspace, table, id string, columns []Column, where string) string {
 	b := append(append(append(append([]byte(nil), keyspace...), '.'), table...), 0)
 	b = append(append(b, id...), 0)
@@ -94,7 +105,8 @@ func shapePrefix(keyspace, table, id string, columns []Column, where string) str
 	return string(append(binary.AppendUvarint(b, uint64(len(where))), where...))
 }
 
-// shapeOf is the shape of a read: all that its answer depends on but the key. args are what plan.bind returns.
+// shapeOf is the shape of a read: all that its answer depends on but the key. args are what
+// plan.bind returns.
 func shapeOf(prefix string, level gocql.Consistency, args []any) string {
 	var scratch [256]byte
 	b := append(append(scratch[:0], prefix...), byte(level), byte(level>>8))
@@ -119,10 +131,14 @@ type ask struct {
 	lane  Work // loads of different lanes do not wait for each other: who hurries must not queue at the throttle with who does not
 }
 
-// load delivers an answer for each key: what it has at once, what others are reading when they have it, and what fetch reads for the rest. keys are routing keys.
+// load delivers an answer for each key: what it has at once, what others are reading when they
+// have it, and what fetch reads for the rest. keys are routing keys.
 //
-// fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine, once for each, and returns when it has called it for the last time, soon after its context has ended. What it leaves out
-// has failed. The rows must have memory of their own. It may be called several times, also at once: for keys that another load was to read and did not. load's own deliver is called by the caller's goroutine.
+// fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine,
+// once for each, and returns when it has called it for the last time, soon after its context has
+// ended. What it leaves out has failed. The rows must have memory of their own. It may be called
+// several times, also at once: for keys that another load was to read and did not. load's own
+// deliver is called by the caller's goroutine.
 func (c *rowCache) load(ctx context.Context, q ask, keys []string, fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
 	handle := unique.Make(q.shape)
 	now := c.now().UnixNano()
@@ -148,7 +164,9 @@ func (c *rowCache) load(ctx context.Context, q ask, keys []string, fetch func(ct
 	}
 }
 
-// forget makes partitions of a table, "keyspace.table", be read anew, whatever is read of them. Call it when the write has been acknowledged, or has failed, since it may have happened all the same.
+// forget makes partitions of a table, "keyspace.table", be read anew, whatever is read of them.
+// Call it when the write has been acknowledged, or has failed, since it may have happened all the
+// same.
 func (c *rowCache) forget(table string, keys ...string) {
 	h := c.hashOf(table)
 	for _, key := range keys {

@@ -224,7 +224,8 @@ type heldLoad struct {
 	cancel  context.CancelFunc
 }
 
-// begin starts a load whose fetches the test answers. It returns when all is quiet. Only in a bubble.
+// begin starts a load whose fetches the test answers. It returns when all is quiet. Only in a
+// bubble.
 func begin(t *testing.T, c *rowCache, fresh bool, keys ...string) *heldLoad {
 	return beginIn(t, c, Work{}, fresh, keys...)
 }
@@ -433,7 +434,8 @@ func TestCacheJoins(t *testing.T) {
 	})
 }
 
-// Writers write and forget, readers read through the cache: nobody gets what was forgotten before it asked.
+// Writers write and forget, readers read through the cache: nobody gets what was forgotten before
+// it asked.
 func TestForgottenIsNeverSeen(t *testing.T) {
 	c := mustCache(t, 64<<10) // small: evictions, too
 	const keys, each = 300, 4000

@@ -22,7 +22,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What the cache says it takes is what it takes, for answers of all sizes: none, small, many rows, large.
+// What the cache says it takes is what it takes, for answers of all sizes: none, small, many
+// rows, large.
 func TestBytes(t *testing.T) {
 	for _, test := range []struct{ answers, rows, columns, bytes int }{
 		{100_000, 0, 0, 0}, {100_000, 1, 1, 8}, {50_000, 1, 10, 12}, {25_000, 1, 3, 200}, {3_000, 60, 4, 20}, {300, 1, 2, 30_000},

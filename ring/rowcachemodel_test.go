@@ -26,7 +26,8 @@ type modelled struct {
 	checked map[int]bool
 }
 
-// model is the cache beside what it may answer. A value is "KEY VERSION TIME": the version that was stored when the read of it ended, and when that read began.
+// model is the cache beside what it may answer. A value is "KEY VERSION TIME": the version that
+// was stored when the read of it ended, and when that read began.
 type model struct {
 	rt        *rapid.T
 	t         *testing.T
@@ -205,7 +206,8 @@ func (m *model) check() {
 	}
 }
 
-// TestCacheModel does at random what clients, replicas and writers do, one thing after another, and looks at each answer and at who reads. rapid prints the seed and the steps.
+// TestCacheModel does at random what clients, replicas and writers do, one thing after another,
+// and looks at each answer and at who reads. rapid prints the seed and the steps.
 func TestCacheModel(t *testing.T) {
 	unique.Make(cacheShape) // starts what it needs outside of bubbles
 	rapid.Check(t, func(rt *rapid.T) {

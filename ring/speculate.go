@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// latency is how long replicas took for a table's requests lately, in steps of a fifth, over the last ten to twenty seconds.
+// latency is how long replicas took for a table's requests lately, in steps of a fifth, over the
+// last ten to twenty seconds.
 type latency struct {
 	windows [2]window
 	turned  atomic.Int64 // when the windows changed places
@@ -103,7 +104,8 @@ func (s speculation) after(now int64, l *latency) time.Duration {
 	return max(d, s.floor)
 }
 
-// budget bounds races to a share of all requests: each request earns a share of one, and a race costs one. What is not used is kept, up to raceBurst.
+// budget bounds races to a share of all requests: each request earns a share of one, and a race
+// costs one. What is not used is kept, up to raceBurst.
 type budget struct {
 	share  int64 // in millionths
 	earned atomic.Int64

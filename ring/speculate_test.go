@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// TestSpeculation reads from three copies while a node hangs, in every way that a late request can be dealt with: all keys are answered in time, and races are what they should be.
+// TestSpeculation reads from three copies while a node hangs, in every way that a late request
+// can be dealt with: all keys are answered in time, and races are what they should be.
 func TestSpeculation(t *testing.T) {
 	c := mustTrio(t)
 	ks := c.keyspace(t, three)
 	h := &hammer{ks: ks, keys: 400}
 	h.fill(t, c)
-	// Where races are to be won, their share is all: a machine so slow that every answer is late would use them up before the node hangs.
+	// Where races are to be won, their share is all: a machine so slow that every answer is late
+	// would use them up before the node hangs.
 	for _, way := range []struct {
 		name   string
 		change func(*Config)
@@ -83,7 +85,8 @@ func TestSpeculation(t *testing.T) {
 			}
 			defer n.Resume()
 			for range 30 {
-				// Twelve seconds are enough to give a node up and ask two others; on a machine that stands still for some of them, more.
+				// Twelve seconds are enough to give a node up and ask two others; on a machine
+				// that stands still for some of them, more.
 				err := read(12 * time.Second)
 				for more := 24 * time.Second; err != nil && more < 2*time.Minute; more *= 2 {
 					t.Logf("in half of %s: %v", more, err)

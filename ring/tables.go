@@ -30,7 +30,9 @@ type Column struct {
 	Type gocql.TypeInfo
 }
 
-// table is what the reader knows of one.
+// table is what the reader knows of one. It has a tag because the driver keeps a statement's
+// columns by its text: of a table made anew with text keys for int ones it would go on to say int,
+// and no row would be found, without an error.
 type table struct {
 	Table
 	id          string // another one when it is dropped and made anew
@@ -203,7 +205,8 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	if err := iter.Close(); err != nil {
 		return err
 	}
-	// The driver keeps what a statement's columns and markers are by its text, and does not see that a table was made anew with other types until it executes it.
+	// The driver keeps what a statement's columns and markers are by its text, and does not see
+	// that a table was made anew with other types until it executes it.
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%s %v %s", t.id, t.columns, all.String())
 	t.tag = fmt.Sprintf(" /* %x */", hash.Sum64())
@@ -228,7 +231,8 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	return nil
 }
 
-// prepareAt has a node parse a statement, and returns its markers and columns. The driver keeps it, so that executing it later on that node costs no more.
+// prepareAt has a node parse a statement, and returns its markers and columns. The driver keeps
+// it, so that executing it later on that node costs no more.
 func (r *Reader) prepareAt(ctx context.Context, id, statement string) (*gocql.QueryInfo, error) {
 	var info *gocql.QueryInfo
 	done := errors.New("it was to be prepared only")

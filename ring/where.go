@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// notInWhere are the words that would make more of a restriction than one: a LIMIT of its own would cut some keys' rows off.
+// notInWhere are the words that would make more of a restriction than one: a LIMIT of its own
+// would cut some keys' rows off.
 var notInWhere = []string{"LIMIT", "PER", "ORDER", "GROUP", "ALLOW"}
 
-// checkWhere returns nil when where is a restriction of rows and nothing besides, as far as its words show, and has as many markers as there are values. Cassandra parses it.
+// checkWhere returns nil when where is a restriction of rows and nothing besides, as far as its
+// words show, and has as many markers as there are values. Cassandra parses it.
 func checkWhere(where string, values int) error {
 	markers, deep := 0, 0
 	for i := 0; i < len(where); {

@@ -262,8 +262,8 @@ func TestOverAllClusters(t *testing.T) {
 	sameLine(t, lines[1], lines[0])
 }
 
-// TestGoneClusterHoldsUpNobody: all nodes of a cluster are away until they are forgotten. Rules over all
-// clusters go on without it, and know it again when it is back.
+// TestGoneClusterHoldsUpNobody: all nodes of a cluster are away until they are forgotten. Rules
+// over all clusters go on without it, and know it again when it is back.
 func TestGoneClusterHoldsUpNobody(t *testing.T) {
 	b := newBoth(t, []string{write(t, everyRules), write(t, overAll)}, nil)
 	of := b.line.set

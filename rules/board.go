@@ -73,8 +73,9 @@ func (f *Filter) means(of map[string]string) bool {
 	})
 }
 
-// Page returns groups from the one that a token names, so many at most, and the token of the first
-// that is left; "" if none is. The tokens are Prometheus's. ok is false if none of them has the token.
+// Page returns groups from the one that a token names, so many at most, and the token of the
+// first that is left; "" if none is. The tokens are Prometheus's. ok is false if none of them has
+// the token.
 func Page(list []Group, limit int, token string) (page []Group, next string, ok bool) {
 	of := func(g *Group) string {
 		sum := sha256.Sum256([]byte(g.File + ";" + g.Name))
@@ -104,7 +105,8 @@ type Group struct {
 	LastEvaluation time.Time `json:"lastEvaluation"` // of the cluster that is furthest behind
 }
 
-// Rule is a rule in the form of Prometheus's API. Those of alerting rules are nil in recording ones.
+// Rule is a rule in the form of Prometheus's API. Those of alerting rules are nil in recording
+// ones.
 type Rule struct {
 	State          *string            `json:"state,omitempty"`
 	Name           string             `json:"name"`

@@ -75,8 +75,8 @@ func same(a, b *window.Histogram) bool {
 	return a.Sum == b.Sum && slices.Equal(a.Filled, b.Filled) && slices.Equal(a.Counts, b.Counts)
 }
 
-// put puts a value at a place. Lists grow by a quarter, since they end at the length that rules look
-// back: doubling would leave a third of all memory empty.
+// put puts a value at a place. Lists grow by a quarter, since they end at the length that rules
+// look back: doubling would leave a third of all memory empty.
 func put[T any](list []T, i int, v T) []T {
 	if len(list) == cap(list) {
 		more := make([]T, len(list), len(list)+max(4, len(list)/4))

@@ -16,7 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 )
 
-// ErrLint is wrapped by findings that no rule manager refuses, such as a rule that stands there twice.
+// ErrLint is wrapped by findings that no rule manager refuses, such as a rule that stands there
+// twice.
 var ErrLint = errors.New("lint error")
 
 // RuleFile is the text of a rule file and its name in messages.

@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
-// differentialEvery is rules over all clusters, of what the rules of differential record. ManyFire leaves
-// the alert of a group with query_offset out: an evaluation that is late sees a sample of it that came
-// meanwhile and is of an instant before.
+// differentialEvery is rules over all clusters, of what the rules of differential record.
+// ManyFire leaves the alert of a group with query_offset out: an evaluation that is late sees a
+// sample of it that came meanwhile and is of an instant before.
 const differentialEvery = `
 groups:
 - name: accounts
@@ -96,7 +96,8 @@ func TestDifferentialOverAllClusters(t *testing.T) {
 				every.deliver(overAll, now, list...)
 			}
 			run(l, r, fleet, func(now int64, r *Rules) *Rules {
-				// It waits for what it knows to come; nobody knows what a cluster will begin to record.
+				// It waits for what it knows to come; nobody knows what a cluster will begin to
+				// record.
 				if now < fleet.From+5*60_000 || now%20_000 == 0 {
 					forwarded(now)
 				} else {

@@ -113,8 +113,8 @@ type tsdbBoth struct {
 	*teststorage.TestStorage
 }
 
-// Querier implements storage.Queryable. It gives series in the order in which rules have them, since
-// the last bits of sums depend on it.
+// Querier implements storage.Queryable. It gives series in the order in which rules have them,
+// since the last bits of sums depend on it.
 func (b *tsdbBoth) Querier(from, to int64) (storage.Querier, error) {
 	one, err := b.samples.Querier(from, to)
 	if err != nil {

@@ -175,8 +175,8 @@ groups:
 	}
 }
 
-// TestMemoryOfManyClusters: an account's clusters take of its share what they need. What each leaves
-// free for reading frames is the same for all of them.
+// TestMemoryOfManyClusters: an account's clusters take of its share what they need. What each
+// leaves free for reading frames is the same for all of them.
 func TestMemoryOfManyClusters(t *testing.T) {
 	w := newTown(t, 0, `
 groups:

@@ -250,8 +250,8 @@ func (f *files) of(account string) (*set, int) {
 	return f.sets[""], f.version
 }
 
-// Check returns what would be wrong if an account had one more file, or another text in it, or, with
-// nil as the text, no such file; nil: it can be applied.
+// Check returns what would be wrong if an account had one more file, or another text in it, or,
+// with nil as the text, no such file; nil: it can be applied.
 func (b *Board) Check(account, name string, text []byte) error {
 	f := b.files
 	f.mu.Lock()

@@ -42,8 +42,9 @@ var ErrMixesClusters = errors.New("the expression mixes clusters")
 // clusterLabel is the label that every series of a node has.
 const clusterLabel = "cluster"
 
-// Recorded says of names of series by which rules they are recorded: PerCluster if at least one such
-// rule is evaluated for each cluster, Account if all of them are evaluated over the whole account.
+// Recorded says of names of series by which rules they are recorded: PerCluster if at least one
+// such rule is evaluated for each cluster, Account if all of them are evaluated over the whole
+// account.
 type Recorded map[string]Form
 
 // Recording is a recording rule: the name of its series and its expression.
@@ -52,9 +53,9 @@ type Recording struct {
 	Expr parser.Expr
 }
 
-// RecordedBy settles where the series of an account's recording rules come from. A rule over what is
-// recorded over the whole account is evaluated there itself, so the forms of rules that use each
-// other are settled in rounds, until none changes.
+// RecordedBy settles where the series of an account's recording rules come from. A rule over what
+// is recorded over the whole account is evaluated there itself, so the forms of rules that use
+// each other are settled in rounds, until none changes.
 func RecordedBy(rules []Recording) Recorded {
 	// Alerts are series of their cluster, or of the whole account.
 	recorded := Recorded{"ALERTS": PerCluster, "ALERTS_FOR_STATE": PerCluster}
@@ -77,9 +78,9 @@ func RecordedBy(rules []Recording) Recorded {
 	return recorded
 }
 
-// FormOf says where expr may be evaluated, among rules that record those series; nil stands for none.
-// The error wraps ErrMixesClusters, names the part that mixes clusters, and says what to write
-// instead.
+// FormOf says where expr may be evaluated, among rules that record those series; nil stands for
+// none. The error wraps ErrMixesClusters, names the part that mixes clusters, and says what to
+// write instead.
 //
 // It takes for granted that every series has the label cluster. An expression without any selector,
 // such as vector(1), is of no cluster, so its form is Account.
@@ -115,9 +116,9 @@ func FormOf(expr parser.Expr, recorded Recorded) (Form, error) {
 	return 0, err
 }
 
-// PinnedTo returns the one cluster that all selectors of expr name with cluster="…", or "". Evaluated
-// for another cluster, such an expression may have a false result: absent(up{cluster="a"}) is 1 over
-// the series of b.
+// PinnedTo returns the one cluster that all selectors of expr name with cluster="…", or "".
+// Evaluated for another cluster, such an expression may have a false result:
+// absent(up{cluster="a"}) is 1 over the series of b.
 func PinnedTo(expr parser.Expr) string {
 	cluster := ""
 	for i, s := range selectorsOf(expr) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 const leaveRules = `

@@ -14,9 +14,9 @@ const DefaultLookback = 5 * time.Minute
 // ErrFixedTime is returned for an expression with the modifier @: no bounded past holds its data.
 var ErrFixedTime = errors.New("rules may not use the modifier @")
 
-// Lookback returns how far before an evaluation the data of expr must reach: its ranges, offsets and
-// subqueries, and DefaultLookback where the newest value counts. 0: it needs no data. An expression
-// with @ has no bound, which is an error that wraps ErrFixedTime.
+// Lookback returns how far before an evaluation the data of expr must reach: its ranges, offsets
+// and subqueries, and DefaultLookback where the newest value counts. 0: it needs no data. An
+// expression with @ has no bound, which is an error that wraps ErrFixedTime.
 func Lookback(expr parser.Expr) (time.Duration, error) {
 	var back time.Duration
 	var err error

@@ -10,7 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -326,8 +326,8 @@ func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *ce
 	return of
 }
 
-// room takes memory for a series if there is some. A part of the account's share is left for reading
-// frames: without it no rule would have anything to look at.
+// room takes memory for a series if there is some. A part of the account's share is left for
+// reading frames: without it no rule would have anything to look at.
 func (c *cluster) room(bytes int64) bool {
 	return c.lease.TakeLeaving(bytes, c.deps.Budget.Share()/8) == nil
 }

@@ -47,8 +47,9 @@ func newOutageOf(t *testing.T, nodes int, file string) *outage {
 
 func (o *outage) begins() { o.away, o.town.held = true, &o.held }
 
-// ends brings the pipeline back. As agents do it, the newest frames that the nodes made are delivered
-// at once, in order, with the key frame that they need, then so many of the others at each step.
+// ends brings the pipeline back. As agents do it, the newest frames that the nodes made are
+// delivered at once, in order, with the key frame that they need, then so many of the others at
+// each step.
 func (o *outage) ends(newest, aStep int) {
 	o.Helper()
 	o.away, o.town.held = false, nil
@@ -146,7 +147,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestOutageChangesNothing compares a line whose frames came after an outage with one that had none.
+// TestOutageChangesNothing compares a line whose frames came after an outage with one that had
+// none.
 func TestOutageChangesNothing(t *testing.T) {
 	var got [2]*line
 	file := write(t, townRules) // groups are evaluated at instants that their file's name decides

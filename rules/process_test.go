@@ -10,8 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 )
 
-// TestProcesses: the shipped rules about ourselves see what our processes send. One that falls silent
-// is missed, one that says that it ends is not, and neither is a node with a series up.
+// TestProcesses: the shipped rules about ourselves see what our processes send. One that falls
+// silent is missed, one that says that it ends is not, and neither is a node with a series up.
 func TestProcesses(t *testing.T) {
 	text, err := Shipped.ReadFile("ringwatch.yaml")
 	if err != nil {

@@ -47,8 +47,8 @@ type sample struct {
 // begin begins an instant.
 func (r *recorder) begin(at int64) { r.at, r.samples = at, map[string][]sample{} }
 
-// recordedBefore enters what a group recorded before the process had the cluster: rules look back at
-// it.
+// recordedBefore enters what a group recorded before the process had the cluster: rules look back
+// at it.
 func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 	if h.At > g.until {
 		return nil // it is in memory

@@ -14,7 +14,8 @@ import (
 )
 
 // TestRecordedLabelsAreRead: the frame of what a group records says the label sets that the rules
-// made: with the cluster's name, with another, or without any, and with the names of a node's place.
+// made: with the cluster's name, with another, or without any, and with the names of a node's
+// place.
 func TestRecordedLabelsAreRead(t *testing.T) {
 	for _, cluster := range []string{"prod", frame.EveryCluster} {
 		r := &recorder{id: frame.RecorderID("acme", cluster, "g"), started: 1}

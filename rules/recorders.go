@@ -45,8 +45,8 @@ const (
 	gap
 )
 
-// coverage looks at the recorders of all clusters. Each says at every evaluation what it recorded, if
-// only that it is nothing. Until it does, nobody knows what there is.
+// coverage looks at the recorders of all clusters. Each says at every evaluation what it
+// recorded, if only that it is nothing. Until it does, nobody knows what there is.
 func (c *cluster) coverage(at int64) (coverage, *node) {
 	found, of := covered, (*node)(nil)
 	if !c.deps.Every {

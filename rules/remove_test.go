@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
 // TestRemoveInUse: a file whose records another one needs stays until that one is gone.
@@ -37,7 +37,7 @@ func TestRemoveInUse(t *testing.T) {
 		req := httptest.NewRequest(http.MethodDelete, "/v1/rules/"+name, nil)
 		req.SetPathValue("file", name)
 		err := r.remove(httptest.NewRecorder(), req, account.Principal{Account: "acme"})
-		said, is := errors.AsType[*front.Error](err)
+		said, is := errors.AsType[*listener.Error](err)
 		switch {
 		case err == nil:
 			return http.StatusOK

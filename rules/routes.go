@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
 // Bounds of what an account may apply.
@@ -36,9 +36,9 @@ type AppliedFile struct {
 // removed: /v1/rules. publish keeps a file for all processes; nil as its text removes it.
 func (b *Board) Routes(
 	publish func(ctx context.Context, account, name string, text []byte) error,
-) []front.Route {
+) []listener.Route {
 	r := &routes{b, publish}
-	return []front.Route{
+	return []listener.Route{
 		{Pattern: "GET /v1/rules", Handle: r.list},
 		{Pattern: "GET /v1/rules/{file}", Handle: r.read},
 		{Pattern: "PUT /v1/rules/{file}", Scope: account.Rules, Handle: r.apply},
@@ -89,14 +89,14 @@ func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Prin
 }
 
 func noFile(name string) error {
-	return &front.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
+	return &listener.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
 		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were", name)}
 }
 
 func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Principal) error {
 	name := req.PathValue("file")
 	if !fileName.MatchString(name) {
-		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "file",
+		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "file",
 			Message: fmt.Sprintf("%q cannot be a rule file's name: use a to z, 0 to 9, '.', '_' and '-', "+
 				"63 at most, with a letter or digit first", name)}
 	}
@@ -105,18 +105,18 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 		return err
 	}
 	if len(text) > MaxFileBytes {
-		return &front.Error{Status: http.StatusRequestEntityTooLarge, Reason: "too_large",
+		return &listener.Error{Status: http.StatusRequestEntityTooLarge, Reason: "too_large",
 			Message: fmt.Sprintf("the file is larger than %d bytes: apply its groups as several files",
 				MaxFileBytes)}
 	}
 	own := r.own(who.Account)
 	if _, known := own[name]; !known && len(own) >= MaxFiles {
-		return &front.Error{Status: http.StatusConflict, Reason: "max_files",
+		return &listener.Error{Status: http.StatusConflict, Reason: "max_files",
 			Message: fmt.Sprintf("the account has %d rule files and may have no more: put groups into "+
 				"one file, or remove one", len(own))}
 	}
 	if err := r.Check(who.Account, name, text); err != nil {
-		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_rules", Message: err.Error()}
+		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_rules", Message: err.Error()}
 	}
 	if err := r.keep(req.Context(), who.Account, name, text); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Pr
 	_ = r.files.load() // files that were removed just now need nothing any more
 	// What is wrong already is no reason to keep a file.
 	if err := r.Check(who.Account, name, nil); err != nil && r.Check(who.Account, name, text) == nil {
-		return &front.Error{Status: http.StatusConflict, Reason: "in_use", Field: "file",
+		return &listener.Error{Status: http.StatusConflict, Reason: "in_use", Field: "file",
 			Message: fmt.Sprintf("other rule files need what %s records: remove or change them first: %v",
 				name, err)}
 	}
@@ -146,7 +146,7 @@ func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Pr
 func (r *routes) keep(ctx context.Context, account, name string, text []byte) error {
 	err := r.publish(ctx, account, name, text)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return &front.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+		return &listener.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
 			Message:    "the rule file could not be kept now: send it again later",
 			RetryAfter: 5, Cause: err}
 	}

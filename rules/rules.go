@@ -39,7 +39,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // Config says how rules are evaluated.
@@ -145,7 +145,8 @@ type Deps struct {
 	Forward func(ctx context.Context, account string, frame []byte) error
 	// Notify takes alerts on. It neither blocks nor fails.
 	Notify func(ctx context.Context, alerts []Alert)
-	// Load returns what Save was last given for the clusters of a partition, by account and cluster.
+	// Load returns what Save was last given for the clusters of a partition, by account and
+	// cluster.
 	Load func(ctx context.Context, partition int32) ([]State, error)
 	// Save keeps a cluster's state until the next one.
 	Save func(ctx context.Context, partition int32, s State) error

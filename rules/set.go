@@ -278,8 +278,8 @@ func (p *part) name(s *selector) {
 	}
 }
 
-// stored returns the names of the stored metrics that a selector may mean, "" if they are not known:
-// a histogram's classic series have its name and a suffix.
+// stored returns the names of the stored metrics that a selector may mean, "" if they are not
+// known: a histogram's classic series have its name and a suffix.
 func (s *selector) stored() []string {
 	for _, m := range s.matchers {
 		if m.Name != labels.MetricName || m.Type != labels.MatchEqual || m.Value == "" {

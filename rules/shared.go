@@ -17,10 +17,10 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 )
 
-// Rules of a group are evaluated at the same instant of the same data. An aggregation that stands in
-// several of them, such as the sum of histograms of which one records p50, p95 and p99, is evaluated
-// once for them all: reading a fleet's histograms is what their evaluation costs. The rules' own
-// expressions then select its result.
+// Rules of a group are evaluated at the same instant of the same data. An aggregation that stands
+// in several of them, such as the sum of histograms of which one records p50, p95 and p99, is
+// evaluated once for them all: reading a fleet's histograms is what their evaluation costs. The
+// rules' own expressions then select its result.
 
 // sharedLabel is the label that such a selector has, and nothing else does.
 const sharedLabel = "__shared__"
@@ -101,8 +101,8 @@ func shareable(e *parser.AggregateExpr, recorded map[string]bool) bool {
 	})
 }
 
-// replaceAggregates puts what by returns, if that is not nil, in the place of aggregations, outer ones
-// first. What is within a subquery is evaluated at other instants, and is left alone.
+// replaceAggregates puts what by returns, if that is not nil, in the place of aggregations, outer
+// ones first. What is within a subquery is evaluated at other instants, and is left alone.
 func replaceAggregates(e parser.Expr, by func(*parser.AggregateExpr) parser.Expr) parser.Expr {
 	switch e := e.(type) {
 	case *parser.ParenExpr:

@@ -110,7 +110,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestVolumes: relabelling for rules tells what a disk holds, and the shipped rules record it by that.
+// TestVolumes: relabelling for rules tells what a disk holds, and the shipped rules record it by
+// that.
 func TestVolumes(t *testing.T) {
 	text, err := Shipped.ReadFile("cassandra.yaml")
 	if err != nil {

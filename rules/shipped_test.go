@@ -56,7 +56,8 @@ func mustShipped(t testing.TB) (list []shippedRule) {
 	return list
 }
 
-// TestPromtoolTakesShipped holds the files against Debian's promtool, which is years older than ours.
+// TestPromtoolTakesShipped holds the files against Debian's promtool, which is years older than
+// ours.
 func TestPromtoolTakesShipped(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -75,7 +76,8 @@ func TestPromtoolTakesShipped(t *testing.T) {
 	}
 }
 
-// TestShippedFiresAndDoesNot runs the shipped unit tests, and checks that there are two of each alert.
+// TestShippedFiresAndDoesNot runs the shipped unit tests, and checks that there are two of each
+// alert.
 func TestShippedFiresAndDoesNot(t *testing.T) {
 	type seen struct{ fires, not int }
 	of := map[string]*seen{} // by alert and severity
@@ -270,7 +272,7 @@ func metricNames(t *testing.T) func(name string) bool {
 		names[m[1]+"_count"] = true
 	}
 	var code strings.Builder
-	for _, pattern := range []string{"../*/*.go", "../ring/throttle/*.go"} {
+	for _, pattern := range []string{"../*/*.go", "../*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +287,8 @@ func metricNames(t *testing.T) func(name string) bool {
 		if names[name] {
 			return true
 		}
-		// A package writes a metric in one piece, or its own prefix once and leaves _total to a helper.
+		// A package writes a metric in one piece, or its own prefix once and leaves _total to a
+		// helper.
 		name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		_, own, _ := strings.Cut(strings.TrimPrefix(name, "ringwatch_"), "_")
 		for _, literal := range []string{name, own, strings.TrimSuffix(own, "_total")} {

@@ -9,8 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 )
 
-// TestSilentNode: its up is 0 after six intervals, and the alert on it survives the role for as long as
-// the node is missed: hours in which no record of the node is left that the role would read.
+// TestSilentNode: its up is 0 after six intervals, and the alert on it survives the role for as
+// long as the node is missed: hours in which no record of the node is left that the role would
+// read.
 func TestSilentNode(t *testing.T) {
 	for _, end := range []string{"back", "absent"} {
 		t.Run(end, func(t *testing.T) {
@@ -80,8 +81,8 @@ func (w *town) cluster(account, cluster string) *cluster {
 	return c
 }
 
-// TestRenamedNode: what a node says of itself changes, and its series of before end at once, so that
-// no rule sees it twice.
+// TestRenamedNode: what a node says of itself changes, and its series of before end at once, so
+// that no rule sees it twice.
 func TestRenamedNode(t *testing.T) {
 	w := newTown(t, 1, `
 groups:

@@ -11,7 +11,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // State is what has to be known of a cluster's rules beside the stream: after a restart by the

@@ -103,8 +103,8 @@ func sameState(a, b *State) bool {
 		len(a.Nodes) == len(b.Nodes)
 }
 
-// TestHugeState: a state that says little and unpacks to more than is allowed is refused, whether its
-// header owns up to it or not, and what follows a state is not read.
+// TestHugeState: a state that says little and unpacks to more than is allowed is refused, whether
+// its header owns up to it or not, and what follows a state is not read.
 func TestHugeState(t *testing.T) {
 	pack := func(text []byte) []byte {
 		w, err := zstd.NewWriter(nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// TestTableOfAlerts holds the table in docs/ALERTS.md against the shipped files: alerts, severities,
-// how long, thresholds, and links to runbooks.
+// TestTableOfAlerts holds the table in docs/ALERTS.md against the shipped files: alerts,
+// severities, how long, thresholds, and links to runbooks.
 func TestTableOfAlerts(t *testing.T) {
 	text, err := os.ReadFile("../docs/ALERTS.md")
 	if err != nil {

@@ -18,8 +18,8 @@ func newRecords(d *Deps) *strings.Builder {
 	return lines
 }
 
-// TestTenants: two accounts have a cluster of the same name with nodes of the same ids, and files of
-// their own beside one of all. Each has its own rules' results on its own nodes, and no other.
+// TestTenants: two accounts have a cluster of the same name with nodes of the same ids, and files
+// of their own beside one of all. Each has its own rules' results on its own nodes, and no other.
 func TestTenants(t *testing.T) {
 	w := newTown(t, 0, `groups: [{name: all, rules: [{record: "cluster:nodes:count", expr: count by (cluster) (up)}]}]`)
 	own := map[string]string{}
@@ -132,8 +132,8 @@ func (w *town) board() *Board {
 	return b
 }
 
-// TestFilesChange: while the role runs, files change. What is wrong changes nothing and is said once;
-// what is new is in force soon, and alerts of rules that stay are the same ones.
+// TestFilesChange: while the role runs, files change. What is wrong changes nothing and is said
+// once; what is new is in force soon, and alerts of rules that stay are the same ones.
 func TestFilesChange(t *testing.T) {
 	const load = `
 - name: load

@@ -114,8 +114,8 @@ const catchTimeout = 30 * time.Second
 // one at a time, 10,000 nodes would not be through when their first windows are to be closed.
 const catchesAtOnce = 3
 
-// catchAfter is how long that waits: of a fleet that begins at once, all first frames come within an
-// interval, and they come first.
+// catchAfter is how long that waits: of a fleet that begins at once, all first frames come within
+// an interval, and they come first.
 const catchAfter = 20 * time.Second
 
 // catchUp looks into the frames that came while all places were taken, the oldest first.

@@ -26,8 +26,9 @@ type built struct {
 // frameSeed makes sums that nobody can foretell who sends frames.
 var frameSeed = maphash.MakeSeed()
 
-// Build is window.BuildWanted for frames of one window, which begins at start (ms). wanted names what
-// want wants: who names the same wants the same. What is kept is shared, and nobody changes it.
+// Build is window.BuildWanted for frames of one window, which begins at start (ms). wanted names
+// what want wants: who names the same wants the same. What is kept is shared, and nobody changes
+// it.
 func (s *Store) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
 	want *frame.Wanted, wanted string) (*window.Window, window.Report, error) {
 	if s.kept == nil {

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // chosen is what of a span is to be read.
@@ -43,8 +43,9 @@ func (c *chosen) opens(types []int) {
 	}
 }
 
-// columns makes what was read and what is kept of a span one; known says that all was kept. What was
-// read is opened only if something was. The columns are nil if nothing matches and nothing was read.
+// columns makes what was read and what is kept of a span one; known says that all was kept. What
+// was read is opened only if something was. The columns are nil if nothing matches and nothing
+// was read.
 func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
 	if c.span != nil && !c.read {
 		k.answers(start, length, c.span)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
@@ -17,8 +17,8 @@ import (
 
 // Config is how a store finds its database and how long it keeps what.
 type Config struct {
-	// Dir is the directory that rows lie in. Empty: they lie in Cassandra, and Hosts and what follows
-	// say in which.
+	// Dir is the directory that rows lie in. Empty: they lie in Cassandra, and Hosts and what
+	// follows say in which.
 	Dir string `yaml:"-"`
 	// MaxBytes bounds Dir, and Besides is what it bounds elsewhere; 0: there is no bound.
 	MaxBytes int64        `yaml:"-"`

@@ -22,11 +22,11 @@ func (w *Writer) WriteFrame(ctx context.Context, account string, b []byte) error
 	return w.store.writeFrame(ctx, w.work, account, &h, b, w.store.config.Now())
 }
 
-// CloseWindow turns a window's frames into the rows of its generation. It reads them from Cassandra,
-// because a process that restarted has not seen all of them. Instants that are stored already and
-// whose frames have expired are kept. It may be repeated at any time and run in two processes at
-// once: the window is then what the later reading of its frames gives. What the lease refuses, the
-// error wraps.
+// CloseWindow turns a window's frames into the rows of its generation. It reads them from
+// Cassandra, because a process that restarted has not seen all of them. Instants that are stored
+// already and whose frames have expired are kept. It may be repeated at any time and run in two
+// processes at once: the window is then what the later reading of its frames gives. What the
+// lease refuses, the error wraps.
 func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID, start int64) error {
 	return w.store.task(w.work, lease).closeWindow(ctx, account, node, start)
 }

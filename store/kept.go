@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // A stored span says the same until a late frame comes, and dashboards ask for the same hours again
@@ -89,8 +89,8 @@ func (k *keptSpans) as(name string) *keptSpans {
 	return &out
 }
 
-// keptOf returns the kept spans for a query, of a table of runs or, without one, of windows and hours;
-// nil if none are kept for it.
+// keptOf returns the kept spans for a query, of a table of runs or, without one, of windows and
+// hours; nil if none are kept for it.
 func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
@@ -171,8 +171,8 @@ func (k *keptSpans) keep(start, length int64, span *keptSpan) *keptSpan {
 	return span
 }
 
-// early reports whether a span was made by a process whose clock is ahead by more than clocks may be:
-// its stamps do not tell which marks it has seen.
+// early reports whether a span was made by a process whose clock is ahead by more than clocks may
+// be: its stamps do not tell which marks it has seen.
 func (k *keptSpans) early(stored *storedHead) bool {
 	latest := stored.stamp
 	for _, stamp := range stored.row.Stamps {
@@ -289,9 +289,9 @@ func (k *keptSpans) unknown(from, to, length int64) (first, last int64, n int) {
 	return first, last, n
 }
 
-// noHour keeps that an hour is not stored. If the rows of its windows have expired, it will be only
-// with a mark. While they live they say all that the hour will say; half an hour before the first of
-// them expires the hour is looked for again.
+// noHour keeps that an hour is not stored. If the rows of its windows have expired, it will be
+// only with a mark. While they live they say all that the hour will say; half an hour before the
+// first of them expires the hour is looked for again.
 func (k *keptSpans) noHour(hour int64) {
 	expires := hour + windowTTL.Milliseconds()
 	if until := expires - window.HourMillis/2; k.began < until {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // Runs of rollups are kept as hours are. A run with any late frame is not: what it was made of may

@@ -12,8 +12,8 @@ import (
 // Who keeps what closed windows said must learn when a late frame changes it. A mark per cluster
 // tells: whoever is about to mark a node's window as late marks the node's cluster first. So the
 // order is the cluster's mark, the window's mark, the frame, and who can read the frame can read
-// that its cluster has changed. An account's marks are one partition, so one small read tells of all
-// clusters, and a process asks once a second at most, however many questions wait.
+// that its cluster has changed. An account's marks are one partition, so one small read tells of
+// all clusters, and a process asks once a second at most, however many questions wait.
 //
 // A mark stands for all late frames until it is written again, so it says what a window's mark does
 // about when frames were written: see Config.settled.

@@ -14,9 +14,9 @@ import (
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
-// TestNoReaderKeepsWhatALateFrameChanged lets several processes write late frames, their clocks up
-// to a Timeout apart and some of them killed at any write, and several read and keep how many frames
-// a window has. Whoever is told that nothing has changed has what a new reading gives.
+// TestNoReaderKeepsWhatALateFrameChanged lets several processes write late frames, their clocks
+// up to a Timeout apart and some of them killed at any write, and several read and keep how many
+// frames a window has. Whoever is told that nothing has changed has what a new reading gives.
 func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 4))
 	start := frame.WindowOf(time.Now().UnixMilli() - 3*windowMillis)

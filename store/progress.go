@@ -12,6 +12,7 @@ import (
 // Who reads must know whether everything that was acknowledged is here. Store processes say so: for
 // each partition of the stream there is a row with a time up to which all that the stream had is in
 // Cassandra. While nobody writes frames the rows stand still, and readers see how old they are.
+// Kafka's committed offsets do not tell: they say where a restart begins, not what is written.
 
 // progressScope is the one partition of the table progress: a read tells all of a moment.
 const progressScope = "frames"

@@ -77,9 +77,9 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // Windows returns what is stored of a node, with at least the metrics that match, as windows that
 // have instants from ≤ at ≤ to (milliseconds since the Unix epoch) and others, by ascending first
 // instant, and in the report all instants in the range, matched or not. Where two know an instant
-// the first one counts. Windows that are closed come from raw, others from fresh if they lie within
-// its TTL, and those with late frames from both. facets are what is needed of histograms; none: all.
-// What cannot be decoded is left out and reported; the error is Cassandra's.
+// the first one counts. Windows that are closed come from raw, others from fresh if they lie
+// within its TTL, and those with late frames from both. facets are what is needed of histograms;
+// none: all. What cannot be decoded is left out and reported; the error is Cassandra's.
 func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
 	var report ReadReport

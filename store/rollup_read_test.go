@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -93,7 +93,8 @@ func rolledHour(t *testing.T, seed uint64) (*Store, *clock, *windowtest.Node, []
 	return s, c, n, direct(t, frames)
 }
 
-// rollUp closes the windows of the hour that ends, has the hour and its day made, and lets days pass.
+// rollUp closes the windows of the hour that ends, has the hour and its day made, and lets days
+// pass.
 func rollUp(t *testing.T, w *Writer, c *clock) {
 	t.Helper()
 	day := rollup.Day.Start(c.millis.Load() - 1)

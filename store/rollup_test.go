@@ -13,12 +13,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 

@@ -3,14 +3,14 @@ package store
 import "github.com/ringwatch/ringwatch/frame"
 
 const (
-	// sentBytes is what is kept of the dictionaries of an account's key frames, sentAccounts for how
-	// many accounts. One of 1,100 metrics takes 300 kB.
+	// sentBytes is what is kept of the dictionaries of an account's key frames, sentAccounts for
+	// how many accounts. One of 1,100 metrics takes 300 kB.
 	sentBytes    = 2 << 20
 	sentAccounts = 32
 )
 
-// sentDictionaries are the dictionaries of key frames that were read, by account. An account's nodes
-// send the same ones again and again.
+// sentDictionaries are the dictionaries of key frames that were read, by account. An account's
+// nodes send the same ones again and again.
 type sentDictionaries struct {
 	accounts *bounded[string, *frame.Dictionaries]
 }

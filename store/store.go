@@ -1,5 +1,5 @@
-// Package store keeps what nodes said, in Cassandra or in a directory of files, and answers by node, metric and time. Every
-// reader and writer of metrics goes through it.
+// Package store keeps what nodes said, in Cassandra or in a directory of files, and answers by
+// node, metric and time. Every reader and writer of metrics goes through it.
 //
 // It has three levels. Package rows is the engine's waist, package layout says how spans lie in
 // rows, and here are the services: Writer, Reader, Schema.
@@ -11,9 +11,9 @@
 // own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling,
 // whenever and by whomever it is closed.
 //
-// What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly once per
-// series and instant, whatever was written twice, late, in which order, or by which process. A
-// frame that arrives after its window was closed is seen at once, too: see late.go.
+// What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly
+// once per series and instant, whatever was written twice, late, in which order, or by which
+// process. A frame that arrives after its window was closed is seen at once, too: see late.go.
 //
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
@@ -32,7 +32,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Store is a connection to Cassandra, or an open directory. Its methods may be called from many goroutines.
+// Store is a connection to Cassandra, or an open directory. Its methods may be called from many
+// goroutines.
 type Store struct {
 	config  Config
 	metrics *Metrics

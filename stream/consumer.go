@@ -24,29 +24,36 @@ type Record struct {
 
 // Handler does something with frames. Its methods are never called concurrently.
 type Handler interface {
-	// Handle takes records, in order within each partition. nil says that their effect is done, or that they are counted as unreadable. After
-	// an error the same records come again, less those whose partitions have gone, until it is nil; an error that wraps ErrFatal ends Run.
+	// Handle takes records, in order within each partition. nil says that their effect is done,
+	// or that they are counted as unreadable. After an error the same records come again, less
+	// those whose partitions have gone, until it is nil; an error that wraps ErrFatal ends Run.
 	// ctx ends after ConsumerConfig.HandleTimeout.
 	Handle(ctx context.Context, records []Record) error
-	// Tick is called about every ConsumerConfig.TickEvery while no Handle is failing, for what is due by time. After an error it is simply called
-	// again, unless it wraps ErrAgain. ctx ends after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
+	// Tick is called about every ConsumerConfig.TickEvery while no Handle is failing, for what is
+	// due by time. After an error it is simply called again, unless it wraps ErrAgain. ctx ends
+	// after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
 	Tick(ctx context.Context, now time.Time) error
-	// LowWater returns the offset of the oldest record of the partition that would be needed again after a restart; false if none.
+	// LowWater returns the offset of the oldest record of the partition that would be needed
+	// again after a restart; false if none.
 	LowWater(partition int32) (offset int64, ok bool)
-	// Revoke says that the partition is another's now: forget it, without effect. Records of it may come again from LowWater on.
+	// Revoke says that the partition is another's now: forget it, without effect. Records of it
+	// may come again from LowWater on.
 	Revoke(partition int32)
 }
 
-// Assigner is a Handler that wants to know of its partitions before records of them come: there may be none for hours.
+// Assigner is a Handler that wants to know of its partitions before records of them come: there
+// may be none for hours.
 type Assigner interface {
-	// Assign says that the partition is this consumer's now, until Revoke. It must return at once. It is never called beside the Handler's methods.
+	// Assign says that the partition is this consumer's now, until Revoke. It must return at
+	// once. It is never called beside the Handler's methods.
 	Assign(partition int32)
 }
 
 // ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
 var ErrFatal = errors.New("stream: the handler cannot go on")
 
-// ErrAgain, wrapped by an error of Tick, gives all partitions back and begins again at LowWater, where records are still needed whose effect has been lost.
+// ErrAgain, wrapped by an error of Tick, gives all partitions back and begins again at LowWater,
+// where records are still needed whose effect has been lost.
 var ErrAgain = errors.New("stream: the handler needs records again")
 
 // ConsumerConfig says how to consume.
@@ -54,15 +61,20 @@ type ConsumerConfig struct {
 	Topic string `yaml:"-"`
 	Group string `yaml:"group"`
 
-	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for effects that do not matter after that.
+	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for
+	// effects that do not matter after that.
 	MaxAge time.Duration `yaml:"max_age"`
-	// From, if not zero, makes each partition start at the first record that ingest took at or after it, whatever is committed: to walk back. Once this process has
-	// committed something of a partition, it starts at what is committed, so that a rebalance does not begin the walk again.
+	// From, if not zero, makes each partition start at the first record that ingest took at or
+	// after it, whatever is committed: to walk back. Once this process has committed something of
+	// a partition, it starts at what is committed, so that a rebalance does not begin the walk
+	// again.
 	From time.Time `yaml:"-"`
-	// SessionTimeout is after how long without a heartbeat the engine gives a dead process's partitions to others: freshness after a crash.
-	// Kafka allows 6 s and more unless told otherwise.
+	// SessionTimeout is after how long without a heartbeat the engine gives a dead process's
+	// partitions to others: freshness after a crash. Kafka allows 6 s and more unless told
+	// otherwise.
 	SessionTimeout time.Duration `yaml:"session_timeout"`
-	// HandleTimeout bounds one call of Handle or Tick. Half of the minute that the engine waits for a consumer in a rebalance.
+	// HandleTimeout bounds one call of Handle or Tick. Half of the minute that the engine waits
+	// for a consumer in a rebalance.
 	HandleTimeout time.Duration `yaml:"handle_timeout"`
 	TickEvery     time.Duration `yaml:"tick_every"`
 	CommitEvery   time.Duration `yaml:"commit_every"`    // the most that is done again after a crash, beside open windows
@@ -111,8 +123,9 @@ const (
 
 // Consumer is a member of a consumer group.
 //
-// One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works and are let in between (also between failing
-// calls of Handle), so the handler and the engine's callbacks never meet. Heartbeats are the engine's own and always go on.
+// One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works and
+// are let in between (also between failing calls of Handle), so the handler and the engine's
+// callbacks never meet. Heartbeats are the engine's own and always go on.
 type Consumer struct {
 	engine  Engine
 	config  ConsumerConfig
@@ -121,8 +134,9 @@ type Consumer struct {
 	metrics *consumerMetrics
 	now     func() time.Time
 
-	// What follows belongs to whoever holds the gate: Run between Member.Poll and Member.Allow, the engine's callbacks otherwise. mu is for the
-	// moment when a member that could not leave its group in time calls back late.
+	// What follows belongs to whoever holds the gate: Run between Member.Poll and Member.Allow,
+	// the engine's callbacks otherwise. mu is for the moment when a member that could not leave
+	// its group in time calls back late.
 	mu      sync.Mutex
 	member  Member // the session's; nil: none
 	parts   map[int32]*part
@@ -152,7 +166,8 @@ func NewConsumer(e Engine, c ConsumerConfig, h Handler, reg prometheus.Registere
 	return &Consumer{engine: e, config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
 }
 
-// Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. The engine may be away at any time.
+// Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. The
+// engine may be away at any time.
 func (c *Consumer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := c.session(ctx)
@@ -160,7 +175,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		case errors.Is(err, ErrFatal):
 			return err
 		case err != nil && ctx.Err() == nil:
-			// This member would never get such a partition again (its topic was deleted, a permission is missing).
+			// This member would never get such a partition again (its topic was deleted, a
+			// permission is missing).
 			level := slog.LevelError
 			if errors.Is(err, ErrAgain) { // the handler asked for it, and has said why
 				level = slog.LevelInfo
@@ -248,7 +264,8 @@ func (c *Consumer) assigned(partitions []int32) {
 	}
 }
 
-// poll adds what has arrived to the pending records, waiting for at most d, and holds the gate when it returns. The error ends the session.
+// poll adds what has arrived to the pending records, waiting for at most d, and holds the gate
+// when it returns. The error ends the session.
 func (c *Consumer) poll(ctx context.Context, d time.Duration) error {
 	got, err := c.member.Poll(ctx, d)
 	for _, trouble := range got.Troubles {
@@ -276,8 +293,8 @@ func (c *Consumer) poll(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// handle brings the pending records to their effect, however often it takes. It returns an error that wraps ErrFatal, or nil: then nothing
-// is pending, or ctx has ended.
+// handle brings the pending records to their effect, however often it takes. It returns an error
+// that wraps ErrFatal, or nil: then nothing is pending, or ctx has ended.
 func (c *Consumer) handle(ctx context.Context) error {
 	for backoff := minBackoff; len(c.pending) > 0; backoff = min(2*backoff, c.config.MaxBackoff) {
 		bounded, cancel := context.WithTimeout(ctx, c.config.HandleTimeout)

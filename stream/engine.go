@@ -15,9 +15,9 @@ type Engine interface {
 	// Open returns a way to publish to a topic. It waits for nothing: the engine may come later.
 	Open(t Topic) (Publisher, error)
 
-	// Read calls f with messages, in order within each partition, until all that were asked for have
-	// come, f fails or ctx ends, and returns why. Their bytes are valid until f returns. What is no
-	// longer kept is left out. It takes messages from nobody.
+	// Read calls f with messages, in order within each partition, until all that were asked for
+	// have come, f fails or ctx ends, and returns why. Their bytes are valid until f returns.
+	// What is no longer kept is left out. It takes messages from nobody.
 	Read(ctx context.Context, r Reading, f func(*Message) error) error
 
 	// Join makes a member of a consumer group.
@@ -82,7 +82,8 @@ type Reading struct {
 	At map[int32]int64
 	// Since is the time at or after which the first message was published that BySince means.
 	Since time.Time
-	// Until has for each partition of At the offset to stop before. nil: it goes on with what comes.
+	// Until has for each partition of At the offset to stop before. nil: it goes on with what
+	// comes.
 	Until map[int32]int64
 }
 

@@ -14,8 +14,9 @@ func (c *Consumer) owned() []int32 {
 	return list
 }
 
-// commit tells the group where to go on after us in the given partitions: at the oldest record that the handler still needs, else after the last
-// handled one. A failure is logged: the next commit makes up for it.
+// commit tells the group where to go on after us in the given partitions: at the oldest record
+// that the handler still needs, else after the last handled one. A failure is logged: the next
+// commit makes up for it.
 func (c *Consumer) commit(ctx context.Context, partitions []int32) {
 	offsets := map[int32]int64{}
 	for _, p := range partitions {
@@ -49,8 +50,9 @@ func (c *Consumer) commit(ctx context.Context, partitions []int32) {
 	}
 }
 
-// giveBack ends what we have to do with partitions: what is pending of them is dropped (the next owner reads it again), what is done is committed
-// if we still may, and the handler forgets them. The engine calls it while it holds the gate.
+// giveBack ends what we have to do with partitions: what is pending of them is dropped (the next
+// owner reads it again), what is done is committed if we still may, and the handler forgets them.
+// The engine calls it while it holds the gate.
 func (c *Consumer) giveBack(ctx context.Context, m Member, partitions []int32, mayCommit bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// EnsureTopic makes the topic of frames, or checks the one there is. Several processes may do so at once. A topic that would lose frames is an
-// ErrTopic; one that only differs from the configuration (someone tuned it) is logged and left alone.
+// EnsureTopic makes the topic of frames, or checks the one there is. Several processes may do so
+// at once. A topic that would lose frames is an ErrTopic; one that only differs from the
+// configuration (someone tuned it) is logged and left alone.
 func EnsureTopic(ctx context.Context, e Engine, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -18,7 +19,8 @@ func EnsureTopic(ctx context.Context, e Engine, c Config) error {
 	return e.Ensure(ctx, c.topic())
 }
 
-// ErrPublish is what every error of Publish wraps. Retryable tells whether to try again; when it is true, the engine may have the frame nevertheless.
+// ErrPublish is what every error of Publish wraps. Retryable tells whether to try again; when it
+// is true, the engine may have the frame nevertheless.
 var ErrPublish = errors.New("stream: the frame is not known to be kept")
 
 // Producer publishes frames. It is safe for concurrent use.
@@ -36,7 +38,8 @@ type producerMetrics struct {
 	seconds             prometheus.Histogram
 }
 
-// NewProducer checks the configuration. It waits for nothing: the engine may be away now and come later.
+// NewProducer checks the configuration. It waits for nothing: the engine may be away now and come
+// later.
 func NewProducer(e Engine, c Config, reg prometheus.Registerer) (*Producer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -64,8 +67,9 @@ func NewProducer(e Engine, c Config, reg prometheus.Registerer) (*Producer, erro
 	return p, nil
 }
 
-// Publish returns nil once the engine keeps the frame b of the account's cluster, and an error that wraps ErrPublish after
-// Config.PublishTimeout at the latest. b must not be changed afterwards, not even after an error: the engine may still be taking it.
+// Publish returns nil once the engine keeps the frame b of the account's cluster, and an error
+// that wraps ErrPublish after Config.PublishTimeout at the latest. b must not be changed
+// afterwards, not even after an error: the engine may still be taking it.
 func (p *Producer) Publish(ctx context.Context, account, cluster string, b []byte) error {
 	p.metrics.accepted.Inc()
 	p.metrics.pending.Inc()

@@ -9,8 +9,8 @@ import (
 
 // Progress says up to when everything that Publish has acknowledged has had its effect.
 type Progress struct {
-	// Through is a time by partition: records that the engine had by then have been handled. Partitions of
-	// which this consumer cannot say anything are not in it.
+	// Through is a time by partition: records that the engine had by then have been handled.
+	// Partitions of which this consumer cannot say anything are not in it.
 	Through map[int32]time.Time
 	// Partitions is how many the topic has.
 	Partitions int
@@ -60,8 +60,8 @@ func (p *progress) forget(partition int32) {
 	delete(p.parts, partition)
 }
 
-// Progress asks the engine where the partitions end, and compares that with what has been handled. It may
-// be called beside Run. What it says stays true, whoever has the partition later.
+// Progress asks the engine where the partitions end, and compares that with what has been
+// handled. It may be called beside Run. What it says stays true, whoever has the partition later.
 func (c *Consumer) Progress(ctx context.Context) (Progress, error) {
 	c.mu.Lock()
 	member := c.member

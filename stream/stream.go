@@ -1,20 +1,24 @@
-// Package stream publishes frames and hands them to consumers, and keeps small topics beside them.
-// It is the waist between the roles and what keeps the messages, an Engine: package kafka has Kafka,
-// package files a directory of this process. Package streamtest has the contract that both pass.
+// Package stream publishes frames and hands them to consumers, and keeps small topics beside
+// them. It is the waist between the roles and what keeps the messages, an Engine: package kafka
+// has Kafka, package files a directory of this process. Package streamtest has the contract that
+// both pass.
 //
 // What it promises:
-//   - Publish returns nil only when the engine keeps the frame: Kafka's in-sync replicas have it, or
-//     the disk has.
+//   - Publish returns nil only when the engine keeps the frame: Kafka's in-sync replicas have it,
+//     or the disk has.
 //   - The frames of a cluster keep their order and are seen by one consumer of a group at a time.
-//   - A consumer sees every published frame at least once: an offset is committed only when the effect of everything before it is
-//     done, and when the handler still needs older frames (an open window), only up to those.
+//   - A consumer sees every published frame at least once: an offset is committed only when the
+//     effect of everything before it is done, and when the handler still needs older frames (an
+//     open window), only up to those.
 //   - What a consumer holds is bounded by what the engine fetches ahead and one batch.
 //
 // What bites:
-//   - At least once: handlers see frames again after a restart, a rebalance, or a Publish whose answer got lost. Effects are idempotent.
-//   - The partition of a cluster follows from the number of partitions. Adding some moves clusters, and for a moment a cluster's old
-//     and new frames may be with two consumers.
-//   - Kafka measures a message after batching: Config.MaxMessageBytes must exceed the largest frame by a little.
+//   - At least once: handlers see frames again after a restart, a rebalance, or a Publish whose
+//     answer got lost. Effects are idempotent.
+//   - The partition of a cluster follows from the number of partitions. Adding some moves
+//     clusters, and for a moment a cluster's old and new frames may be with two consumers.
+//   - Kafka measures a message after batching: Config.MaxMessageBytes must exceed the largest
+//     frame by a little.
 package stream
 
 import (
@@ -45,8 +49,9 @@ func (c *caused) Error() string        { return c.err.Error() }
 func (c *caused) Unwrap() error        { return c.err }
 func (c *caused) Is(target error) bool { return target == c.cause }
 
-// Retryable reports whether the same call may succeed later without anyone changing what is sent. It is false only for what the engine will never
-// take; a missing permission or topic is the operator's to mend, and then the same bytes are welcome.
+// Retryable reports whether the same call may succeed later without anyone changing what is sent.
+// It is false only for what the engine will never take; a missing permission or topic is the
+// operator's to mend, and then the same bytes are welcome.
 func Retryable(err error) bool {
 	return err != nil && !errors.Is(err, ErrEntry) && !errors.Is(err, ErrRefused)
 }

@@ -14,7 +14,8 @@ type Walk struct {
 	Offset    int64     // the first record to read; BySince: the first that ingest took at or after Since
 	Since     time.Time // for BySince
 	Until     int64     // the record to stop before
-	// Wanted says by its cluster whether a record is handed on; the others cost reading, not memory.
+	// Wanted says by its cluster whether a record is handed on; the others cost reading, not
+	// memory.
 	Wanted func(account, cluster string) bool
 }
 

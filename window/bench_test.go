@@ -11,8 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// benchFrames are a window of a node with 200 tables of 60 counters and gauges and 20 histograms of 165 buckets, at 5 s. busy is how many tables of a hundred
-// are worked on all the time; the rest stands still at values other than zero. That is 960,000 cells.
+// benchFrames are a window of a node with 200 tables of 60 counters and gauges and 20 histograms
+// of 165 buckets, at 5 s. busy is how many tables of a hundred are worked on all the time; the
+// rest stands still at values other than zero. That is 960,000 cells.
 func benchFrames(b *testing.B, busy int) [][]byte {
 	const tables, scalars, histograms = 200, 60, 20
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -12,7 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Report counts what Build made of the frames it was given. Frames − Duplicates − Corrupt − MissingKey − Excess are the window's instants.
+// Report counts what Build made of the frames it was given. Frames − Duplicates − Corrupt −
+// MissingKey − Excess are the window's instants.
 type Report struct {
 	Frames     int
 	Duplicates int // of an instant that another frame had given already
@@ -31,18 +32,20 @@ type Allowance interface {
 	Give(bytes int64)
 }
 
-// Build makes a window from frames of one node and one window, in any order, with repetitions. Frames that cannot be decoded are skipped and counted.
-// node gives the account and, if it has one, the node's id; all else comes from the frames. It is an error if frames of different nodes or windows are mixed, and if there is
-// not one header that can be read.
+// Build makes a window from frames of one node and one window, in any order, with repetitions.
+// Frames that cannot be decoded are skipped and counted. node gives the account and, if it has
+// one, the node's id; all else comes from the frames. It is an error if frames of different nodes
+// or windows are mixed, and if there is not one header that can be read.
 //
 // Entities with the same labels are the same series, whatever key frame they are in.
 func Build(node Node, frames [][]byte) (*Window, Report, error) {
 	return BuildWithin(nil, node, frames)
 }
 
-// BuildWithin is Build with as much memory as the allowance gives; nil gives any. Frames are decoded one
-// after the other, so that beside the window itself there are only one of them and the key frames that
-// later ones need. What the window takes stays taken. An error of the allowance wraps frame.ErrMemory.
+// BuildWithin is Build with as much memory as the allowance gives; nil gives any. Frames are
+// decoded one after the other, so that beside the window itself there are only one of them and
+// the key frames that later ones need. What the window takes stays taken. An error of the
+// allowance wraps frame.ErrMemory.
 func BuildWithin(allow Allowance, node Node, frames [][]byte) (*Window, Report, error) {
 	return BuildWanted(allow, node, frames, nil)
 }
@@ -212,8 +215,8 @@ func (b *builder) frame(i int) error {
 	return b.pass(p)
 }
 
-// decode decodes a frame. It returns nil without an error if that cannot be done, which is counted, and
-// what the frame takes.
+// decode decodes a frame. It returns nil without an error if that cannot be done, which is
+// counted, and what the frame takes.
 func (b *builder) decode(h *head, key *frame.Frame) (f *frame.Frame, bytes int64, err error) {
 	allow := counting{b.allow, &bytes}
 	if b.known != nil && key == nil {

@@ -167,7 +167,8 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestBuildWanted: a window of some metrics has of them what the window of all has, and nothing else.
+// TestBuildWanted: a window of some metrics has of them what the window of all has, and nothing
+// else.
 func TestBuildWanted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, sent := history(picker(t))

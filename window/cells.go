@@ -94,8 +94,8 @@ func (c *scalarCells) column(order []int32) *column {
 	return out
 }
 
-// histogramCells is the cells of a histogram. A row's value is the sum of two parts as the frames hold them, so that what a pass changed costs
-// what it says and not a copy of all buckets.
+// histogramCells is the cells of a histogram. A row's value is the sum of two parts as the frames
+// hold them, so that what a pass changed costs what it says and not a copy of all buckets.
 type histogramCells struct {
 	keyed []*frame.Buckets // by entity of the key frame; empty: all zero
 	col   *frame.Column
@@ -122,8 +122,8 @@ func (c *histogramCells) values(col *frame.Column) { c.col = col }
 
 func (c *histogramCells) grow(rows int) { c.now = grown(c.now, rows) }
 
-// park copies the value of a row that goes away: it is needed when the row comes back, and must not keep a
-// whole frame until then.
+// park copies the value of a row that goes away: it is needed when the row comes back, and must
+// not keep a whole frame until then.
 func (c *histogramCells) park(row int32) {
 	for i, b := range c.now[row] {
 		if b != nil {

@@ -1,6 +1,7 @@
 package window
 
-// changes collects the changes of one column in any order of rows and in ascending order of time within a row.
+// changes collects the changes of one column in any order of rows and in ascending order of time
+// within a row.
 type changes struct {
 	row, at   []int32
 	words     []int64
@@ -14,7 +15,8 @@ func (c *changes) scalar(row, at int32, word int64) {
 	c.row, c.at, c.words = append(c.row, row), append(c.at, at), append(c.words, word)
 }
 
-// histogram adds a change from the differences by bucket in diff[from:to] and sets those back to zero. It adds nothing if there is no difference.
+// histogram adds a change from the differences by bucket in diff[from:to] and sets those back to
+// zero. It adds nothing if there is no difference.
 func (c *changes) histogram(row, at int32, sum int64, diff []int64, from, to int) {
 	n := len(c.bucket)
 	for i := from; i < to; i++ {

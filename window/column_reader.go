@@ -7,8 +7,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// columnReader collects what the parts of one column say. It is used for one column after the other,
-// so that its lists need not grow again and each column takes no more memory than it needs.
+// columnReader collects what the parts of one column say. It is used for one column after the
+// other, so that its lists need not grow again and each column takes no more memory than it
+// needs.
 type columnReader struct {
 	m        *Metric
 	instants int32

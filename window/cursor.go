@@ -52,7 +52,8 @@ func (c *cursor) row(row int32) {
 	}
 }
 
-// next moves on to the next instant that is present, not before first and before end, and reports whether there is one.
+// next moves on to the next instant that is present, not before first and before end, and reports
+// whether there is one.
 func (c *cursor) next(first, end int32) bool {
 	i := max(c.instant+1, first)
 	for len(c.edges) > 0 && c.edges[0] <= i {

@@ -12,12 +12,13 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Dictionary is what the columns of one entity type refer to: whose they are, which metrics there are and which entities. It is immutable.
+// Dictionary is what the columns of one entity type refer to: whose they are, which metrics there
+// are and which entities. It is immutable.
 type Dictionary struct {
 	Node                      uuid.UUID
 	Cluster, Datacenter, Rack string
-	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a hash of Labels if an agent that restarted within the window gave the
-	// type other labels.
+	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a hash of Labels
+	// if an agent that restarted within the window gave the type other labels.
 	Key     string
 	Type    string
 	Labels  []string   // label names
@@ -25,8 +26,10 @@ type Dictionary struct {
 	Metrics []Metric   // in the agent's order; one that changed its definition within the window is there twice
 }
 
-// MetricKey tells metric number i apart from all others of the dictionary: its name, or its name, "#" and a hash of its definition if there is another of that
-// name. It follows from the definitions and not from their order, so that a window that is stored again never puts one metric in the other's place.
+// MetricKey tells metric number i apart from all others of the dictionary: its name, or its name,
+// "#" and a hash of its definition if there is another of that name. It follows from the
+// definitions and not from their order, so that a window that is stored again never puts one
+// metric in the other's place.
 func (d *Dictionary) MetricKey(i int) string {
 	m := &d.Metrics[i]
 	for j := range d.Metrics {
@@ -47,7 +50,8 @@ func hashed(name string, of ...any) string {
 	return fmt.Sprintf("%s#%016x", name, h.Sum64())
 }
 
-// draft is a dictionary while its entities are collected: rows have provisional numbers in order of appearance.
+// draft is a dictionary while its entities are collected: rows have provisional numbers in order
+// of appearance.
 type draft struct {
 	*Dictionary
 	index map[string]int32 // row → provisional number
@@ -82,7 +86,8 @@ func (d *draft) row(values []string) int32 {
 	return n
 }
 
-// RowKey is a map key for label values. A label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart.
+// RowKey is a map key for label values. A label value may hold any byte, so lengths keep
+// ("a","b") and ("ab","") apart.
 func RowKey(values []string) string {
 	if len(values) == 1 {
 		return values[0]
@@ -132,7 +137,8 @@ func (ds *drafts) of(typ string, labels []string) *draft {
 	return d
 }
 
-// metric returns the number of a metric in the draft; it is added if there is none of the same definition.
+// metric returns the number of a metric in the draft; it is added if there is none of the same
+// definition.
 func (d *draft) metric(m Metric) int32 {
 	for i := range d.Metrics {
 		if d.Metrics[i].same(&m) {

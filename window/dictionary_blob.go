@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // Hash addresses a dictionary by its content: the first 8 bytes of the SHA-256 of its blob.
@@ -28,11 +28,11 @@ func (d *Dictionary) Append(dst []byte) []byte {
 	dst = append(dst, dictionaryVersion)
 	dst = append(dst, d.Node[:]...)
 	for _, s := range []string{d.Cluster, d.Datacenter, d.Rack, d.Key, d.Type} {
-		dst = blob.AppendText(dst, s)
+		dst = codec.AppendText(dst, s)
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(d.Labels)))
+	dst = codec.AppendUvarint(dst, uint64(len(d.Labels)))
 	for _, l := range d.Labels {
-		dst = blob.AppendText(dst, l)
+		dst = codec.AppendText(dst, l)
 	}
 	var bounds []*frame.Bounds
 	for i := range d.Metrics {
@@ -40,35 +40,35 @@ func (d *Dictionary) Append(dst []byte) []byte {
 			bounds = append(bounds, b)
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(bounds)))
+	dst = codec.AppendUvarint(dst, uint64(len(bounds)))
 	for _, b := range bounds {
-		dst = blob.AppendSvarint(dst, int64(b.Exponent))
-		dst = blob.AppendUvarint(dst, uint64(len(b.Upper)))
+		dst = codec.AppendSvarint(dst, int64(b.Exponent))
+		dst = codec.AppendUvarint(dst, uint64(len(b.Upper)))
 		last := int64(0)
 		for _, u := range b.Upper {
-			dst = blob.AppendSvarint(dst, u-last)
+			dst = codec.AppendSvarint(dst, u-last)
 			last = u
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(d.Metrics)))
+	dst = codec.AppendUvarint(dst, uint64(len(d.Metrics)))
 	for i := range d.Metrics {
 		m := &d.Metrics[i]
-		dst = append(blob.AppendText(dst, m.Name), byte(m.Kind))
-		dst = blob.AppendSvarint(blob.AppendText(dst, m.Unit), int64(m.Exponent))
+		dst = append(codec.AppendText(dst, m.Name), byte(m.Kind))
+		dst = codec.AppendSvarint(codec.AppendText(dst, m.Unit), int64(m.Exponent))
 		if m.Kind.IsHistogram() {
 			set := uint64(boundsIndex(bounds, m.Bounds)) << 1
 			if m.HasSum {
 				set |= 1
 			}
-			dst = blob.AppendUvarint(dst, set)
+			dst = codec.AppendUvarint(dst, set)
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(d.Rows)))
+	dst = codec.AppendUvarint(dst, uint64(len(d.Rows)))
 	last := make([]string, len(d.Labels))
 	for _, row := range d.Rows {
 		for i, v := range row {
 			n := shared(last[i], v)
-			dst = blob.AppendText(blob.AppendUvarint(dst, uint64(n)), v[n:])
+			dst = codec.AppendText(codec.AppendUvarint(dst, uint64(n)), v[n:])
 		}
 		last = row
 	}
@@ -90,7 +90,8 @@ func shared(a, b string) int {
 	return n
 }
 
-// maxRows bounds the entities of a dictionary; a decoder's allocations are bounded by the input already.
+// maxRows bounds the entities of a dictionary; a decoder's allocations are bounded by the input
+// already.
 const maxRows = frame.MaxCells
 
 // DecodeDictionary reads a dictionary's blob. The error wraps ErrVersion or ErrMalformed.
@@ -146,7 +147,8 @@ func (r *reader) bounds() *frame.Bounds {
 	return b
 }
 
-// rows reads the entities. A value that repeats its predecessor's costs two bytes and may be long, so what all values take together is bounded, too.
+// rows reads the entities. A value that repeats its predecessor's costs two bytes and may be
+// long, so what all values take together is bounded, too.
 func (d *Dictionary) rows(r *reader) {
 	n := r.Uvarint()
 	limit := uint64(1)

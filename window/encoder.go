@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // Encode encodes the window. Equal windows give equal bytes. rep is kept in the head.
@@ -189,34 +189,34 @@ func (e *Encoder) Finish() Encoded {
 		return Encoded{}
 	}
 	out := Encoded{Head: e.head.append(nil)}
-	out.Head = blob.AppendUvarint(out.Head, uint64(len(e.types)))
+	out.Head = codec.AppendUvarint(out.Head, uint64(len(e.types)))
 	var body []byte
 	for _, t := range e.types {
 		out.Dictionaries = append(out.Dictionaries, t.EncodedDictionary)
-		out.Head = append(blob.AppendText(out.Head, t.EncodedDictionary.Key), t.Hash[:]...)
+		out.Head = append(codec.AppendText(out.Head, t.EncodedDictionary.Key), t.Hash[:]...)
 		body = t.append(body[:0])
-		out.Head = append(blob.AppendUvarint(out.Head, uint64(len(body))), body...)
+		out.Head = append(codec.AppendUvarint(out.Head, uint64(len(body))), body...)
 	}
 	return out
 }
 
 // append appends what a reader needs together with the dictionary.
 func (t *encodedType) append(dst []byte) []byte {
-	dst = blob.AppendUvarint(dst, uint64(len(t.states)))
+	dst = codec.AppendUvarint(dst, uint64(len(t.states)))
 	dst = appendPacked(dst, t.states, stateBits)
-	dst = blob.AppendUvarint(dst, uint64(len(t.starts)))
+	dst = codec.AppendUvarint(dst, uint64(len(t.starts)))
 	previous := int32(-1)
 	for m := range t.states {
 		starts := t.starts[m]
 		if len(starts) == 0 {
 			continue
 		}
-		dst = blob.AppendGap(dst, previous, int32(m))
+		dst = codec.AppendGap(dst, previous, int32(m))
 		previous = int32(m)
-		dst = blob.AppendUvarint(dst, uint64(len(starts)))
+		dst = codec.AppendUvarint(dst, uint64(len(starts)))
 		row := int32(0)
 		for _, s := range starts {
-			dst = blob.AppendGap(dst, row, s)
+			dst = codec.AppendGap(dst, row, s)
 			row = s
 		}
 	}

@@ -24,8 +24,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestDecodingEnds: once its context has ended, making a window of its parts decodes no other metric,
-// and making one of frames no other frame.
+// TestDecodingEnds: once its context has ended, making a window of its parts decodes no other
+// metric, and making one of frames no other frame.
 func TestDecodingEnds(t *testing.T) {
 	n := windowtest.NewNode(rand.New(rand.NewPCG(1, 2)).IntN)
 	var frames [][]byte

@@ -52,7 +52,8 @@ func canonical(w *Window, t *Type, live *presence, metric int) *column {
 // Known reports whether a column was read.
 func Known(t *Type, metric int) bool { return t.columns[metric] != unknown }
 
-// Only returns the window without the columns that keep does not name, as if they had not been read.
+// Only returns the window without the columns that keep does not name, as if they had not been
+// read.
 func Only(w *Window, keep func(d *Dictionary, metric int) bool) *Window {
 	out := *w
 	out.Types = nil

@@ -45,8 +45,8 @@ func follow(f *window.Follower, b []byte) (windowtest.Samples, error) {
 	return windowtest.Of(list)
 }
 
-// TestFollowerProperty holds that a Follower says frame by frame what the node was, with all metrics
-// and with some, and with frames that come twice.
+// TestFollowerProperty holds that a Follower says frame by frame what the node was, with all
+// metrics and with some, and with frames that come twice.
 func TestFollowerProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		_, sent := history(picker(rt))

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// FromParts makes a window of a head and of those parts that are needed. Metrics of which no part is
-// given are not in the window, unless the head answers for them; entities in pieces that are not
-// given have no values; and histograms of which only Values are given have counts and sums and no
-// buckets. types are the numbers of those types of the head that are looked at; nil: all.
+// FromParts makes a window of a head and of those parts that are needed. Metrics of which no part
+// is given are not in the window, unless the head answers for them; entities in pieces that are
+// not given have no values; and histograms of which only Values are given have counts and sums
+// and no buckets. types are the numbers of those types of the head that are looked at; nil: all.
 //
 // What cannot be decoded is left out, and damage says why, one error for each part or dictionary.
 func FromParts(account string, h *Head, types []int, find Dictionaries, parts []StoredPart) (w *Window, damage []error) {

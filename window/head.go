@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // What a head says of a metric.
@@ -59,13 +59,13 @@ func (t *HeadType) state(m int) byte {
 func (h *Head) append(dst []byte) []byte {
 	dst = append(dst, headVersion)
 	for _, s := range []string{h.Node.Cluster, h.Node.Datacenter, h.Node.Rack} {
-		dst = blob.AppendText(dst, s)
+		dst = codec.AppendText(dst, s)
 	}
-	dst = blob.AppendUvarint(dst, uint64(h.Node.Interval))
+	dst = codec.AppendUvarint(dst, uint64(h.Node.Interval))
 	for _, n := range []int{h.Report.Frames, h.Report.Duplicates, h.Report.Corrupt, h.Report.MissingKey, h.Report.Excess} {
-		dst = blob.AppendUvarint(dst, uint64(n))
+		dst = codec.AppendUvarint(dst, uint64(n))
 	}
-	dst = blob.AppendUvarint(dst, uint64(h.Length))
+	dst = codec.AppendUvarint(dst, uint64(h.Length))
 	return appendTimes(dst, h.Start, h.Times)
 }
 

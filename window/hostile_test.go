@@ -217,9 +217,9 @@ func TestBrokenBlobsAreErrorsOrWindows(t *testing.T) {
 	})
 }
 
-// blobBound is what reading a blob may take: a dictionary's row of two bytes takes some 60 with its
-// label, and what stands in a column of bits 16 each. The base is for a pattern of presence that all
-// entities share, and for instants on a grid, which take no bytes.
+// blobBound is what reading a blob may take: a dictionary's row of two bytes takes some 60 with
+// its label, and what stands in a column of bits 16 each. The base is for a pattern of presence
+// that all entities share, and for instants on a grid, which take no bytes.
 var blobBound = memorytest.Bound{Base: 8 << 20, Factor: 192, Time: time.Minute}
 
 // FuzzBlobs reads hostile bytes as each kind of blob.
@@ -288,7 +288,8 @@ func FuzzBlobs(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What is read can be written, and is the same then; histograms without buckets are not written.
+		// What is read can be written, and is the same then; histograms without buckets are not
+		// written.
 		if what%3 == 2 {
 			if _, buckets := apart(b); buckets == nil {
 				return

@@ -13,8 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// recordedHour returns an hour of a node with ten tables at 20 s that is like a recorded one, and its
-// twelve windows.
+// recordedHour returns an hour of a node with ten tables at 20 s that is like a recorded one, and
+// its twelve windows.
 func recordedHour(b *testing.B, name string) (hour *window.Window, windows []*window.Window) {
 	const interval = 20_000
 	shape, err := fleet.Read("../bench/recordings/"+name+".rwf", name, 10, interval)

@@ -7,11 +7,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// Join joins the series of several windows: those with equal labels become one, ascending in time, each instant once. Where two parts know an
-// instant the earlier part in the argument list wins. Each part must be sorted by labels, as Select returns it, and so is the result.
+// Join joins the series of several windows: those with equal labels become one, ascending in
+// time, each instant once. Where two parts know an instant the earlier part in the argument list
+// wins. Each part must be sorted by labels, as Select returns it, and so is the result.
 //
-// Series with equal labels whose metrics differ in kind, unit, exponent or bounds cannot be one; they follow each other in the result, by the time of
-// their first value.
+// Series with equal labels whose metrics differ in kind, unit, exponent or bounds cannot be one;
+// they follow each other in the result, by the time of their first value.
 func Join(parts ...[]Series) []Series {
 	filled, last := 0, 0
 	for i, p := range parts {
@@ -25,7 +26,8 @@ func Join(parts ...[]Series) []Series {
 		}
 		return parts[last]
 	}
-	// By hash, so that only what is left is sorted: many windows of the same series are the usual case.
+	// By hash, so that only what is left is sorted: many windows of the same series are the usual
+	// case.
 	out := make([]Series, 0, len(parts[last]))
 	first, next := make(map[uint64]int32, len(parts[last])), []int32{}
 	for _, p := range parts {

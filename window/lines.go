@@ -179,8 +179,8 @@ type Samples struct {
 	before, now []int64 // counts by bucket: of the last value, and scratch
 }
 
-// Read reads the values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), of histograms
-// with their buckets if they are wanted.
+// Read reads the values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), of
+// histograms with their buckets if they are wanted.
 func (l *Line) Read(v *Samples, from, to int64, buckets bool) {
 	v.reset(l.Metric, buckets)
 	if l.mixed || !l.of.apart {

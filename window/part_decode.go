@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // pieceReader reads the parts of a piece.
@@ -225,7 +225,7 @@ func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
 	b, at := r.Rest, 0
 	for i := range words {
 		var u uint64
-		u, at = blob.UvarintAt(b, at)
+		u, at = codec.UvarintAt(b, at)
 		before := word
 		switch r.m.Kind {
 		case frame.Counter, frame.Gauge:
@@ -243,7 +243,7 @@ func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
 		default:
 			if word = 0; r.m.HasSum {
 				word = int64(u>>1) ^ -int64(u&1)
-				u, at = blob.UvarintAt(b, at)
+				u, at = codec.UvarintAt(b, at)
 			}
 			totals[i] = int64(u>>1) ^ -int64(u&1)
 			before = word + 1 // buckets may differ though neither does

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // How the instants of a row's changes are written: COLUMNS.md §4.
@@ -52,7 +52,7 @@ func (e *partEncoder) appendValues(dst []byte, p piece) []byte {
 		dst = e.appendTexts(dst, from, to)
 	case frame.Counter, frame.Gauge:
 		e.unit = e.unitOf(from, to)
-		dst = blob.AppendUvarint(dst, uint64(e.unit))
+		dst = codec.AppendUvarint(dst, uint64(e.unit))
 	}
 	dst = e.appendFirst(dst, p, from, to)
 	return e.appendLater(dst, p, from, to)
@@ -112,9 +112,9 @@ func (e *partEncoder) appendTexts(dst []byte, from, to int) []byte {
 			note(k)
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(list)))
+	dst = codec.AppendUvarint(dst, uint64(len(list)))
 	for _, s := range list {
-		dst = blob.AppendText(dst, s)
+		dst = codec.AppendText(dst, s)
 	}
 	return dst
 }
@@ -148,7 +148,7 @@ func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
 		for end < to && e.rows[end] == e.rows[end-1]+1 && e.beginsAtFirst(end) {
 			end++
 		}
-		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(e.rows[i]-next)), uint64(end-i))
+		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(e.rows[i]-next)), uint64(end-i))
 		next = e.rows[end-1] + 1
 		for ; i < end; i++ {
 			change, _ := e.changes(i)
@@ -156,7 +156,7 @@ func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
 		}
 	}
 	if next < p.to {
-		dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(p.to-next)), 0)
+		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(p.to-next)), 0)
 	}
 	return dst
 }
@@ -169,11 +169,11 @@ func (e *partEncoder) appendLater(dst []byte, p piece, from, to int) []byte {
 			count++
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(count))
+	dst = codec.AppendUvarint(dst, uint64(count))
 	previous := p.from - 1
 	for i := from; i < to; i++ {
 		if _, later, end := e.split(i); later < end {
-			dst = blob.AppendGap(dst, previous, e.rows[i])
+			dst = codec.AppendGap(dst, previous, e.rows[i])
 			previous = e.rows[i]
 			dst = e.appendChanges(dst, i)
 		}
@@ -212,10 +212,10 @@ func appendInstants(dst []byte, at []int32, first, end int32) []byte {
 		}
 		return dst
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(at)+changesListed-1))
+	dst = codec.AppendUvarint(dst, uint64(len(at)+changesListed-1))
 	previous := first
 	for _, t := range at {
-		dst = blob.AppendGap(dst, previous, t)
+		dst = codec.AppendGap(dst, previous, t)
 		previous = t
 	}
 	return dst
@@ -227,14 +227,14 @@ func (e *partEncoder) appendValue(dst []byte, change int, base, unit int64) []by
 	w := e.words[change]
 	switch e.m.Kind {
 	case frame.Counter, frame.Gauge:
-		return blob.AppendSvarint(dst, (w-base)/unit)
+		return codec.AppendSvarint(dst, (w-base)/unit)
 	case frame.GaugeDouble:
-		return blob.AppendDouble(dst, w^base)
+		return codec.AppendDouble(dst, w^base)
 	case frame.String:
-		return blob.AppendUvarint(dst, uint64(e.numbers[w]))
+		return codec.AppendUvarint(dst, uint64(e.numbers[w]))
 	}
 	if e.m.HasSum {
-		dst = blob.AppendSvarint(dst, w)
+		dst = codec.AppendSvarint(dst, w)
 	}
-	return blob.AppendSvarint(dst, e.total(change))
+	return codec.AppendSvarint(dst, e.total(change))
 }

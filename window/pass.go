@@ -25,7 +25,8 @@ type mapping struct {
 // has reports whether the template has a metric of the draft.
 func (m *mapping) has(metric int) bool { return metric < len(m.back) && m.back[metric] >= 0 }
 
-// roster is which entities of a template are live in a pass. Passes whose entities do not differ share one.
+// roster is which entities of a template are live in a pass. Passes whose entities do not differ
+// share one.
 type roster struct {
 	draft *draft
 	keyed int     // entity numbers below it are the key frame's

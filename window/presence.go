@@ -3,7 +3,7 @@ package window
 import (
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // presence says at which instants which rows are there. nil means all rows at all instants, and so
@@ -114,7 +114,7 @@ func appendPresence(dst []byte, p *presence) []byte {
 		key = key[:0]
 		previous := int32(-1)
 		for _, e := range p.at(i) {
-			key = blob.AppendGap(key, previous, e)
+			key = codec.AppendGap(key, previous, e)
 			previous = e
 		}
 		pat := known[string(key)]
@@ -129,18 +129,18 @@ func appendPresence(dst []byte, p *presence) []byte {
 			pat.runs = append(pat.runs, [2]int32{row, 1})
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(list)))
+	dst = codec.AppendUvarint(dst, uint64(len(list)))
 	for _, pat := range list {
-		dst = blob.AppendUvarint(dst, uint64(len(pat.edges)))
+		dst = codec.AppendUvarint(dst, uint64(len(pat.edges)))
 		previous := int32(-1)
 		for _, e := range pat.edges {
-			dst = blob.AppendGap(dst, previous, e)
+			dst = codec.AppendGap(dst, previous, e)
 			previous = e
 		}
-		dst = blob.AppendUvarint(dst, uint64(len(pat.runs)))
+		dst = codec.AppendUvarint(dst, uint64(len(pat.runs)))
 		next := int32(0)
 		for _, run := range pat.runs {
-			dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(run[0]-next)), uint64(run[1]-1))
+			dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(run[0]-next)), uint64(run[1]-1))
 			next = run[0] + run[1]
 		}
 	}

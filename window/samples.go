@@ -7,8 +7,10 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Walk calls visit for every series of the window, for stores that keep a row per sample: d, metric and row say whose values s has. s has no labels, and it
-// and its slices are used again for the next call; counts of histograms may be kept. Histograms whose buckets were not read are left out.
+// Walk calls visit for every series of the window, for stores that keep a row per sample: d,
+// metric and row say whose values s has. s has no labels, and it and its slices are used again
+// for the next call; counts of histograms may be kept. Histograms whose buckets were not read are
+// left out.
 func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	var s Series
 	for _, t := range w.Types {
@@ -31,10 +33,10 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	}
 }
 
-// FromSamples is the way back: it makes a window of a head and of the series that find knows. find
-// returns nil for a series without values; it is asked for the metrics that want says, of which it
-// must know all rows that matter, and the window has no others. Instants that the head does not have
-// are left out.
+// FromSamples is the way back: it makes a window of a head and of the series that find knows.
+// find returns nil for a series without values; it is asked for the metrics that want says, of
+// which it must know all rows that matter, and the window has no others. Instants that the head
+// does not have are left out.
 func FromSamples(account string, h *Head, dictionaries Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
 	w, _, damage := h.window(account, nil, dictionaries)
 	values := make([]value, len(h.Times))
@@ -63,7 +65,8 @@ func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, met
 	}
 }
 
-// spread enters the values of a series at their instants. What has another number of buckets is not its metric's, and left out.
+// spread enters the values of a series at their instants. What has another number of buckets is
+// not its metric's, and left out.
 func (s *Series) spread(values []value, times []int64, buckets int) {
 	for i, at := range s.At {
 		t, found := slices.BinarySearch(times, at)

@@ -13,8 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Select returns the series that match and have values at instants from ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Matchers may name __name__,
-// cluster, datacenter, rack, node (the host id) and the labels of entities; a label that a series does not have is empty.
+// Select returns the series that match and have values at instants from ≤ at ≤ to (milliseconds
+// since the Unix epoch), sorted by labels. Matchers may name __name__, cluster, datacenter, rack,
+// node (the host id) and the labels of entities; a label that a series does not have is empty.
 //
 // Two series have equal labels only if a metric changed its definition within the window.
 func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
@@ -22,8 +23,9 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 	return list
 }
 
-// SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil: any), which is asked as the
-// answer grows. Then it returns ctx's or the allowance's error soon, however long matching would take.
+// SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil:
+// any), which is asked as the answer grows. Then it returns ctx's or the allowance's error soon,
+// however long matching would take.
 func (w *Window) SelectContext(ctx context.Context, allow Allowance, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
@@ -97,8 +99,9 @@ func (s *Series) Bytes() int64 {
 	return n
 }
 
-// Latest returns what Select does for the newest instant alone: the series whose entity is there and has a value, one point each. For a node's present
-// state a window built from its newest frame and that frame's key frame is enough.
+// Latest returns what Select does for the newest instant alone: the series whose entity is there
+// and has a value, one point each. For a node's present state a window built from its newest
+// frame and that frame's key frame is enough.
 func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
 	list, _ := w.LatestContext(context.Background(), nil, matchers...)
 	return list
@@ -136,8 +139,8 @@ func (d *Dictionary) fixed(name string) (string, bool) {
 	return "", false
 }
 
-// MatchMetrics returns the numbers of the metrics that can have series that match, by name and by what all entities share.
-// When ctx ends it returns what it has so far: who calls it asks ctx.
+// MatchMetrics returns the numbers of the metrics that can have series that match, by name and by
+// what all entities share. When ctx ends it returns what it has so far: who calls it asks ctx.
 func (d *Dictionary) MatchMetrics(ctx context.Context, matchers ...*labels.Matcher) []int {
 	for _, m := range matchers {
 		if m.Name == labels.MetricName || slices.Contains(d.Labels, m.Name) {
@@ -167,8 +170,8 @@ metrics:
 	return list
 }
 
-// AppendMatcher appends a text that names a matcher, and that is no other matcher's. It costs a tenth
-// of Prometheus's own text.
+// AppendMatcher appends a text that names a matcher, and that is no other matcher's. It costs a
+// tenth of Prometheus's own text.
 func AppendMatcher(b []byte, m *labels.Matcher) []byte {
 	for _, text := range []string{m.Name, m.Value} {
 		b = append(strconv.AppendInt(b, int64(len(text)), 10), ':')

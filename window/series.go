@@ -1,8 +1,10 @@
-// Package window is the type between frames, stores and queries: frames go in, columns and series come out.
+// Package window is the type between frames, stores and queries: frames go in, columns and series
+// come out.
 //
-// A Window holds what one node said in five minutes or in an hour. Build makes one from frames in any order, with repetitions; Select answers
-// from it by Prometheus matchers. Values stay what the agent counted: integers with an exponent, bucket counts, doubles, texts.
-// Rates, percentiles and floats are made where they are asked for.
+// A Window holds what one node said in five minutes or in an hour. Build makes one from frames in
+// any order, with repetitions; Select answers from it by Prometheus matchers. Values stay what
+// the agent counted: integers with an exponent, bucket counts, doubles, texts. Rates, percentiles
+// and floats are made where they are asked for.
 package window
 
 import (
@@ -32,8 +34,8 @@ type Metric struct {
 	HasSum   bool          // histograms: Sum is meant
 }
 
-// Series is one entity's metric at some instants, in ascending order of time, each at most once. Which of the value slices is set follows
-// from Metric.Kind; it is as long as At.
+// Series is one entity's metric at some instants, in ascending order of time, each at most once.
+// Which of the value slices is set follows from Metric.Kind; it is as long as At.
 type Series struct {
 	Labels     labels.Labels // __name__, cluster, datacenter, rack, node and the entity's own
 	Metric     *Metric
@@ -61,8 +63,9 @@ func (s *Series) Between(i, j int) Series {
 	return of
 }
 
-// Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over buckets) and their sum, an integer scaled by
-// Metric.Exponent. Most buckets are empty, so only the others are there. The lists may be shared between values: do not change them.
+// Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over
+// buckets) and their sum, an integer scaled by Metric.Exponent. Most buckets are empty, so only
+// the others are there. The lists may be shared between values: do not change them.
 //
 // One that was read without its buckets has Total in their place.
 type Histogram struct {

@@ -1,13 +1,13 @@
 package window
 
-import "github.com/ringwatch/ringwatch/blob"
+import "github.com/ringwatch/ringwatch/frame/codec"
 
-// mostZeros is how many buckets that do not differ may stand in a run of buckets that do. Each takes a
-// byte, and another run takes two.
+// mostZeros is how many buckets that do not differ may stand in a run of buckets that do. Each
+// takes a byte, and another run takes two.
 const mostZeros = 3
 
-// appendBuckets appends the Buckets of a piece: first, per change, which buckets differ, in runs, and
-// then by how much. The last one's difference follows from the count's.
+// appendBuckets appends the Buckets of a piece: first, per change, which buckets differ, in runs,
+// and then by how much. The last one's difference follows from the count's.
 func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 	from, to := e.cut(p)
 	if from == to {
@@ -25,7 +25,7 @@ func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 	if signed {
 		head |= 1
 	}
-	dst = append(blob.AppendUvarint(dst, head), places...)
+	dst = append(codec.AppendUvarint(dst, head), places...)
 	for k := first; k < end; k++ {
 		dst = e.appendCounts(dst, k, signed)
 	}
@@ -47,13 +47,13 @@ func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
 	for i := from; i < end; i = e.runEnd(i, end) {
 		runs++
 	}
-	dst = blob.AppendUvarint(dst, runs)
+	dst = codec.AppendUvarint(dst, runs)
 	previous := int32(-1)
 	for i := from; i < end; {
 		to := e.runEnd(i, end)
-		dst = blob.AppendGap(dst, previous, int32(e.bucket[i]))
+		dst = codec.AppendGap(dst, previous, int32(e.bucket[i]))
 		previous = int32(e.bucket[to-1])
-		dst = blob.AppendUvarint(dst, uint64(previous)-uint64(e.bucket[i]))
+		dst = codec.AppendUvarint(dst, uint64(previous)-uint64(e.bucket[i]))
 		i = to
 	}
 	return dst
@@ -76,9 +76,9 @@ func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
 	from, end := e.buckets(change)
 	for i := from; i < end-1; i++ {
 		if signed {
-			dst = blob.AppendSvarint(dst, e.count[i])
+			dst = codec.AppendSvarint(dst, e.count[i])
 		} else {
-			dst = blob.AppendUvarint(dst, uint64(e.count[i]))
+			dst = codec.AppendUvarint(dst, uint64(e.count[i]))
 		}
 		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= mostZeros {
 			for range zeros {
@@ -103,7 +103,7 @@ func (r *pieceReader) buckets(from int) {
 	at, next := 0, 0 // in places and in counts
 	for k := from; k < len(o.totals); k++ {
 		var runs uint64
-		runs, at = blob.UvarintAt(places, at)
+		runs, at = codec.UvarintAt(places, at)
 		left := o.totals[k] // what the change's last bucket gets
 		if runs == 0 && (left != 0 || o.words[k] == 0) {
 			r.Fail("a change of no bucket")
@@ -112,8 +112,8 @@ func (r *pieceReader) buckets(from int) {
 		bucket := 0
 		for ; runs > 0; runs-- {
 			var gap, more uint64
-			gap, at = blob.UvarintAt(places, at)
-			more, at = blob.UvarintAt(places, at)
+			gap, at = codec.UvarintAt(places, at)
+			more, at = codec.UvarintAt(places, at)
 			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
 				r.Fail("a bucket beyond the last, or bytes are missing")
 				return
@@ -128,7 +128,7 @@ func (r *pieceReader) buckets(from int) {
 						u = uint64(counts[next])
 						next++
 					} else {
-						u, next = blob.UvarintAt(counts, next)
+						u, next = codec.UvarintAt(counts, next)
 					}
 					if count = int64(u); head&1 == 1 {
 						count = int64(u>>1) ^ -int64(u&1)

@@ -4,14 +4,15 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/blob"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
-// appendTimes appends ascending instants of a window: a grid, and by how much each instant is off it.
+// appendTimes appends ascending instants of a window: a grid, and by how much each instant is off
+// it.
 func appendTimes(dst []byte, start int64, times []int64) []byte {
 	n := int64(len(times))
-	dst = blob.AppendUvarint(dst, uint64(n))
+	dst = codec.AppendUvarint(dst, uint64(n))
 	if n == 0 {
 		return dst
 	}
@@ -25,7 +26,7 @@ func appendTimes(dst []byte, start int64, times []int64) []byte {
 		slices.Sort(gaps)
 		step = gaps[len(gaps)/2]
 	}
-	dst = blob.AppendUvarint(blob.AppendUvarint(dst, uint64(first)), uint64(step))
+	dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(first)), uint64(step))
 	// Each instant is where the step after its predecessor leads, plus an offset.
 	offsets, width := make([]uint64, 0, n), 0
 	for i := int64(1); i < n; i++ {
@@ -41,7 +42,7 @@ func appendTimes(dst []byte, start int64, times []int64) []byte {
 	if packed := (len(offsets)*width + 7) / 8; packed > varints {
 		dst = append(dst, timesVarint)
 		for _, z := range offsets {
-			dst = blob.AppendUvarint(dst, z)
+			dst = codec.AppendUvarint(dst, z)
 		}
 		return dst
 	}

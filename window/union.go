@@ -8,11 +8,11 @@ import (
 )
 
 // Union returns what several spans of one node say together, as one span. An instant that several
-// spans know is as the earliest of them in the list says. A column that was not read in a span says
-// nothing at that span's instants, not even that there is no value; it is unknown in the union only
-// if no span that has the metric has read it. Histograms of which some span has read counts and sums
-// alone have no buckets in the union, unless other spans know all its instants. What is outside
-// start and length is left out.
+// spans know is as the earliest of them in the list says. A column that was not read in a span
+// says nothing at that span's instants, not even that there is no value; it is unknown in the
+// union only if no span that has the metric has read it. Histograms of which some span has read
+// counts and sums alone have no buckets in the union, unless other spans know all its instants.
+// What is outside start and length is left out.
 //
 // The union's dictionaries follow from those of the spans and their order, and not from which
 // columns were read. So a span may be united a few metrics at a time, if all types of one name are
@@ -65,7 +65,8 @@ type timeline struct {
 	some   *selectedRuns
 }
 
-// selectedRuns are the runs without some windows, kept for the next column that was not read in them.
+// selectedRuns are the runs without some windows, kept for the next column that was not read in
+// them.
 type selectedRuns struct {
 	skip []bool
 	runs []run

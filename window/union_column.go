@@ -7,8 +7,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// joiner makes the columns of one type of a union from those of its sources. It goes row by row, and
-// in a row from run to run, where a change of a source is a change of the union, but for the first.
+// joiner makes the columns of one type of a union from those of its sources. It goes row by row,
+// and in a row from run to run, where a change of a source is a change of the union, but for the
+// first.
 type joiner struct {
 	*Type    // of the union
 	lines    *timeline

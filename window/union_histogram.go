@@ -58,8 +58,8 @@ func (j *joiner) histograms(row int32, runs []run) {
 	}
 }
 
-// difference applies the source's changes up to from, and adds a change if the value that it has then
-// is not the row's last.
+// difference applies the source's changes up to from, and adds a change if the value that it has
+// then is not the row's last.
 func (j *joiner) difference(r *reading, from int, at int32) {
 	o, counts := &j.out, r.counts
 	if counts == nil {

@@ -302,7 +302,8 @@ func TestSlice(t *testing.T) {
 			if s.Start != from || s.Length != length {
 				t.Fatalf("%d for %d", s.Start, s.Length)
 			}
-			// Types have the window's dictionaries, also if only one of two with one name was opened.
+			// Types have the window's dictionaries, also if only one of two with one name was
+			// opened.
 			one := *u
 			for i, of := range u.Types {
 				if s.Types[i].Dictionary != of.Dictionary {

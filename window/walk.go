@@ -2,8 +2,9 @@ package window
 
 import "github.com/prometheus/prometheus/model/labels"
 
-// Cells walks the values of one metric of a type: Row, then Next until it returns false, for any rows in any order. It copies nothing, so it is what a
-// whole window is read by; Select is for the series somebody asked for.
+// Cells walks the values of one metric of a type: Row, then Next until it returns false, for any
+// rows in any order. It copies nothing, so it is what a whole window is read by; Select is for
+// the series somebody asked for.
 type Cells struct {
 	cursor
 	times   []int64
@@ -19,10 +20,12 @@ func (w *Window) Cells(t *Type, m int) *Cells {
 	return &Cells{cursor: *newCursor(t, m, int32(len(w.Times))), times: w.Times}
 }
 
-// Zero reports whether every value of the column is zero (no text, no counts), and there is one wherever the entity is live.
+// Zero reports whether every value of the column is zero (no text, no counts), and there is one
+// wherever the entity is live.
 func (c *Cells) Zero() bool { return c.column == nil }
 
-// Row goes before the first value of a row. It returns at how many instants the row has a value, and whether all of these are zero.
+// Row goes before the first value of a row. It returns at how many instants the row has a value,
+// and whether all of these are zero.
 func (c *Cells) Row(row int) (instants int, zero bool) {
 	c.row(int32(row))
 	return c.live.instants(int32(row), c.instants), c.change == c.last
@@ -42,7 +45,8 @@ func (c *Cells) At() int64 { return c.times[c.instant] }
 // Word returns the value: an integer, a double's bits, or a histogram's sum. Texts have none.
 func (c *Cells) Word() int64 { return c.word }
 
-// Changed reports whether the value differs from the row's value before; before the first one it is zero.
+// Changed reports whether the value differs from the row's value before; before the first one it
+// is zero.
 func (c *Cells) Changed() bool { return c.changed }
 
 // Counts returns a histogram's counts by bucket, until the next call of Next or Row.
@@ -74,7 +78,8 @@ func (w *Window) LiveInstants(t *Type) []uint32 {
 	return list
 }
 
-// Same reports whether values of the two metrics can stand in one series: name, kind, unit, exponent and bounds are the same.
+// Same reports whether values of the two metrics can stand in one series: name, kind, unit,
+// exponent and bounds are the same.
 func (m *Metric) Same(o *Metric) bool { return m.same(o) }
 
 // Buckets returns how many buckets a value has; 0 if it is no histogram.

@@ -6,15 +6,15 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// MaxInstants is how many instants a window may have. It bounds what a few hostile bytes can make a decoder allocate; at one frame a second a
-// window has 300.
+// MaxInstants is how many instants a window may have. It bounds what a few hostile bytes can make
+// a decoder allocate; at one frame a second a window has 300.
 const MaxInstants = 1 << 15
 
 // HourMillis is the length of an hour. Five minutes are frame.WindowMillis.
 const HourMillis = 60 * 60_000
 
-// Window is what one node said in five minutes or in an hour, by columns. It is immutable once made,
-// so it may be read from many goroutines.
+// Window is what one node said in five minutes or in an hour, by columns. It is immutable once
+// made, so it may be read from many goroutines.
 type Window struct {
 	Node   Node    // as the newest key frame describes it
 	Start  int64   // milliseconds since the Unix epoch
@@ -30,10 +30,12 @@ type Type struct {
 	columns []*column // by number of metric; nil is a column whose every live cell is zero
 }
 
-// column holds one metric of all entities of a type. A row (entity) without changes is zero at every instant where it is present.
+// column holds one metric of all entities of a type. A row (entity) without changes is zero at
+// every instant where it is present.
 //
-// A change says which value a row has from an instant on. Changes are only at instants where the cell is present and only where the value
-// differs from that of the last instant where it was, zero before the first: so a column has one form, and what stands still has one entry.
+// A change says which value a row has from an instant on. Changes are only at instants where the
+// cell is present and only where the value differs from that of the last instant where it was,
+// zero before the first: so a column has one form, and what stands still has one entry.
 type column struct {
 	present *presence // nil: present wherever the entity is live
 	rows    []int32   // rows with changes, ascending

@@ -3,7 +3,7 @@ package window
 import (
 	"errors"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // Why a stored blob could not be read.
@@ -17,8 +17,8 @@ var (
 )
 
 // reader reads the blobs of COLUMNS.md.
-type reader struct{ blob.Reader }
+type reader struct{ codec.Reader }
 
-var blobErrors = blob.Errors{Version: ErrVersion, Malformed: ErrMalformed}
+var blobErrors = codec.Errors{Version: ErrVersion, Malformed: ErrMalformed}
 
-func read(b []byte) reader { return reader{blob.New(b, &blobErrors)} }
+func read(b []byte) reader { return reader{codec.New(b, &blobErrors)} }

@@ -1,4 +1,5 @@
-// Package apitest is for tests of the API and of its clients: a store that lives in memory and answers as the real one does.
+// Package apitest is for tests of the API and of its clients: a store that lives in memory and
+// answers as the real one does.
 package apitest
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // ErrDown is what every call answers while Store.Down.
@@ -27,7 +28,8 @@ var ErrDown = errors.New("apitest: the store is down")
 type Store struct {
 	// Hold, if set before the server starts, keeps LatestFrames waiting until it is closed.
 	Hold chan struct{}
-	// Clock, if set, tells when frames are received: one that is dated ahead of that is not newer than what comes after it.
+	// Clock, if set, tells when frames are received: one that is dated ahead of that is not newer
+	// than what comes after it.
 	Clock func() time.Time
 
 	mu     sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 )
 
-// Tables is a Lookup that lives in memory: by account, by keyspace.table, by the key's JSON, a JSON list of rows, or ! and why it cannot be read. Its tables have the columns id and
-// name.
+// Tables is a Lookup that lives in memory: by account, by keyspace.table, by the key's JSON, a
+// JSON list of rows, or ! and why it cannot be read. Its tables have the columns id and name.
 type Tables map[string]map[string]map[string]string
 
 // Read is an api.Lookup. It answers the last key first.

@@ -1,6 +1,7 @@
-// Command agent measures what monitoring costs a Cassandra: no exporter, the Ringwatch agent pushing, the agent being scraped, the JMX exporter
-// with a whitelist and with everything, and the agent serving each of its profiles of names, in turn, each on a fresh copy of the same prepared
-// node.
+// Command agent measures what monitoring costs a Cassandra: no exporter, the Ringwatch agent
+// pushing, the agent being scraped, the JMX exporter with a whitelist and with everything, and
+// the agent serving each of its profiles of names, in turn, each on a fresh copy of the same
+// prepared node.
 //
 // EXPORTER_JAR (what follows -javaagent:) and EXPORTER_URL (where it answers) add another exporter.
 package main

@@ -92,7 +92,8 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 	return f, nil
 }
 
-// settle waits until an agent has been through everything once: it does that in its first two minutes, and then sends a key frame.
+// settle waits until an agent has been through everything once: it does that in its first two
+// minutes, and then sends a key frame.
 func (m *measurement) settle(ctx context.Context) error {
 	least := int(2*time.Minute/m.interval) + 2
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -140,7 +141,8 @@ func (m *measurement) idle(ctx context.Context, length time.Duration, least int)
 	return scraped, nil
 }
 
-// frames fills in what the frames themselves say. A frame's cost and counters are of the pass before it.
+// frames fills in what the frames themselves say. A frame's cost and counters are of the pass
+// before it.
 func (m *measurement) frames(f *figures, frames []arrived) {
 	var cost, delta, key []float64
 	for i, a := range frames {
@@ -173,7 +175,8 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 	}
 }
 
-// wire reckons an hour from the mean frames of a span, whose own share of key frames depends on where it begins.
+// wire reckons an hour from the mean frames of a span, whose own share of key frames depends on
+// where it begins.
 func (m *measurement) wire(f *figures, frames []arrived, bytes int64) {
 	for _, a := range frames {
 		bytes -= int64(a.bytes)
@@ -184,7 +187,8 @@ func (m *measurement) wire(f *figures, frames []arrived, bytes int64) {
 	f.wireMBh = f.framesMBh + posts*f.postBytes/1e6
 }
 
-// busy writes a row to every table after each frame, so that every table has moved by the next pass.
+// busy writes a row to every table after each frame, so that every table has moved by the next
+// pass.
 func (m *measurement) busy(ctx context.Context, f *figures) error {
 	session, err := node.Session(m.node.Cassandra)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
-// profiles are sides of the agent serving one profile of names other than its own. The last one is a rule file of a hundred patterns that match
-// nothing.
+// profiles are sides of the agent serving one profile of names other than its own. The last one
+// is a rule file of a hundred patterns that match nothing.
 var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter", "instaclustr_exporter", "mcac", "rules100"}
 
 func isProfile(name string) bool { return name == "ringwatch" || slices.Contains(profiles, name) }

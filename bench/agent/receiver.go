@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// receiver stands where ingest stands: it takes frames, counts what crosses the wire, and keeps what each frame says of the agent.
+// receiver stands where ingest stands: it takes frames, counts what crosses the wire, and keeps
+// what each frame says of the agent.
 type receiver struct {
 	wire atomic.Int64 // bytes of HTTP both ways, headers included; TCP's and IP's own are not
 
@@ -89,7 +90,8 @@ func (r *receiver) count() int {
 	return len(r.frames)
 }
 
-// counter returns the value of a counter without labels: the key frame's and what the frame adds to it.
+// counter returns the value of a counter without labels: the key frame's and what the frame adds
+// to it.
 func counter(f, key *frame.Frame, name string) (sum int64) {
 	frames := []*frame.Frame{key}
 	if f != key {

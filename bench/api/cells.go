@@ -130,7 +130,8 @@ func (c *cell) cores(process string) float64 {
 	return c.median(func(r *round) float64 { return r.cores[process] })
 }
 
-// cpu is what a request costs the API, Redis and its client together, in ms: the cores divided by it are the most requests a second that there can be.
+// cpu is what a request costs the API, Redis and its client together, in ms: the cores divided by
+// it are the most requests a second that there can be.
 func (c *cell) cpu() float64 {
 	return c.median(func(r *round) float64 {
 		return (r.cores["api"] + r.cores["redis"] + r.cores["clients"]) / r.rate() * 1000

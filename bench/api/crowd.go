@@ -27,7 +27,8 @@ type crowd struct {
 // readEvery is how often each reader asks, as published of such an API's users.
 const readEvery = 20 * time.Second
 
-// crowd lets readers ask the API with Redis: each has a node and asks it every 20 s, beginning somewhere of its own.
+// crowd lets readers ask the API with Redis: each has a node and asks it every 20 s, beginning
+// somewhere of its own.
 func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd, error) {
 	progress("a crowd of %d readers for %s", o.readers, o.pattern)
 	before, err := s.metrics(ctx, redisSide)

@@ -97,8 +97,9 @@ func (t *task) client(ctx context.Context, end time.Time) (all taken, err error)
 	return all, nil
 }
 
-// skipAnswer reads an answer to its end and returns its body's bytes, as they are packed. Anything but a 200 is an error. It takes no longer than the kernel's copying: what http.Client does beside that
-// would be time of the two cores that are measured.
+// skipAnswer reads an answer to its end and returns its body's bytes, as they are packed.
+// Anything but a 200 is an error. It takes no longer than the kernel's copying: what http.Client
+// does beside that would be time of the two cores that are measured.
 func skipAnswer(in *bufio.Reader) (n int64, err error) {
 	status, err := in.ReadSlice('\n')
 	if err != nil {

@@ -1,9 +1,12 @@
-// Command api measures what readers of everything newest get: a cluster's latest-all from Redis and from Cassandra, by 1 to 64 clients, and which share of the reads of an ordinary
-// crowd of readers reaches Cassandra.
+// Command api measures what readers of everything newest get: a cluster's latest-all from Redis
+// and from Cassandra, by 1 to 64 clients, and which share of the reads of an ordinary crowd of
+// readers reaches Cassandra.
 //
-// A real Cassandra and a real Redis get the frames of a fleet as its nodes make them (bench/fleet, an interval apart, each node at its own time) while two API processes answer: one with that Redis,
-// one whose Redis is away. Each number of clients asks both in turn. The clients are a process of their own with connections that stay open; they read each
-// body to its end and look at none. Engines, both API processes, clients and the fleet share the machine's cores.
+// A real Cassandra and a real Redis get the frames of a fleet as its nodes make them
+// (bench/fleet, an interval apart, each node at its own time) while two API processes answer: one
+// with that Redis, one whose Redis is away. Each number of clients asks both in turn. The clients
+// are a process of their own with connections that stay open; they read each body to its end and
+// look at none. Engines, both API processes, clients and the fleet share the machine's cores.
 package main
 
 import (

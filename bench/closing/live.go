@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // live lets the fleet live through its hour.

@@ -30,7 +30,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 type options struct {

@@ -1,4 +1,5 @@
-// Command codec measures the frame format on recorded frames: ns per value and MB/s for decoding and encoding in Go.
+// Command codec measures the frame format on recorded frames: ns per value and MB/s for decoding
+// and encoding in Go.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -122,7 +123,8 @@ func countValues(f, key *frame.Frame) int {
 	return n
 }
 
-// measureJava runs the agent's encoder over the states of the recorded frames and takes its figures over.
+// measureJava runs the agent's encoder over the states of the recorded frames and takes its
+// figures over.
 func measureJava(r *bench.Result, classPath, recordings string) error {
 	// In Cassandra the encoder finds zstd-jni on the class path; here the engines bring it.
 	if err := engines.Fetch(context.Background(), func(s string) { fmt.Println(s) }); err != nil {

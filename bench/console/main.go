@@ -3,9 +3,9 @@
 //	bench/fleet ─ POST ─ ringwatch all ─ console ─ Chromium, driven by console/bench.mjs
 //
 // Fleets of several sizes, each in an account of its own, have sent two frames a node through the
-// whole line. The browser opens the fleet's page of each until a node can be opened. A cluster's page
-// then gets answers that were made beforehand, so that only drawing them is timed; an hour of its
-// refreshes is played fast, and the memory before and after compared.
+// whole line. The browser opens the fleet's page of each until a node can be opened. A cluster's
+// page then gets answers that were made beforehand, so that only drawing them is timed; an hour
+// of its refreshes is played fast, and the memory before and after compared.
 package main
 
 import (
@@ -67,9 +67,9 @@ type figures struct {
 	PerMinute   float64              `json:"requests_per_minute"`
 }
 
-// steps is where the time of a fleet's page goes: ms since it was asked for until the page and its
-// code were there, something was painted, the nodes were asked for, began to come and were there, and
-// the first one was drawn with the map.
+// steps is where the time of a fleet's page goes: ms since it was asked for until the page and
+// its code were there, something was painted, the nodes were asked for, began to come and were
+// there, and the first one was drawn with the map.
 type steps struct {
 	Page      float64 `json:"page"`
 	Code      float64 `json:"code"`
@@ -151,7 +151,8 @@ func run(ctx context.Context, o options) error {
 	return r.Keep(os.Stdout, o.results)
 }
 
-// interval is how often the nodes say that they send, ms: so long that none is late while others send.
+// interval is how often the nodes say that they send, ms: so long that none is late while others
+// send.
 const interval = 600_000
 
 // send posts two frames of each node, so that rates have values.

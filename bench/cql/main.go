@@ -1,5 +1,6 @@
-// Command cql measures the agent's system_metrics on Cassandra 5.0 beside Cassandra 6's own: lookups by name and scans of a whole group,
-// with a thousand keyspaces of one table in each. Both nodes run at once and are asked in turn.
+// Command cql measures the agent's system_metrics on Cassandra 5.0 beside Cassandra 6's own:
+// lookups by name and scans of a whole group, with a thousand keyspaces of one table in each.
+// Both nodes run at once and are asked in turn.
 //
 //	make bench-cql [TABLES=1000]
 package main
@@ -19,7 +20,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 const (
@@ -232,7 +233,8 @@ func (s *side) allocation(ctx context.Context) error {
 
 var allocatedBy = regexp.MustCompile(`(?m)^"([^"]+)" #(\d+).* allocated=([\d.]+)([BKMG])`)
 
-// allocated asks the JVM what each thread that serves requests has allocated since it began, with three digits.
+// allocated asks the JVM what each thread that serves requests has allocated since it began, with
+// three digits.
 func allocated(ctx context.Context, pid int) (map[string]float64, error) {
 	out, err := exec.CommandContext(ctx, "jcmd", strconv.Itoa(pid), "Thread.print", "-e").Output()
 	if err != nil {

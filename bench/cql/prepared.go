@@ -11,16 +11,18 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // heap holds a thousand tables and what a scan allocates.
 const heap = "2G"
 
-// portFile holds the port between nodes: Cassandra 6 keeps its own address in its metadata and waits for itself if it has another.
+// portFile holds the port between nodes: Cassandra 6 keeps its own address in its metadata and
+// waits for itself if it has another.
 const portFile = "storage-port"
 
-// prepared returns the data of a stopped node with that many keyspaces of one table, making it first if need be: minutes, once.
+// prepared returns the data of a stopped node with that many keyspaces of one table, making it
+// first if need be: minutes, once.
 func prepared(ctx context.Context, version string, tables int) (string, error) {
 	cache, err := engines.CacheDir()
 	if err != nil {

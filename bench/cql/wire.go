@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// conn speaks just enough of the native protocol, version 4, to measure a server: a driver would take more of the two
-// cores than the server does, and the ratio would be the driver's.
+// conn speaks just enough of the native protocol, version 4, to measure a server: a driver would
+// take more of the two cores than the server does, and the ratio would be the driver's.
 type conn struct {
 	net.Conn
 	in  *bufio.Reader
@@ -88,8 +88,8 @@ func (c *conn) prepare(statement string) ([]byte, error) {
 	return body[4 : 6+n], nil // with its length
 }
 
-// lookups executes a statement for one name after another, with inFlight of them under way on each of some connections, for a while.
-// Each answer must have a row.
+// lookups executes a statement for one name after another, with inFlight of them under way on
+// each of some connections, for a while. Each answer must have a row.
 func lookups(ctx context.Context, addr, statement string, names []string, connections, inFlight int, long time.Duration) (perSecond float64, err error) {
 	var done atomic.Int64
 	var wg sync.WaitGroup
@@ -195,7 +195,8 @@ func scan(ctx context.Context, addr, statement string, pageSize uint32) (rows in
 	}
 }
 
-// page takes a result of rows without metadata apart: how many there are and where the next page begins.
+// page takes a result of rows without metadata apart: how many there are and where the next page
+// begins.
 func page(body []byte) (rows int, state []byte, err error) {
 	if len(body) < 16 || binary.BigEndian.Uint32(body) != 2 {
 		return 0, nil, errors.New("the answer is not rows")

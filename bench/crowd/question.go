@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
-	"github.com/ringwatch/ringwatch/dashboards/dashboardtest"
 )
 
 const (

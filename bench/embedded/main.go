@@ -69,7 +69,7 @@ func main() {
 		"the program that is measured; with -profile one of this tree is built instead")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
 		"folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "dashboards",
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
 		"folder of the dashboards that are asked")
 	flag.StringVar(&o.work, "work", "",
 		"folder for all data, which is left there; empty: a temporary one")

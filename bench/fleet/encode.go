@@ -6,7 +6,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// fill writes into a frame what differs from the window's key frame; everything if there is none yet.
+// fill writes into a frame what differs from the window's key frame; everything if there is none
+// yet.
 func (n *Node) fill(f *frame.Frame) {
 	key := n.key
 	if key == nil {

@@ -1,4 +1,5 @@
-// Package fleet makes frames of as many nodes as a benchmark wants from the recordings of one, so that they are like a real fleet's and yet all different.
+// Package fleet makes frames of as many nodes as a benchmark wants from the recordings of one, so
+// that they are like a real fleet's and yet all different.
 package fleet
 
 import (
@@ -12,13 +13,17 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Node plays its recording forwards and backwards, again and again, beginning somewhere of its own, and nothing is repeated as it was:
+// Node plays its recording forwards and backwards, again and again, beginning somewhere of its
+// own, and nothing is repeated as it was:
 //
-//   - what came to a counter or a bucket in a tick is drawn anew from a Poisson distribution around what the recording says, times the node's own level (0.5 to 1.5) and
-//     a slow wave, in the units that the recorded steps have in common (a clock that counts in 10 ms goes on doing so). What stepped evenly goes on stepping evenly.
+//   - what came to a counter or a bucket in a tick is drawn anew from a Poisson distribution
+//     around what the recording says, times the node's own level (0.5 to 1.5) and a slow wave, in
+//     the units that the recorded steps have in common (a clock that counts in 10 ms goes on
+//     doing so). What stepped evenly goes on stepping evenly.
 //   - counters that are not zero begin at half to ten times the recorded value;
-//   - a gauge moves when its recording moved, with normal noise of half its recorded steps' deviation and within the range it had; large gauges differ by node by up to a
-//     third; doubles that move are scaled by a factor of the node's own;
+//   - a gauge moves when its recording moved, with normal noise of half its recorded steps'
+//     deviation and within the range it had; large gauges differ by node by up to a third;
+//     doubles that move are scaled by a factor of the node's own;
 //   - what stood still stands still.
 type Node struct {
 	shape *Shape
@@ -31,12 +36,12 @@ type Node struct {
 
 	Started uint64 // when its agent started, ms since the Unix epoch; 1
 
-	// Times says how much more comes to a counter or a histogram in a tick than the recording and the
-	// node's level say. Row are the entity's labels. nil: 1.
+	// Times says how much more comes to a counter or a histogram in a tick than the recording and
+	// the node's level say. Row are the entity's labels. nil: 1.
 	Times func(metric string, row []string) float64
 
-	// Later is by how many buckets each observation in seconds comes later than recorded: a bucket is
-	// a fifth wider than the one before.
+	// Later is by how many buckets each observation in seconds comes later than recorded: a
+	// bucket is a fifth wider than the one before.
 	Later int
 
 	Random *rand.Rand // its own noise, to be drawn from for what the caller varies
@@ -233,7 +238,8 @@ func (n *Node) poisson(mean float64) int64 {
 	return k
 }
 
-// Frame returns the present state as a frame made at the given instant: a key frame if it is its window's first.
+// Frame returns the present state as a frame made at the given instant: a key frame if it is its
+// window's first.
 func (n *Node) Frame(at int64) ([]byte, error) {
 	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.Started, Sequence: uint64(n.tick), At: at, Interval: n.shape.Interval}}
 	if n.keyed == nil || n.keyed.Window() != f.Window() {

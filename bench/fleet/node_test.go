@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestFleetIsLikeItsRecording: frames decode, counters never fall, nodes differ, and the same number gives the same frames.
+// TestFleetIsLikeItsRecording: frames decode, counters never fall, nodes differ, and the same
+// number gives the same frames.
 func TestFleetIsLikeItsRecording(t *testing.T) {
 	for _, name := range []string{"idle", "busy"} {
 		s, err := Read("../recordings/"+name+".rwf", name, 5, 20_000)
@@ -86,7 +87,8 @@ func TestNodesCanDiffer(t *testing.T) {
 	}
 	other.Later = 10
 	start := frame.WindowOf(1_800_000_000_000)
-	// latency returns how many requests a node counted in ten minutes, and how long one took, in µs.
+	// latency returns how many requests a node counted in ten minutes, and how long one took, in
+	// µs.
 	latency := func(n *Node) (count, mean float64) {
 		var frames [][]byte
 		for i := range 14 {

@@ -17,7 +17,8 @@ import (
 // recordedMillis is the interval of the recordings.
 const recordedMillis = 5000
 
-// Shape is what a recording says a node is like: its templates, entities and the course of every cell over the recording's ticks.
+// Shape is what a recording says a node is like: its templates, entities and the course of every
+// cell over the recording's ticks.
 type Shape struct {
 	Interval int64 // ms between frames
 	name     string

@@ -1,5 +1,5 @@
-// Command freshness measures how old a value is when the API first answers it: from the agent's tick in a real Cassandra, through ingest, Kafka and
-// Redis, to the JSON answer.
+// Command freshness measures how old a value is when the API first answers it: from the agent's
+// tick in a real Cassandra, through ingest, Kafka and Redis, to the JSON answer.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Package line runs the whole of Ringwatch on free ports: Cassandra with the agent in it, Kafka, Redis and every role in one process. The
-// end-to-end tests and the benchmarks that need all of it share it.
+// Package line runs the whole of Ringwatch on free ports: Cassandra with the agent in it, Kafka,
+// Redis and every role in one process. The end-to-end tests and the benchmarks that need all of
+// it share it.
 package line
 
 import (
@@ -17,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -53,7 +54,8 @@ type Line struct {
 	ringwatch *engines.Process
 }
 
-// Start starts everything and waits until the roles are ready. What it started dies with this process; Stop ends it earlier.
+// Start starts everything and waits until the roles are ready. What it started dies with this
+// process; Stop ends it earlier.
 func Start(ctx context.Context, c Config) (*Line, error) {
 	if c.Interval == 0 {
 		c.Interval = 5 * time.Second
@@ -288,7 +290,8 @@ type Payload struct {
 	Values []map[string]any
 }
 
-// Metrics returns a node's newest values of a selector, or those of a time range when query (&period=15m) says so.
+// Metrics returns a node's newest values of a selector, or those of a time range when query
+// (&period=15m) says so.
 func (l *Line) Metrics(ctx context.Context, node, selector, query string) ([]Payload, error) {
 	var answer []struct{ Payload []Payload }
 	if err := l.Get(ctx, "/v1/nodes/"+node+"/metrics?metrics="+url.QueryEscape(selector)+query, &answer); err != nil {
@@ -301,8 +304,8 @@ func (l *Line) Metrics(ctx context.Context, node, selector, query string) ([]Pay
 	return all, nil
 }
 
-// Until calls try until it succeeds, every 20 ms or, where a try takes long, less often. It returns the
-// last error when ctx ends.
+// Until calls try until it succeeds, every 20 ms or, where a try takes long, less often. It
+// returns the last error when ctx ends.
 func Until(ctx context.Context, what string, try func(context.Context) error) error {
 	for {
 		began := time.Now()

@@ -1,12 +1,16 @@
-// Command load measures what monitoring takes from a Cassandra's users: writes, reads and a mix of both against a node without an exporter, with
-// the Ringwatch agent pushing and with the JMX exporter scraped, each at 5 s.
+// Command load measures what monitoring takes from a Cassandra's users: writes, reads and a mix
+// of both against a node without an exporter, with the Ringwatch agent pushing and with the JMX
+// exporter scraped, each at 5 s.
 //
-// The three nodes live side by side and take short rounds in turn; whoever is not in its round is stopped (SIGSTOP), so that a round has
-// the machine as alone as the machine allows. A ratio is the median over the rounds of what one node did over what the node without an
-// exporter did in the same round. JVMs differ by some percent from start to start, so all nodes are started anew for each repeat.
+// The three nodes live side by side and take short rounds in turn; whoever is not in its round is
+// stopped (SIGSTOP), so that a round has the machine as alone as the machine allows. A ratio is
+// the median over the rounds of what one node did over what the node without an exporter did in
+// the same round. JVMs differ by some percent from start to start, so all nodes are started anew
+// for each repeat.
 //
-// With -paused there is one node, with the agent, and it is compared with itself: at work and paused in turns. What differs between JVMs
-// is the same on both sides then, so that what the agent takes is told more finely.
+// With -paused there is one node, with the agent, and it is compared with itself: at work and
+// paused in turns. What differs between JVMs is the same on both sides then, so that what the
+// agent takes is told more finely.
 package main
 
 import (
@@ -183,7 +187,8 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 	return nil
 }
 
-// startWarm starts a side's node and lets it do a round of each work, which compiles, and prepares every statement. end closes it.
+// startWarm starts a side's node and lets it do a round of each work, which compiles, and
+// prepares every statement. end closes it.
 func startWarm(ctx context.Context, o options, tables, perRound int, dir string, side node.Side) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
 	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})

@@ -97,8 +97,9 @@ func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[st
 	return nil
 }
 
-// become pauses the agent or lets it work, and waits until it says so. That takes two to three seconds either way: waiting for the first frame would give
-// the rounds at work up to five seconds more in which Cassandra catches up with its compactions.
+// become pauses the agent or lets it work, and waits until it says so. That takes two to three
+// seconds either way: waiting for the first frame would give the rounds at work up to five
+// seconds more in which Cassandra catches up with its compactions.
 func (c contestant) become(ctx context.Context, want string) error {
 	text, err := os.ReadFile(c.Side.Config)
 	if err != nil {
@@ -124,7 +125,8 @@ func (c contestant) become(ctx context.Context, want string) error {
 	})
 }
 
-// likely bounds the median of the pairs' ratios at 95 % without a word on how they are spread: the number of pairs below the true median is binomial.
+// likely bounds the median of the pairs' ratios at 95 % without a word on how they are spread:
+// the number of pairs below the true median is binomial.
 func likely(a, b []round, of func(round) float64) (low, high float64) {
 	var values []float64
 	for i := range min(len(a), len(b)) {

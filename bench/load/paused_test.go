@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Of 24 pairs the median lies between the 7th and the 18th in 19 of 20 cases: tables of the sign test say so.
+// Of 24 pairs the median lies between the 7th and the 18th in 19 of 20 cases: tables of the sign
+// test say so.
 func TestLikely(t *testing.T) {
 	var on, off []round
 	for i := range 24 {

@@ -30,7 +30,8 @@ func (r round) share() float64    { return r.threads.Seconds() / r.cpu.Seconds()
 func (r round) p50() float64      { return r.p50Value }
 func (r round) p99() float64      { return r.p99Value }
 
-// round runs so many operations with a bounded number in flight. A latency is from before the call to the answer, errors end the round.
+// round runs so many operations with a bounded number in flight. A latency is from before the
+// call to the answer, errors end the round.
 func (c contestant) round(ctx context.Context, o options, tables int, work string, ops int) (round, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,7 +1,8 @@
-// Package node runs one Cassandra with many tables and one exporter, or none, in it, and reads what it costs the process. bench/agent and
-// bench/load share it.
+// Package node runs one Cassandra with many tables and one exporter, or none, in it, and reads
+// what it costs the process. bench/agent and bench/load share it.
 //
-// Making a thousand tables takes minutes, so a prepared data directory is kept in the engines' cache and copied for every run.
+// Making a thousand tables takes minutes, so a prepared data directory is kept in the engines'
+// cache and copied for every run.
 package node
 
 import (
@@ -15,13 +16,14 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // PerKeyspace is how many tables share a keyspace.
 const PerKeyspace = 10
 
-// rows are written to each table and flushed: an operator's idle table has data, and gauges of SSTables something to say.
+// rows are written to each table and flushed: an operator's idle table has data, and gauges of
+// SSTables something to say.
 const rows = 20
 
 // layout is raised when what is prepared changes.
@@ -29,14 +31,15 @@ const layout = 2
 
 const clusterName = "prepared"
 
-// A thousand written tables hold a thousand slabs of a megabyte, two of G1's regions each: more than the heap. Without slabs they fit.
+// A thousand written tables hold a thousand slabs of a megabyte, two of G1's regions each: more
+// than the heap. Without slabs they fit.
 var settings = map[string]any{"memtable_allocation_type": "unslabbed_heap_buffers"}
 
 // Table returns the name of table i with its keyspace.
 func Table(i int) string { return fmt.Sprintf("ks%d.t%d", i/PerKeyspace, i) }
 
-// Prepared returns the cached data directory of a stopped node with that many tables, each with an SSTable of a few rows, making it first if
-// need be.
+// Prepared returns the cached data directory of a stopped node with that many tables, each with
+// an SSTable of a few rows, making it first if need be.
 func Prepared(ctx context.Context, tables int, progress func(string)) (string, error) {
 	cache, err := engines.CacheDir()
 	if err != nil {
@@ -65,7 +68,8 @@ func Prepared(ctx context.Context, tables int, progress func(string)) (string, e
 }
 
 func prepare(ctx context.Context, dir string, tables int, progress func(string)) error {
-	// The schema is in the commit log as well: without a flush for each statement, tables come ten times faster.
+	// The schema is in the commit log as well: without a flush for each statement, tables come
+	// ten times faster.
 	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
 		TimerSlack: engines.KernelSlack, Dir: dir, Heap: "2G", ClusterName: clusterName, Extra: settings, Progress: progress,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
@@ -98,8 +102,8 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 		return err
 	}
 	session.Close()
-	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process is
-	// given to stop: then the schema itself would be lost.
+	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process
+	// is given to stop: then the schema itself would be lost.
 	if err := Tool(ctx, c, "drain"); err != nil {
 		return err
 	}
@@ -123,7 +127,8 @@ func WriteAll(ctx context.Context, session *gocql.Session, tables, n int) error 
 	return g.Wait()
 }
 
-// Session connects to a node; statements have a minute, since a crowded machine may be ten times slower.
+// Session connects to a node; statements have a minute, since a crowded machine may be ten times
+// slower.
 func Session(c *engines.Cassandra) (*gocql.Session, error) {
 	cluster := gocql.NewCluster(c.Addr())
 	cluster.Timeout, cluster.ConnectTimeout = time.Minute, time.Minute

@@ -22,7 +22,8 @@ type Scraped struct {
 	Text    []byte
 }
 
-// scraper waits long: the JMX exporter takes three quarters of a minute for all metrics of a thousand tables.
+// scraper waits long: the JMX exporter takes three quarters of a minute for all metrics of a
+// thousand tables.
 var scraper = http.Client{Timeout: 10 * time.Minute, Transport: &http.Transport{DisableCompression: true}}
 
 // Scrape asks url once.

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// Settled waits until compactions have ended and what they replaced is off the disk, which is after nodetool returns: their logs are there until then.
+// Settled waits until compactions have ended and what they replaced is off the disk, which is
+// after nodetool returns: their logs are there until then.
 func Settled(ctx context.Context, c *engines.Cassandra, keyspace string) error {
 	root, err := Keyspace(c.Dir, keyspace)
 	if err != nil {

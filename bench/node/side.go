@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 var (
@@ -92,7 +92,8 @@ func JMX(ctx context.Context, dir string, all bool, progress func(string)) (Side
 		Scrape: fmt.Sprintf("http://127.0.0.1:%d/metrics", port), Thread: "prometheus-http"}, nil
 }
 
-// Other is any exporter that is a Java agent: what follows -javaagent:, and where it answers. Its threads are not told apart.
+// Other is any exporter that is a Java agent: what follows -javaagent:, and where it answers. Its
+// threads are not told apart.
 func Other(argument, url string) Side {
 	return Side{Name: "other", Args: []string{"-javaagent:" + argument}, Scrape: url}
 }

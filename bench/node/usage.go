@@ -20,7 +20,8 @@ type Usage struct {
 	Threads time.Duration // of the threads asked for, from schedstat, in ns
 }
 
-// UsageOf reads /proc/PID/stat, and schedstat of the live threads whose names begin with thread ("": none).
+// UsageOf reads /proc/PID/stat, and schedstat of the live threads whose names begin with thread
+// ("": none).
 func UsageOf(pid int, thread string) (Usage, error) {
 	u := Usage{At: time.Now()}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -68,8 +69,9 @@ type GC struct {
 	Allocated float64       // bytes: what the heap grew by between collections
 }
 
-// Collections sums up the pauses that end after the given number of lines, and returns how many lines there are now. The allocation before the
-// first pause is not known, so compare only spans with several.
+// Collections sums up the pauses that end after the given number of lines, and returns how many
+// lines there are now. The allocation before the first pause is not known, so compare only spans
+// with several.
 func Collections(file string, after int) (g GC, lines int, err error) {
 	f, err := os.Open(file)
 	if err != nil {

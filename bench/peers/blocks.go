@@ -97,8 +97,8 @@ func (b *Blocks) next(ctx context.Context, at int64) error {
 	}
 	b.start = at / blockMillis * blockMillis
 	var err error
-	// The head takes what is up to half its range older than the newest: two hours, as nodes come one
-	// after another.
+	// The head takes what is up to half its range older than the newest: two hours, as nodes come
+	// one after another.
 	b.writer, err = tsdb.NewBlockWriter(slog.New(slog.DiscardHandler), b.dir, 2*blockMillis)
 	return err
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// classic is a histogram as a Prometheus that scrapes Ringwatch keeps it: of the buckets those that are exposed, cumulative.
+// classic is a histogram as a Prometheus that scrapes Ringwatch keeps it: of the buckets those
+// that are exposed, cumulative.
 func classic(s *window.Series) []prompb.TimeSeries {
 	cumulative := make([][]int64, len(s.Histograms))
 	var last int64

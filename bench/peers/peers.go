@@ -1,5 +1,6 @@
-// Package peers runs the time series databases that Ringwatch is measured beside, a Prometheus and a VictoriaMetrics of known versions, and writes to them what
-// a fleet's windows hold, in a form that suits each.
+// Package peers runs the time series databases that Ringwatch is measured beside, a Prometheus
+// and a VictoriaMetrics of known versions, and writes to them what a fleet's windows hold, in a
+// form that suits each.
 package peers
 
 import (
@@ -22,18 +23,20 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Modules are the peers by name; their versions are those of small modules of their own below bench/peers, built into the engines' cache.
+// Modules are the peers by name; their versions are those of small modules of their own below
+// bench/peers, built into the engines' cache.
 var Modules = map[string]string{
 	"prometheus":        "github.com/prometheus/prometheus/cmd/prometheus",
 	"prometheus-native": "github.com/prometheus/prometheus/cmd/prometheus", // the same with histograms as native ones
 	"victoriametrics":   "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
 }
 
-// build returns a peer's program, building it the first time: VictoriaMetrics in half a minute, Prometheus in five. The version is its module's.
+// build returns a peer's program, building it the first time: VictoriaMetrics in half a minute,
+// Prometheus in five. The version is its module's.
 func build(ctx context.Context, name string, progress func(string, ...any)) (program, version string, err error) {
 	pkg := Modules[name]
 	name, _, _ = strings.Cut(name, "-")
@@ -66,11 +69,13 @@ func build(ctx context.Context, name string, progress func(string, ...any)) (pro
 type Form int
 
 const (
-	// Sparse is a counter for each bucket that was used, not cumulative over buckets, and a sum: the smallest form that holds all.
+	// Sparse is a counter for each bucket that was used, not cumulative over buckets, and a sum:
+	// the smallest form that holds all.
 	Sparse Form = iota
 	// Native is Prometheus's native histograms with our bounds.
 	Native
-	// Classic is what a Prometheus that scrapes Ringwatch keeps: _bucket with le, _sum and _count. Histograms that have counted nothing are left out.
+	// Classic is what a Prometheus that scrapes Ringwatch keeps: _bucket with le, _sum and
+	// _count. Histograms that have counted nothing are left out.
 	Classic
 )
 
@@ -187,13 +192,16 @@ func (p *Peer) do(req *http.Request) ([]byte, error) {
 	return b, err
 }
 
-// samplesPerWrite is how many samples a remote-write request carries, as Prometheus's own sender does by the thousand.
+// samplesPerWrite is how many samples a remote-write request carries, as Prometheus's own sender
+// does by the thousand.
 const samplesPerWrite = 5000
 
 // Pid is that of its process.
 func (p *Peer) Pid() int { return p.process.Pid() }
 
-// Write sends series, a request for some thousand samples. At those of the instants at which a series is there no more it ends, as one ends that a Prometheus scrapes; nil: it is not looked after.
+// Write sends series, a request for some thousand samples. At those of the instants at which a
+// series is there no more it ends, as one ends that a Prometheus scrapes; nil: it is not looked
+// after.
 func (p *Peer) Write(ctx context.Context, list []window.Series, instants []int64) error {
 	n := 0
 	for i := range list {
@@ -279,7 +287,8 @@ func (p *Peer) Restart(ctx context.Context) error {
 // End ends it in good order: what it has in memory is on disk then.
 func (p *Peer) End(ctx context.Context) error { return p.process.Stop(ctx) }
 
-// Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may be started anew for it.
+// Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may
+// be started anew for it.
 func (p *Peer) Settle(ctx context.Context, from, to int64) error { return p.flush(ctx, p, from, to) }
 
 // Disk returns the bytes of samples and of indexes.

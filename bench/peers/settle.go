@@ -21,8 +21,9 @@ func (p *Peer) marker(ctx context.Context, at int64) error {
 	return p.send(ctx)
 }
 
-// flushPrometheus makes blocks of all data: the head is cut when something comes that is three hours newer, and blocks of two hours become one of six when there are
-// two later ones. It polls until neither head nor small blocks hold data.
+// flushPrometheus makes blocks of all data: the head is cut when something comes that is three
+// hours newer, and blocks of two hours become one of six when there are two later ones. It polls
+// until neither head nor small blocks hold data.
 func flushPrometheus(ctx context.Context, p *Peer, from, to int64) error {
 	for _, hours := range []int64{4, 6, 8, 11} {
 		if err := p.marker(ctx, to+hours*3600_000+1800_000); err != nil {
@@ -99,7 +100,8 @@ func blockBytes(dir string) (data, index int64, err error) {
 	return data, index, err
 }
 
-// flushVictoria merges all parts of a month to one. What is in memory it writes when it ends, so it is started anew.
+// flushVictoria merges all parts of a month to one. What is in memory it writes when it ends, so
+// it is started anew.
 func flushVictoria(ctx context.Context, p *Peer, from, to int64) error {
 	if err := p.process.Stop(ctx); err != nil {
 		return err

@@ -14,9 +14,11 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// translate gives a series to a peer in a form that suits it. VictoriaMetrics, and Prometheus as the smaller of its two ways: a histogram is a counter for each
-// bucket that was used by the window's end, not cumulative over buckets (as VictoriaMetrics's own histograms are), and a sum. Prometheus's native histograms with our bounds are one
-// series, and every chunk repeats the bounds. Texts are left out: no peer has them.
+// translate gives a series to a peer in a form that suits it. VictoriaMetrics, and Prometheus as
+// the smaller of its two ways: a histogram is a counter for each bucket that was used by the
+// window's end, not cumulative over buckets (as VictoriaMetrics's own histograms are), and a sum.
+// Prometheus's native histograms with our bounds are one series, and every chunk repeats the
+// bounds. Texts are left out: no peer has them.
 func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	if s.Metric.Kind == frame.String {
 		return nil
@@ -86,7 +88,8 @@ func named(s *window.Series, suffix string, more ...prompb.Label) prompb.TimeSer
 	return prompb.TimeSeries{Labels: list}
 }
 
-// native is a histogram as Prometheus has it: spans of the buckets that are not empty, counts as differences.
+// native is a histogram as Prometheus has it: spans of the buckets that are not empty, counts as
+// differences.
 func native(m *window.Metric, h *window.Histogram, bounds []float64) *histogram.Histogram {
 	n := &histogram.Histogram{Schema: histogram.CustomBucketsSchema, CustomValues: bounds}
 	if m.Kind == frame.GaugeHistogram {

@@ -33,7 +33,8 @@ type side struct {
 	peer    bool
 }
 
-// client asks all sides; answers come unpacked, as nobody is to pack on the cores that are measured.
+// client asks all sides; answers come unpacked, as nobody is to pack on the cores that are
+// measured.
 var client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
 
 // open asks; the body is the caller's to close.
@@ -67,7 +68,8 @@ func (s *side) read(ctx context.Context, path string, form url.Values) (int64, e
 	return io.Copy(io.Discard, body)
 }
 
-// values is an answer: of each series, by its labels as text, the value at each time; of a list, nothing at 0 for each element.
+// values is an answer: of each series, by its labels as text, the value at each time; of a list,
+// nothing at 0 for each element.
 type values map[string]map[float64]float64
 
 // ask reads an answer and its warnings.

@@ -228,8 +228,8 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 // profileFor is how long a question or a dashboard is asked again for a profile.
 const profileFor = 2 * time.Second
 
-// profileBoard keeps a profile of a dashboard that moves by a step again and again, under the name of
-// its first panel.
+// profileBoard keeps a profile of a dashboard that moves by a step again and again, under the
+// name of its first panel.
 func (f *report) profileBoard(ctx context.Context, b *bed, board []*unit, words int) error {
 	if f.cpuprofile == "" {
 		return nil

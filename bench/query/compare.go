@@ -71,7 +71,8 @@ func (d *difference) same() bool {
 	return d.Points > 0 && d.Missing+d.More == 0 && d.Most <= exact
 }
 
-// close reports whether they are as close as they can be: of the points a twentieth may be of one alone.
+// close reports whether they are as close as they can be: of the points a twentieth may be of one
+// alone.
 func (d *difference) close(near float64) bool {
 	return d.Points > 0 && 20*(d.Missing+d.More) <= d.Points+d.Missing+d.More && d.Median <= near
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// live writes each frame into all sides when it is due. Whoever holds the lock knows that all sides have the same.
+// live writes each frame into all sides when it is due. Whoever holds the lock knows that all
+// sides have the same.
 type live struct {
 	sync.Mutex
 	*player
@@ -31,12 +32,13 @@ type live struct {
 // grace is how long after a window's end it is closed, in ms: the store's own.
 const grace = 20_000
 
-// liveBefore is how long before the present the frames begin that go to Redis as well: longer than it
-// holds them, by a window.
+// liveBefore is how long before the present the frames begin that go to Redis as well: longer
+// than it holds them, by a window.
 const liveBefore = 20 * time.Minute
 
-// startLive plays the last minutes up to now into all sides. What an earlier run with this folder has
-// played of them stays: its frames go to Redis alone, and the nodes go on from there, as after a restart.
+// startLive plays the last minutes up to now into all sides. What an earlier run with this folder
+// has played of them stays: its frames go to Redis alone, and the nodes go on from there, as
+// after a restart.
 func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers.Peer, dir string) (*live, error) {
 	idle, busy, err := s.shapes(o.recordings)
 	if err != nil {
@@ -107,7 +109,8 @@ func readFrames(file string, since int64) (list []played, err error) {
 			list = append(list, played{h.At, h.Cluster, b})
 		}
 	}
-	// A frame refers to the key frame of its window, so the oldest window that is not whole is useless.
+	// A frame refers to the key frame of its window, so the oldest window that is not whole is
+	// useless.
 	return slices.DeleteFunc(list, func(f played) bool { return f.at < frame.WindowOf(since)+frame.WindowMillis }), nil
 }
 

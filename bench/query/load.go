@@ -36,8 +36,8 @@ func give(ctx context.Context, to sink, b *batch) error {
 	return nil
 }
 
-// load writes batches of that length (ms) into all sides until the next one would end after until().
-// Each side takes them in order, at its own pace.
+// load writes batches of that length (ms) into all sides until the next one would end after
+// until(). Each side takes them in order, at its own pace.
 func (p *player) load(ctx context.Context, length int64, until func() int64, ours func(context.Context, *batch) error, others []sink) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var queues []chan *batch
@@ -105,7 +105,8 @@ func heard(w *window.Window, times []int64) []prompb.TimeSeries {
 	}
 }
 
-// prepare writes a set into all sides. The peers' folders are below dir; they do not run afterwards.
+// prepare writes a set into all sides. The peers' folders are below dir; they do not run
+// afterwards.
 func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) error {
 	idle, busy, err := s.shapes(o.recordings)
 	if err != nil {
@@ -154,8 +155,8 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 	return nil
 }
 
-// write stores a batch as the role store does: frame by frame, then each window closed, and at the end
-// of an hour and of a day these made.
+// write stores a batch as the role store does: frame by frame, then each window closed, and at
+// the end of an hour and of a day these made.
 func (r *ours) write(ctx context.Context, account string, b *batch) error {
 	defer r.now.Store(0)
 	for w := range int((b.end - b.start) / frame.WindowMillis) {

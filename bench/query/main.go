@@ -1,21 +1,21 @@
-// Command query measures dashboards' queries as people ask them: of Ringwatch, of a Prometheus and of a
-// VictoriaMetrics that hold the same fleet.
+// Command query measures dashboards' queries as people ask them: of Ringwatch, of a Prometheus
+// and of a VictoriaMetrics that hold the same fleet.
 //
 //	bench/fleet ─┬─ store: frames, windows, hours ── Cassandra ─┐
 //	             ├─ recent: the last 15 minutes ──── Redis ─────┴─ bin/ringwatch api ─┐
 //	             ├─ blocks ─────── Prometheus ────────────────────────────────────────┼─ HTTP ─ clients
 //	             └─ remote write ─ VictoriaMetrics ───────────────────────────────────┘
 //
-// A fleet is made from the recordings and written into all sides: whole hours that are over. With -keep
-// they are written once, and later runs only ask. Frames of the last minutes, and those that come while
-// questions are asked, go into all sides in each run, so that "now" is now; ranges end where the whole
-// hours do.
+// A fleet is made from the recordings and written into all sides: whole hours that are over. With
+// -keep they are written once, and later runs only ask. Frames of the last minutes, and those
+// that come while questions are asked, go into all sides in each run, so that "now" is now;
+// ranges end where the whole hours do.
 //
-// Each question is asked of all sides at one instant and the answers are compared. Then it is timed in
-// three columns, sides by turns: cold, of processes that have just started; warm, in words that nobody
-// used before, of data that was asked for; refresh, moved by a step, eight panels side by side. Long
-// trends are a set of their own. Last, Ringwatch alone is asked about a fleet whose newest frames are in
-// Redis.
+// Each question is asked of all sides at one instant and the answers are compared. Then it is
+// timed in three columns, sides by turns: cold, of processes that have just started; warm, in
+// words that nobody used before, of data that was asked for; refresh, moved by a step, eight
+// panels side by side. Long trends are a set of their own. Last, Ringwatch alone is asked about a
+// fleet whose newest frames are in Redis.
 package main
 
 import (
@@ -69,7 +69,7 @@ func main() {
 	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question asked warm again and again, and for each dashboard that is refreshed; empty: none")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured; with -cpuprofile one of this tree is built instead")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "dashboards", "folder of dashboards whose pages are asked; empty: none")
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards", "folder of dashboards whose pages are asked; empty: none")
 	flag.StringVar(&o.results, "results", "", "folder for the result; empty: none is kept")
 	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept in bench/results, for docs/QUERY.md")
 	flag.Parse()
@@ -121,8 +121,8 @@ func progress(format string, args ...any) {
 	fmt.Printf("%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// measure writes what is to be asked for, if it is not kept, and asks; only the engines of Ringwatch go
-// on through all.
+// measure writes what is to be asked for, if it is not kept, and asks; only the engines of
+// Ringwatch go on through all.
 func measure(ctx context.Context, o options) (err error) {
 	dir := o.keep
 	var data *kept

@@ -17,20 +17,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/profiled"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/recent"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// ours is Ringwatch: real engines, what the roles store and recent do, and an API process for each part.
+// ours is Ringwatch: real engines, what the roles store and recent do, and an API process for
+// each part.
 type ours struct {
 	dir, binary string
 	cassandra   *engines.Cassandra
@@ -123,7 +124,8 @@ func (r *ours) stop() {
 	}
 }
 
-// startAPI starts an API process, in place of the last part's, and waits until its index of series is loaded.
+// startAPI starts an API process, in place of the last part's, and waits until its index of
+// series is loaded.
 func (r *ours) startAPI(ctx context.Context) error {
 	if r.api != nil {
 		if err := r.api.Stop(ctx); err != nil {

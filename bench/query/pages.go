@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
 	"github.com/ringwatch/ringwatch/bench/peers"
-	"github.com/ringwatch/ringwatch/dashboards/dashboardtest"
 )
 
-// pages are the dashboards of a folder as questions: all panels of each, over six hours by the minute,
-// with everything chosen that can be. Only a set with all metrics has them.
+// pages are the dashboards of a folder as questions: all panels of each, over six hours by the
+// minute, with everything chosen that can be. Only a set with all metrics has them.
 func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 	if b.set.Few || f.dashboards == "" {
 		return nil, nil

@@ -99,10 +99,12 @@ func (p *player) variables(s *set) *variables {
 	return v
 }
 
-// fleetInterval is how often the fleet's nodes say that they send, ms: long enough for all questions to see frames that were made once as new.
+// fleetInterval is how often the fleet's nodes say that they send, ms: long enough for all
+// questions to see frames that were made once as new.
 const fleetInterval = 600_000
 
-// fleetNow is the part of the fleet: Ringwatch alone, newest frames in Redis, and the index of series.
+// fleetNow is the part of the fleet: Ringwatch alone, newest frames in Redis, and the index of
+// series.
 func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	_, shape, err := (&set{Tables: f.tables, Interval: tickMillis}).shapes(f.recordings)
 	if err != nil {

@@ -24,7 +24,8 @@ type player struct {
 	newest  []*window.Window // of each node, for which series it had last
 }
 
-// clustersOf is in how many clusters a fleet that is compared is: in each is an idle node and a busy one.
+// clustersOf is in how many clusters a fleet that is compared is: in each is an idle node and a
+// busy one.
 func clustersOf(nodes int) int { return max(1, min(4, nodes/2)) }
 
 // newPlayer makes every second node idle, the others busy; they play from start on. The nodes of a
@@ -60,13 +61,15 @@ type nodeWindows struct {
 	gone    gone
 }
 
-// gone are the series that a node had in the last instant of a window and has not in the next one, the first of another window.
+// gone are the series that a node had in the last instant of a window and has not in the next
+// one, the first of another window.
 type gone struct {
 	series []window.Series
 	at     []int64 // both instants
 }
 
-// goes finds out what is gone with a node's newest window, whose series at its first instant are among list.
+// goes finds out what is gone with a node's newest window, whose series at its first instant are
+// among list.
 func (p *player) goes(i int, w *window.Window, list []window.Series) (g gone) {
 	if before := p.newest[i]; before != nil {
 		there := map[uint64]bool{}
@@ -136,7 +139,8 @@ func (p *player) frame(i int) ([]byte, error) {
 	return f, err
 }
 
-// busiest returns the keyspace and table of a batch of nodes that are written most, of those that all nodes have.
+// busiest returns the keyspace and table of a batch of nodes that are written most, of those that
+// all nodes have.
 func busiest(b *batch) [2]string {
 	counts, having := map[[2]string]int64{}, map[[2]string]int{}
 	for i := range b.nodes {

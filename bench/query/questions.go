@@ -22,14 +22,16 @@ const (
 	fleetMeta = "fleet metadata"
 )
 
-// question is what a dashboard asks. $cluster, $node, $keyspace and $table stand for what differs from request to request.
+// question is what a dashboard asks. $cluster, $node, $keyspace and $table stand for what differs
+// from request to request.
 type question struct {
 	group, title string
 	promql       string
 	theirs       string        // the peers' words; empty: the same
 	path         string        // of what is no query; promql is match[] then
 	span, step   time.Duration // of a range; no span: an instant
-	// near is how far the values of two sides may lie apart, in the median, as a share of the larger: 0 where both have samples and one engine.
+	// near is how far the values of two sides may lie apart, in the median, as a share of the
+	// larger: 0 where both have samples and one engine.
 	near  float64
 	alone bool // the peers have nothing to say
 	// panels are what a page asks, side by side; it has no words of its own.
@@ -49,7 +51,8 @@ const (
 	pending  = "cassandra_compaction_pending_tasks"
 	sstables = "cassandra_table_live_sstables"
 
-	// sameBucket is how far quantiles may lie apart: Prometheus's classic buckets of ours are every eighth bound, a factor of four.
+	// sameBucket is how far quantiles may lie apart: Prometheus's classic buckets of ours are
+	// every eighth bound, a factor of four.
 	sameBucket = 0.8
 )
 

@@ -42,10 +42,12 @@ type report struct {
 	versions []string
 }
 
-// compared are those whose values are wanted: pairs of Ringwatch's answer and a peer's, for two requests of different variables.
+// compared are those whose values are wanted: pairs of Ringwatch's answer and a peer's, for two
+// requests of different variables.
 const compared = 2
 
-// check asks all sides the same at one instant, and says how the peers' answers differ from Ringwatch's, which is the first side.
+// check asks all sides the same at one instant, and says how the peers' answers differ from
+// Ringwatch's, which is the first side.
 func (f *report) check(ctx context.Context, b *bed, q *question) []*answer {
 	sides, at := b.sides, b.at(q, 0)
 	list := make([]*answer, len(sides))

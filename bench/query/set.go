@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
-	"github.com/ringwatch/ringwatch/rollup"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 	fleetAccount = "fleet"
 )
 
-// set is a data set that all sides hold, from whole hour to whole hour. It is written once and may be
-// kept: its questions are about its last hours, whenever they are asked.
+// set is a data set that all sides hold, from whole hour to whole hour. It is written once and
+// may be kept: its questions are about its last hours, whenever they are asked.
 type set struct {
 	Account  string
 	Nodes    int
@@ -61,8 +61,8 @@ func (s *set) String() string {
 // span is how long the data set is.
 func (s *set) span() time.Duration { return time.Duration(s.End-s.Start) * time.Millisecond }
 
-// batchMillis is how much of a set is made at once: an hour where nodes have few series, as peers take
-// long runs of a series faster; of whole nodes an hour of 30 would be gigabytes.
+// batchMillis is how much of a set is made at once: an hour where nodes have few series, as peers
+// take long runs of a series faster; of whole nodes an hour of 30 would be gigabytes.
 func (s *set) batchMillis() int64 {
 	if s.Few {
 		return hourMillis

@@ -9,9 +9,9 @@ import (
 
 var promql = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 
-// anew returns an expression as nobody asked it before, with the same answer from the same data: each of
-// its selectors says of a node that does not exist that it is not meant. No cache of results can have it,
-// and none of what a selector finds.
+// anew returns an expression as nobody asked it before, with the same answer from the same data:
+// each of its selectors says of a node that does not exist that it is not meant. No cache of
+// results can have it, and none of what a selector finds.
 func anew(expr string, number int) (string, error) {
 	tree, err := promql.ParseExpr(expr)
 	if err != nil {

@@ -1,8 +1,11 @@
-// Command recent measures what the last fifteen minutes of nodes take in Redis and how many nodes a Redis and one writer keep up with.
+// Command recent measures what the last fifteen minutes of nodes take in Redis and how many nodes
+// a Redis and one writer keep up with.
 //
-// Memory: the frames of a busy node, through recent.Writer, beside the model that Redis is mostly used with: a sorted set per series, scored by time, whose members
-// are the JSON of a value. Both in turn into Redis servers of their own, whose used_memory is read before and after.
-// Writes: frames of 500 nodes again and again into a Redis with maxmemory, as fast as one writer goes; by one connection that all share, and by one each of four consumers.
+// Memory: the frames of a busy node, through recent.Writer, beside the model that Redis is mostly
+// used with: a sorted set per series, scored by time, whose members are the JSON of a value. Both
+// in turn into Redis servers of their own, whose used_memory is read before and after. Writes:
+// frames of 500 nodes again and again into a Redis with maxmemory, as fast as one writer goes; by
+// one connection that all share, and by one each of four consumers.
 package main
 
 import (
@@ -32,7 +35,8 @@ var sizes = []struct {
 	tables int
 }{{"2000", 9}, {"10000", 90}}
 
-// memoryNodes is how many nodes fill a Redis at 20 s, so that what it takes once is little; at 5 s a quarter of them.
+// memoryNodes is how many nodes fill a Redis at 20 s, so that what it takes once is little; at 5
+// s a quarter of them.
 const memoryNodes = 8
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
@@ -116,7 +116,8 @@ func (f *span) writeSortedSets(ctx context.Context, _ string, client rueidis.Cli
 	return nil
 }
 
-// valueJSON is the least that a reader of a sorted set needs: time and value, of a histogram its buckets that counted.
+// valueJSON is the least that a reader of a sorted set needs: time and value, of a histogram its
+// buckets that counted.
 func valueJSON(s *window.Series, i int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"time":%d,`, s.At[i])

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/node"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -32,7 +32,8 @@ type written struct {
 	peak, evicted             int64
 }
 
-// writes measures how many frames a second get into Redis, by one client for all consumers and by one each.
+// writes measures how many frames a second get into Redis, by one client for all consumers and by
+// one each.
 func writes(ctx context.Context, o options, dir string) (written, error) {
 	shape, err := fleet.Read(o.recordings+"/busy.rwf", "busy", sizes[0].tables, 20_000)
 	if err != nil {

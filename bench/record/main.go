@@ -1,5 +1,6 @@
-// Command record makes the recordings that benchmarks replay: the frames of a real Cassandra with the agent in it, first idle, then under a
-// mixed load of reads and writes on all its tables. Frames are kept as they were sent, one after another (FORMAT.md §3).
+// Command record makes the recordings that benchmarks replay: the frames of a real Cassandra with
+// the agent in it, first idle, then under a mixed load of reads and writes on all its tables.
+// Frames are kept as they were sent, one after another (FORMAT.md §3).
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // cluster is some nodes and what asks them.
@@ -127,7 +127,8 @@ type item struct {
 
 func itemID(i int) string { return fmt.Sprintf("item-%08d", i) }
 
-// fill creates a keyspace with the items, on so many replicas, and writes them to disk as one SSTable a node, as a table that has been there for a while.
+// fill creates a keyspace with the items, on so many replicas, and writes them to disk as one
+// SSTable a node, as a table that has been there for a while.
 func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string, say func(string, ...any)) error {
 	session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy()))
 	if err != nil {

@@ -102,7 +102,8 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 
 const warmClients = 8
 
-// warm runs each side for a while: compilers, caches and connections of both ends. It says where to search, too.
+// warm runs each side for a while: compilers, caches and connections of both ends. It says where
+// to search, too.
 func (f *finding) warm(ctx context.Context, u *runner, o options, say func(string, ...any)) error {
 	var text []string
 	for i := range 2 {
@@ -144,7 +145,8 @@ func (f *finding) search(ctx context.Context, u *runner, o options, say func(str
 	return nil
 }
 
-// compare looks at one side at the one rate: when all are well, then while a node is paused, from the first moment of the pause on. Then it waits until the node is used again.
+// compare looks at one side at the one rate: when all are well, then while a node is paused, from
+// the first moment of the pause on. Then it waits until the node is used again.
 func (f *finding) compare(ctx context.Context, u *runner, o options, s *found, n int) error {
 	r, err := u.open(ctx, s.side, f.rate, o.round, false)
 	if err != nil {

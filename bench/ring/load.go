@@ -113,8 +113,9 @@ func (u *runner) one(ctx context.Context, s *side) error {
 	return s.lookup(ctx, b.ids, b.items)
 }
 
-// open begins lookups at random moments of a rate (lookups a second), whatever becomes of those before, and waits for all. A search may end it when as many wait as come in a
-// second: then the rate is far too high.
+// open begins lookups at random moments of a rate (lookups a second), whatever becomes of those
+// before, and waits for all. A search may end it when as many wait as come in a second: then the
+// rate is far too high.
 func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Duration, searching bool) (*round, error) {
 	r := &round{side: s.name, rate: rate}
 	var keptBefore, keysBefore float64
@@ -180,7 +181,8 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 	return r, nil
 }
 
-// closed lets a few clients look up one after the other, and returns the lookups a second. It warms up, and says about where to search.
+// closed lets a few clients look up one after the other, and returns the lookups a second. It
+// warms up, and says about where to search.
 func (u *runner) closed(ctx context.Context, s *side, clients int, span time.Duration) (float64, error) {
 	var done atomic.Int64
 	var failure atomic.Pointer[error]

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// search looks for the rate up to which a side keeps p95 within a limit. Its rounds are those of other limits of the side, too.
+// search looks for the rate up to which a side keeps p95 within a limit. Its rounds are those of
+// other limits of the side, too.
 type search struct {
 	limit time.Duration
 	rate  float64 // of the next round
@@ -14,7 +15,8 @@ type search struct {
 	was   int // 1: the last round was within, -1: it was not
 }
 
-// The rate doubles, or halves, until the first turn: where the search began may have been wrong by far. Then it goes by turnStep, which each turn halves, down to leastStep.
+// The rate doubles, or halves, until the first turn: where the search began may have been wrong
+// by far. Then it goes by turnStep, which each turn halves, down to leastStep.
 const (
 	firstStep = 1.0
 	turnStep  = 0.3
@@ -38,8 +40,9 @@ func (s *search) learn(within bool) {
 	}
 }
 
-// capacity is the rate that separates rounds within the limit from those that are not with the fewest on the wrong side; of several, the middle. A moment in which the machine
-// did something else is one round on the wrong side.
+// capacity is the rate that separates rounds within the limit from those that are not with the
+// fewest on the wrong side; of several, the middle. A moment in which the machine did something
+// else is one round on the wrong side.
 func capacity(rounds []*round, limit time.Duration) float64 {
 	if len(rounds) == 0 {
 		return 0

@@ -18,7 +18,8 @@ import (
 // lookupTimeout is how long a lookup may take.
 const lookupTimeout = 2 * time.Second
 
-// side is a way to look items up. lookup fills into, an item for each id, and returns an error if one is missing or another's.
+// side is a way to look items up. lookup fills into, an item for each id, and returns an error if
+// one is missing or another's.
 type side struct {
 	name   string
 	lookup func(ctx context.Context, ids []string, into []item) error
@@ -136,7 +137,8 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 	return list, nil
 }
 
-// plain asks the replicas for each item alone, all at once: the 50 of a lookup are in flight together.
+// plain asks the replicas for each item alone, all at once: the 50 of a lookup are in flight
+// together.
 func plain(session *gocql.Session, keyspace string) func(context.Context, []string, []item) error {
 	text := "SELECT id, name, price, stock, description FROM " + keyspace + ".items WHERE id = ?"
 	return func(ctx context.Context, ids []string, into []item) error {

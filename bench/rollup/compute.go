@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // pure is the CPU of computing alone: per window, hour and day.

@@ -1,5 +1,7 @@
-// Command rollup measures what closing windows and rolling them up costs the store: CPU per window of a recorded node at 20 s, alone and with a real
-// Cassandra, and memory per open window; and says whether 10,000 nodes of 2,000 series fit a process of two cores and 2 GB. The last is extrapolated.
+// Command rollup measures what closing windows and rolling them up costs the store: CPU per
+// window of a recorded node at 20 s, alone and with a real Cassandra, and memory per open window;
+// and says whether 10,000 nodes of 2,000 series fit a process of two cores and 2 GB. The last is
+// extrapolated.
 package main
 
 import (
@@ -20,12 +22,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/rollup"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 const (
@@ -114,7 +116,8 @@ func measure(r *bench.Result, recordings string, copies int) error {
 	return nil
 }
 
-// hourOf returns twelve windows of frames, each the recording's fullest window at 20 s, and how many series that has.
+// hourOf returns twelve windows of frames, each the recording's fullest window at 20 s, and how
+// many series that has.
 func hourOf(frames [][]byte) ([][][]byte, int, error) {
 	byWindow := map[int64][]*frame.Frame{}
 	var key *frame.Frame
@@ -192,7 +195,8 @@ func open(ctx context.Context, addr, keyspace string, c *clock) (*store.Store, *
 	return s, m, s.Apply(ctx)
 }
 
-// onCassandra lets copies of the node live through the hour and returns this process's CPU per window, all in, and the bytes of a rollup by level.
+// onCassandra lets copies of the node live through the hour and returns this process's CPU per
+// window, all in, and the bytes of a rollup by level.
 func onCassandra(ctx context.Context, addr, name string, hour [][][]byte, copies int) (time.Duration, map[string]int64, error) {
 	c := &clock{}
 	h, _, err := frame.Parse(hour[0][0])

@@ -184,8 +184,8 @@ type feed struct {
 	counts map[string]bool      // histograms of which rules select the classic count
 }
 
-// countsWanted returns the histograms whose _count a rule file selects: Prometheus's native ones have
-// none.
+// countsWanted returns the histograms whose _count a rule file selects: Prometheus's native ones
+// have none.
 func countsWanted(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {

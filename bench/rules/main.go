@@ -1,13 +1,14 @@
-// Command rules measures the role rules: what the shipped rules cost over a fleet, what ten thousand
-// alert rules of one shape cost, how long a start takes, how late an alert is at an Alertmanager, and
-// what a Prometheus costs that has the same samples and rules.
+// Command rules measures the role rules: what the shipped rules cost over a fleet, what ten
+// thousand alert rules of one shape cost, how long a start takes, how late an alert is at an
+// Alertmanager, and what a Prometheus costs that has the same samples and rules.
 //
 //	bench/fleet ─ frames ─┬─ a process that is only rules.Rules (Handle, Tick): CPU, memory
 //	                      ├─ remote write ─ Prometheus with the same rules:     CPU, memory
 //	  a node's frames ────┴─ ringwatch ingest ─ Kafka ─ ringwatch rules ─ Alertmanager: delay
 //
-// The fleet's time is simulated and goes as fast as the role does, but for Prometheus, which evaluates
-// by the clock. CPU is that of whole processes, so what the machine does beside hardly counts.
+// The fleet's time is simulated and goes as fast as the role does, but for Prometheus, which
+// evaluates by the clock. CPU is that of whole processes, so what the machine does beside hardly
+// counts.
 package main
 
 import (

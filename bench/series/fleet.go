@@ -18,8 +18,9 @@ const (
 	dayMillis    = 24 * 60 * 60_000
 )
 
-// fleet makes the dictionaries of invented nodes from those of a recorded one: its metrics, thread pools, verbs, system tables and devices, and each cluster's own keyspaces and
-// tables, of which it gets another one each day.
+// fleet makes the dictionaries of invented nodes from those of a recorded one: its metrics,
+// thread pools, verbs, system tables and devices, and each cluster's own keyspaces and tables, of
+// which it gets another one each day.
 type fleet struct {
 	recorded []*window.Dictionary
 	tables   int   // of a node on the last day
@@ -95,7 +96,8 @@ func (f *fleet) dictionaries(n, day int) []*window.Dictionary {
 	return list
 }
 
-// tablesOf returns the system's tables and the owner's: ten to a keyspace, names that owners have in common as "orders" and names that they do not.
+// tablesOf returns the system's tables and the owner's: ten to a keyspace, names that owners have
+// in common as "orders" and names that they do not.
 func (f *fleet) tablesOf(r *window.Dictionary, owner, day int) [][]string {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row []string) bool { return !strings.HasPrefix(row[0], "system") })
 	for i := 0; len(rows) < f.tables-days+1+day; i++ {

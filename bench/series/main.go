@@ -1,6 +1,7 @@
-// Command series measures the API's index of series: 10,000 nodes of 10,000 series each, made from the recorded node, in clusters of 50 that share keyspaces and tables,
-// over 14 days with a new table per cluster and day. How long it takes to fill, what it takes in memory, and how long typical questions take, beside a plain
-// inverted index at a size that one can hold.
+// Command series measures the API's index of series: 10,000 nodes of 10,000 series each, made
+// from the recorded node, in clusters of 50 that share keyspaces and tables, over 14 days with a
+// new table per cluster and day. How long it takes to fill, what it takes in memory, and how long
+// typical questions take, beside a plain inverted index at a size that one can hold.
 package main
 
 import (
@@ -15,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 func main() {

@@ -8,7 +8,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// plain is an inverted index as time series databases have it: a row of labels per series, and for each label's value the numbers of the series that have it.
+// plain is an inverted index as time series databases have it: a row of labels per series, and
+// for each label's value the numbers of the series that have it.
 type plain struct {
 	series   []labels.Labels
 	postings map[string]map[string][]uint32
@@ -65,7 +66,8 @@ func (p *plain) find(matchers []*labels.Matcher) []uint32 {
 	return found
 }
 
-// postingsOf returns the series that one matcher matches. Matchers that match the empty text are not needed here.
+// postingsOf returns the series that one matcher matches. Matchers that match the empty text are
+// not needed here.
 func (p *plain) postingsOf(m *labels.Matcher) []uint32 {
 	if m.Type == labels.MatchEqual {
 		return p.postings[m.Name][m.Value]

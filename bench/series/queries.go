@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // query is one kind of question, about the first cluster and its nodes.
@@ -46,7 +46,8 @@ var queries = []query{
 // times are how long each query took, in ms.
 type times map[string][]float64
 
-// ask asks an Index every query once about each of some nodes. The answer is counted: it is found then, and what is left is to write it down.
+// ask asks an Index every query once about each of some nodes. The answer is counted: it is found
+// then, and what is left is to write it down.
 func (t times) ask(x *series.Index, nodes, count int, at int64) (found map[string]int, err error) {
 	found = map[string]int{}
 	for i := range count {

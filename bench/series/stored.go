@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/store"
 )
 
-// fromCassandra writes nodes' dictionaries to a real Cassandra as the store does, and loads them as the API does.
+// fromCassandra writes nodes' dictionaries to a real Cassandra as the store does, and loads them
+// as the API does.
 func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	dir, err := os.MkdirTemp("", "ringwatch-bench-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/bench/node"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // format is one of Cassandra 5's two kinds of SSTable: big has an index entry per partition, bti a

@@ -6,12 +6,12 @@
 //	                                               └─► rules
 //
 // A smaller fleet of another account sends for five minutes first, so that the engines, which run
-// in Java, have compiled what they need. Then all nodes begin in the first interval of a window, as
-// after an outage of everything: their first frames are key frames, and those of each later window are, too.
-// Nodes are copies of a few that differ (bench/fleet.Copies), for the driver shares the cores. A
-// frame's acknowledgement is timed from when the frame was due, so refusals and waiting count. Its
-// freshness is the time from sending it until the API answers with its value. In the end the API
-// counts each node's instants.
+// in Java, have compiled what they need. Then all nodes begin in the first interval of a window,
+// as after an outage of everything: their first frames are key frames, and those of each later
+// window are, too. Nodes are copies of a few that differ (bench/fleet.Copies), for the driver
+// shares the cores. A frame's acknowledgement is timed from when the frame was due, so refusals
+// and waiting count. Its freshness is the time from sending it until the API answers with its
+// value. In the end the API counts each node's instants.
 package main
 
 import (
@@ -56,7 +56,7 @@ func main() {
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
 		"folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "dashboards",
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
 		"folder of the dashboards that are asked")
 	flag.StringVar(&o.cassandraHeap, "cassandra-heap", "2G", "heap of the Cassandra that stores")
 	flag.StringVar(&o.kafkaHeap, "kafka-heap", "512M", "heap of Kafka")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/promapi"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api/promapi"
 )
 
 // alertsAnswer is in Prometheus's form; the names are what a hostile label may try.

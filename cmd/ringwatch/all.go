@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
@@ -34,7 +34,7 @@ import (
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
-//	each process ── self.Sender ──POST──► ingest.Server: what it has on /metrics
+//	each process ── selfmetrics.Sender ──POST──► ingest.Server: what it has on /metrics
 //
 //	What has no address is in files and in memory instead: Kafka, Cassandra, Redis. Then ringwatch
 //	key asks this process, on the socket in its directory.
@@ -161,8 +161,9 @@ func (*allCmd) Help() string {
 	return "What has an address in the configuration is in that engine: kafka.brokers, cassandra.hosts, redis.addresses. What has none is in the directory, and the last 15 minutes and limits are in this process. Without a configuration everything is in the directory, and the first start makes an API key and prints it.\n\nExample: ringwatch all --data /var/lib/ringwatch"
 }
 
-// Run serves ingest as soon as the stream is there: agents that are told to come again come later each time, and Cassandra and its tables take the longest. Whatever
-// cannot be reached in time is named at once.
+// Run serves ingest as soon as the stream is there: agents that are told to come again come later
+// each time, and Cassandra and its tables take the longest. Whatever cannot be reached in time is
+// named at once.
 func (c *allCmd) Run(ctx context.Context) error {
 	p, err := c.prepare("all")
 	if err != nil {
@@ -244,7 +245,8 @@ func (p *process) beyondIngest(ctx context.Context, bare bool) error {
 	return together(ctx, parts...)
 }
 
-// keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in the background: what the configuration has is enough to start with.
+// keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in
+// the background: what the configuration has is enough to start with.
 func (p *process) keyParts() ([]part, error) {
 	if !p.Keys.Stored {
 		return nil, nil

@@ -10,18 +10,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/promapi"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
-	"github.com/ringwatch/ringwatch/rollup"
-	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 type apiCmd struct{ roleFlags }
@@ -45,8 +45,8 @@ func (c *apiCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ← Cassandra; HTTP → tables that may be looked up; and the daily
-// reports, if there are any.
+// apiParts wires HTTP → query.Reader → Redis, else Cassandra; HTTP → the index of series ←
+// Cassandra; HTTP → tables that may be looked up; and the daily reports, if there are any.
 func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	catalogs, err := p.catalogs()
 	if err != nil {
@@ -227,7 +227,8 @@ func (s apiStore) ReadRollup(
 	return series, report.Missing(), apiError(err)
 }
 
-// Nodes gives each node once: one that has changed its cluster's name is listed under both, and the newer counts.
+// Nodes gives each node once: one that has changed its cluster's name is listed under both, and
+// the newer counts.
 func (s apiStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
 	known, err := s.reader(ctx, account).Nodes(ctx, account)
 	newest := map[uuid.UUID]int64{}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -18,7 +18,8 @@ type backfillCmd struct {
 	Files   []string `arg:"" name:"file" help:"Recordings: frames one after another (frame/FORMAT.md), such as bench/recordings has."`
 }
 
-// Run loads file after file. A file that is bad does not keep the others from being loaded; the exit code says that something was not.
+// Run loads file after file. A file that is bad does not keep the others from being loaded; the
+// exit code says that something was not.
 func (c *backfillCmd) Run(ctx context.Context) error {
 	p, err := c.start(ctx, "backfill", func(c *config) []engine { return []engine{c.rows()} })
 	if err != nil {

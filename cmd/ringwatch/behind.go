@@ -8,17 +8,18 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// How readers learn of frames that are acknowledged and not in Cassandra yet. Each store process says
-// every tellEvery how far it is (store.Progress); the API looks at most once a second.
+// How readers learn of frames that are acknowledged and not in Cassandra yet. Each store process
+// says every tellEvery how far it is (store.Progress); the API looks at most once a second.
 const (
 	tellEvery = time.Second
-	// behindAfter is how old the news of a partition must be before answers say so. It covers tellEvery,
-	// the reader's second, the frames' way itself, and a machine that is slow for a moment.
+	// behindAfter is how old the news of a partition must be before answers say so. It covers
+	// tellEvery, the reader's second, the frames' way itself, and a machine that is slow for a
+	// moment.
 	behindAfter = 10 * time.Second
 )
 
-// tellProgress says how far the consumer's effect reaches, until ctx ends. What cannot be told now is
-// told the next time; meanwhile readers see that nobody has said anything.
+// tellProgress says how far the consumer's effect reaches, until ctx ends. What cannot be told
+// now is told the next time; meanwhile readers see that nobody has said anything.
 func (p *process) tellProgress(consumer *stream.Consumer, db *store.Store) part {
 	return func(ctx context.Context) error {
 		tick := time.NewTicker(tellEvery)
@@ -49,9 +50,10 @@ func storeProgress(p stream.Progress) store.Progress {
 
 // behind is query.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
 // their way to the store for longer than usual, and since when (ms). The machine's clock counts,
-// because that is what store processes tell. Of a partition that nobody has told of yet frames may
-// be on their way for any time (0), if store processes told of others, or if one is part of this
-// process: streams. If none ever told anything, what there is was loaded, and nothing is on its way.
+// because that is what store processes tell. Of a partition that nobody has told of yet frames
+// may be on their way for any time (0), if store processes told of others, or if one is part of
+// this process: streams. If none ever told anything, what there is was loaded, and nothing is on
+// its way.
 func behind(
 	progress func(context.Context) (store.Progress, error), streams bool,
 ) func(ctx context.Context, account, cluster string) (since int64, is bool) {

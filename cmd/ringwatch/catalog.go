@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/catalog"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
 // catalogs are the catalogues of accounts, and that of all others under the empty name.
@@ -76,8 +76,9 @@ func (c *config) checkLabels(of *catalog.Catalog, file string) error {
 	return errors.Join(wrong...)
 }
 
-// validateCatalogs finds what is wrong with the accounts' files. One that is not there is no error of
-// the configuration: only the role api reads it, which may run on another machine and does say so.
+// validateCatalogs finds what is wrong with the accounts' files. One that is not there is no
+// error of the configuration: only the role api reads it, which may run on another machine and
+// does say so.
 func (c *config) validateCatalogs() error {
 	_, err := c.catalogs()
 	if errors.Is(err, os.ErrNotExist) {

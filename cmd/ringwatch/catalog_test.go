@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
 // mayBeUnknown are the values of the catalogue that a healthy node with one busy table may have no

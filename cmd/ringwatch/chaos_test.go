@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/chaos"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // TestChaos does for two minutes what make chaos does for an hour: to two processes of each role on

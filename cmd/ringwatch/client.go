@@ -38,7 +38,8 @@ type client struct {
 	http *http.Client
 }
 
-// client completes the flags from .ringwatch/cli.yaml in the working directory or the nearest one above it.
+// client completes the flags from .ringwatch/cli.yaml in the working directory or the nearest one
+// above it.
 func (f *clientFlags) client() (*client, error) {
 	transport, err := f.transport()
 	if err != nil {
@@ -90,7 +91,8 @@ type clientFile struct {
 	Key string `yaml:"key"`
 }
 
-// nearestFile reads .ringwatch/cli.yaml in dir or the nearest directory above; no file is an empty one.
+// nearestFile reads .ringwatch/cli.yaml in dir or the nearest directory above; no file is an
+// empty one.
 func nearestFile(dir string) (clientFile, error) {
 	var f clientFile
 	for {
@@ -135,7 +137,8 @@ func (c *client) send(ctx context.Context, method, path string, content io.Reade
 	return body, err
 }
 
-// form is get for what Prometheus's endpoints are asked: parameters in the body, where they may be long.
+// form is get for what Prometheus's endpoints are asked: parameters in the body, where they may
+// be long.
 func (c *client) form(ctx context.Context, path string, values url.Values) ([]byte, error) {
 	body, _, err := c.do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded",
 		strings.NewReader(values.Encode()))

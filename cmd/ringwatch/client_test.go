@@ -16,17 +16,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 const testKey = "rw_test0000000000000000"
 
-// serve runs an API over a fleet of three nodes with 16 minutes of frames, of which the third fell silent two minutes ago, and points the
-// environment to it.
+// serve runs an API over a fleet of three nodes with 16 minutes of frames, of which the third
+// fell silent two minutes ago, and points the environment to it.
 func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
 	return serveNodes(t, []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7), frametest.New("prod", 3, 7)}, change...)
@@ -299,7 +299,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// capture runs f with stdout and stderr in files and returns its exit code and what it wrote to stderr.
+// capture runs f with stdout and stderr in files and returns its exit code and what it wrote to
+// stderr.
 func capture(t *testing.T, f func() int) (int, string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 )
 
 // clientTLS is for an API whose certificate this machine does not know, or that asks for one.

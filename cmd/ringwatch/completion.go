@@ -13,7 +13,8 @@ import (
 
 // Completion has two halves. A shell's script, which completionCmd prints, hands the words of the
 // line to the hidden command __complete; that one answers with a candidate a line, and does all the
-// thinking. So the scripts know no command, and an older script goes with a newer program.
+// thinking. So the scripts know no command, and an older script goes with a newer program. kong's
+// own add-ons for completion would be a module more and ask no API.
 
 //go:embed completion.bash
 var bashScript string
@@ -49,8 +50,8 @@ func (c *completionCmd) Run() error {
 // the words of the line up to the one that is being typed, which may be empty; of bash, its
 // COMP_WORDBREAKS and the line up to the cursor.
 //
-// It prints a line for each candidate: for bash what takes the place of the word, for the others the
-// word, a tab and what it is. The one line ":files" says that a file's name is wanted.
+// It prints a line for each candidate: for bash what takes the place of the word, for the others
+// the word, a tab and what it is. The one line ":files" says that a file's name is wanted.
 type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
-// completionPatience is how long somebody who pressed Tab waits for an API; tests have slow machines.
+// completionPatience is how long somebody who pressed Tab waits for an API; tests have slow
+// machines.
 var completionPatience = time.Second
 
 // maxCandidates is how many metrics a shell is told of: more than a person reads, and no burden.

@@ -10,27 +10,28 @@ import (
 	"os"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/certs"
+	"github.com/ringwatch/ringwatch/access/limit"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/certs"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/api/lookup"
 	"github.com/ringwatch/ringwatch/ingest"
-	"github.com/ringwatch/ringwatch/limit"
-	"github.com/ringwatch/ringwatch/lookup"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rules"
-	"github.com/ringwatch/ringwatch/self"
-	"github.com/ringwatch/ringwatch/series"
+	"github.com/ringwatch/ringwatch/rules/notify"
+	"github.com/ringwatch/ringwatch/selfmetrics"
 	"github.com/ringwatch/ringwatch/store"
 )
 
-// config is the one YAML file of all roles. A role reads the sections it needs; all sections are checked always, so that a mistake shows
-// where it was made and not on the day its role is started.
+// config is the one YAML file of all roles. A role reads the sections it needs; all sections are
+// checked always, so that a mistake shows where it was made and not on the day its role is
+// started.
 type config struct {
 	Accounts  []account.Account
 	Memory    memory.Config
@@ -53,14 +54,14 @@ type config struct {
 	Notify    notify.Config
 	Report    reportConfig
 	Metrics   metricsConfig
-	Self      self.Config
+	Self      selfmetrics.Config
 	Log       logConfig
 }
 
 // consumerConfig is what a consuming role has of its own.
 type consumerConfig struct {
-	Listen string    // host:port of /metrics and /-/ready when the role runs alone; empty: none
-	TLS    front.TLS `yaml:"tls"`
+	Listen string       // host:port of /metrics and /-/ready when the role runs alone; empty: none
+	TLS    listener.TLS `yaml:"tls"`
 }
 
 // rulesConfig is what the role rules has of its own.
@@ -78,8 +79,8 @@ type rulesConfig struct {
 
 // metricsConfig is a listener for operators alone, whatever roles the process has.
 type metricsConfig struct {
-	Listen string    // host:port of /metrics with all names, for everybody who reaches it; empty: none
-	TLS    front.TLS `yaml:"tls"`
+	Listen string       // host:port of /metrics with all names, for everybody who reaches it; empty: none
+	TLS    listener.TLS `yaml:"tls"`
 }
 
 func (c *metricsConfig) validate() error {
@@ -118,7 +119,7 @@ func defaultConfig() config {
 			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(), Mounts: true,
 		},
 		Notify: notify.DefaultConfig(),
-		Self:   self.DefaultConfig(),
+		Self:   selfmetrics.DefaultConfig(),
 		Log:    logConfig{Level: "info", Format: "text"},
 	}
 }
@@ -133,7 +134,8 @@ type roleFlags struct {
 // file is the configuration's.
 func (f *roleFlags) file() string { return cmp.Or(f.Config, "ringwatch.yaml") }
 
-// load reads the configuration and the accounts. Every error of the file is reported at once, as a usageError.
+// load reads the configuration and the accounts. Every error of the file is reported at once, as
+// a usageError.
 func (f *roleFlags) load() (*config, *account.Registry, error) {
 	text, err := os.ReadFile(f.file())
 	if err != nil {

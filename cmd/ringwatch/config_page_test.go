@@ -11,8 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/ringwatch/ringwatch/certs"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/certs"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
 // configRow is a row of a table of keys in docs/CONFIG.md.
@@ -42,7 +42,7 @@ func TestConfigPageIsComplete(t *testing.T) {
 	c := defaultConfig()
 	keys := map[string]reflect.Value{}
 	eachKey(reflect.ValueOf(&c).Elem(), "", keys)
-	tls := reflect.New(reflect.TypeFor[front.TLS]()).Elem()
+	tls := reflect.New(reflect.TypeFor[listener.TLS]()).Elem()
 	for name, v := range settable(tls) {
 		keys["tls."+name] = v // in six places, and once on the page
 	}
@@ -81,7 +81,7 @@ func eachKey(v reflect.Value, path string, keys map[string]reflect.Value) {
 	}
 	for name, field := range settable(v) {
 		at := strings.TrimPrefix(path+"."+name, ".")
-		if of := field.Type(); of == reflect.TypeFor[front.TLS]() || of == reflect.TypeFor[certs.Client]() {
+		if of := field.Type(); of == reflect.TypeFor[listener.TLS]() || of == reflect.TypeFor[certs.Client]() {
 			keys[at] = reflect.New(of).Elem() // its own keys have a table
 			continue
 		}

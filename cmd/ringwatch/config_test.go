@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// start runs ringwatch as a process of its own and returns its exit code and what it wrote to stderr.
+// start runs ringwatch as a process of its own and returns its exit code and what it wrote to
+// stderr.
 func start(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	self, err := os.Executable()

@@ -24,8 +24,8 @@ const (
 	emptyAccount = "console-empty"
 )
 
-// testConsole drives the console in a real browser, against the whole line with its monitored Cassandra
-// under a small load: console/test has the tests.
+// testConsole drives the console in a real browser, against the whole line with its monitored
+// Cassandra under a small load: console/test has the tests.
 func (w *whole) testConsole(t *testing.T) {
 	nodes, err := w.Nodes(t.Context())
 	if err != nil || len(nodes) != 1 {
@@ -162,7 +162,8 @@ func (s *stage) pair() error {
 	return nil
 }
 
-// sendEvery sends a frame a second with the other account's key, until the tests end. The first one must be taken.
+// sendEvery sends a frame a second with the other account's key, until the tests end. The first
+// one must be taken.
 func (s *stage) sendEvery(next func() ([]byte, error)) error {
 	other := *s.Line
 	other.Key = s.Keys[otherAccount]

@@ -16,15 +16,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// TestCutoverAcrossProcesses lets a fleet change from v2 to v3 while frames flow through two processes of the role store, which hear of it only from the table. At every moment the API, a
-// third process, answers each frame exactly once. The processes' clock is the test's: a minute of it takes as long as the frames of a minute.
+// TestCutoverAcrossProcesses lets a fleet change from v2 to v3 while frames flow through two
+// processes of the role store, which hear of it only from the table. At every moment the API, a
+// third process, answers each frame exactly once. The processes' clock is the test's: a minute of
+// it takes as long as the frames of a minute.
 func TestCutoverAcrossProcesses(t *testing.T) {
 	f := startCutover(t)
 	first := frame.WindowOf(f.clock().UnixMilli()) + frame.WindowMillis
@@ -70,9 +72,9 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 	f.withoutStores(t, first, cut+30*60_000)
 }
 
-// withoutStores kills both store processes and sends more frames, new ones and one that is late for a
-// closed window. They are in Kafka only: answers must say that something may be missing, until there
-// is a store process again and they are whole.
+// withoutStores kills both store processes and sends more frames, new ones and one that is late
+// for a closed window. They are in Kafka only: answers must say that something may be missing,
+// until there is a store process again and they are whole.
 func (f *cutoverFleet) withoutStores(t *testing.T, first, at int64) {
 	t.Helper()
 	for _, p := range f.processes[:2] {
@@ -251,7 +253,8 @@ func (f *cutoverFleet) send(t *testing.T, at int64) {
 	}
 }
 
-// check waits until the API answers every frame that was sent, each once and nothing else. An instant that is there twice, or never was, is wrong at once.
+// check waits until the API answers every frame that was sent, each once and nothing else. An
+// instant that is there twice, or never was, is wrong at once.
 func (f *cutoverFleet) check(t *testing.T, from int64) {
 	t.Helper()
 	for i, n := range f.nodes {

@@ -13,17 +13,18 @@ import (
 
 	"github.com/prometheus/prometheus/promql"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/report"
+	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// reportConfig is the section report: the role api makes reports of each cluster once a day. Without
-// a time of day it makes none.
+// reportConfig is the section report: the role api makes reports of each cluster once a day.
+// Without a time of day it makes none. It is one process's task: several would need claims, and a
+// rule for claims whose process died. So in two processes it calls each webhook twice.
 type reportConfig struct {
 	At        string   // time of day in UTC, "01:30"; empty: never
 	Accounts  []string // whose clusters; none: all accounts of the configuration

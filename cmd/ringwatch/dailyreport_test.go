@@ -19,18 +19,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
-	"github.com/ringwatch/ringwatch/catalog"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/report"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// reportFleet is a fleet of four nodes in memory that said something for 28 hours, and what asks it.
+// reportFleet is a fleet of four nodes in memory that said something for 28 hours, and what asks
+// it.
 func reportFleet(t *testing.T, from time.Time, clockOf func() time.Time) (*query.Reader, *query.Engine,
 	*catalog.Catalog) {
 	t.Helper()
@@ -61,8 +62,8 @@ func reportFleet(t *testing.T, from time.Time, clockOf func() time.Time) (*query
 	return reader, engine, shipped
 }
 
-// TestDailyReport lets a day pass: the next morning each cluster that was asked for has its report in
-// the directory, at the webhook and in the topic, and the day after again.
+// TestDailyReport lets a day pass: the next morning each cluster that was asked for has its
+// report in the directory, at the webhook and in the topic, and the day after again.
 func TestDailyReport(t *testing.T) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	now := day.Add(22 * time.Hour)
@@ -240,8 +241,8 @@ func TestReportSection(t *testing.T) {
 	}
 }
 
-// testReports publishes reports of two days as the role api does, one of them as large as they may be,
-// and one a second time. Who reads the topic then has the newest of each.
+// testReports publishes reports of two days as the role api does, one of them as large as they
+// may be, and one a second time. Who reads the topic then has the newest of each.
 func (l *rulesLine) testReports(t *testing.T) {
 	c := defaultConfig()
 	c.Kafka.Brokers, c.Kafka.Partitions = []string{l.kafka.Addr()}, 4

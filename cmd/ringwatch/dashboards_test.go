@@ -11,20 +11,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/dashboards/dashboardtest"
+	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
 )
 
-// mayBeEmpty are the panels that may show nothing of a healthy node, by dashboard and title, with the
-// reason.
+// mayBeEmpty are the panels that may show nothing of a healthy node, by dashboard and title, with
+// the reason.
 var mayBeEmpty = map[string]string{
 	"cluster.json Range read latency": "nobody need read a range, and 0 would say that it takes no time",
 }
 
-// knownInfo is what Prometheus's engine says now and then of a histogram without a sum whose buckets do not add
-// up to its count in the last digit.
+// knownInfo is what Prometheus's engine says now and then of a histogram without a sum whose
+// buckets do not add up to its count in the last digit.
 const knownInfo = "input to histogram_quantile has NaN observations"
 
-// testDashboards asks every query of the dashboards, as Grafana does while one looks at shop.orders.
+// testDashboards asks every query of the dashboards, as Grafana does while one looks at
+// shop.orders.
 func (w *whole) testDashboards(t *testing.T) {
 	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService", "forceKeyspaceFlush(shop)"); err != nil {
 		t.Fatal(err) // partitions and SSTables are on disk only after it
@@ -40,7 +41,7 @@ func (w *whole) testDashboards(t *testing.T) {
 	}()
 	prefer := map[string]string{"keyspace": "shop", "table": "orders"}
 	panels, queries, empty := 0, 0, 0
-	for _, d := range dashboardtest.MustLoad(t, "../../dashboards") {
+	for _, d := range dashboardtest.MustLoad(t, "../../api/dashboards") {
 		values := dashboardtest.BuiltIn()
 		for _, v := range d.Templating.List {
 			if v.Type == "datasource" {
@@ -157,7 +158,8 @@ func (w *whole) prom(ctx context.Context, path string) (a promAnswer, err error)
 	return a, nil
 }
 
-// shows asks a panel's query of now, or of the last five minutes, and reports whether there is a number in the answer.
+// shows asks a panel's query of now, or of the last five minutes, and reports whether there is a
+// number in the answer.
 func (w *whole) shows(ctx context.Context, path string) (bool, error) {
 	if strings.Contains(path, "/query_range?") {
 		now := time.Now().Unix()

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // accountsName is a directory's file with the accounts that it has things of, a line each. Its

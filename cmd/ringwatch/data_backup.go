@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ringwatch/ringwatch/durable"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/stream/durable"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
 

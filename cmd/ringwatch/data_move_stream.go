@@ -13,7 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
-// streamMove copies the topics of a directory to Kafka.
+// streamMove copies the topics of a directory to Kafka, and the groups' offsets: a group that
+// begins at the first message would write an hour of frames again, and mark their windows late.
 type streamMove struct {
 	*process
 	dir string // of the stream

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 )
 
 // TestKilledInOneDirectory takes the power from ringwatch all without engines at random moments
@@ -55,7 +55,8 @@ func TestKilledInOneDirectory(t *testing.T) {
 	little := func() bool { return lost.Bytes == 0 || lost.Given == 0 }
 	done := 0
 	for ; done < kills || little() && done < 5*kills; done++ {
-		// On a crowded machine a process may end before it has taken a frame. Each second one takes some.
+		// On a crowded machine a process may end before it has taken a frame. Each second one
+		// takes some.
 		most := accepted.Load() + int64(10*(done%2))
 		d.life(t, random, &lost, func() bool { return accepted.Load() >= most })
 	}

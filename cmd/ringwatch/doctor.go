@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/doctor"
 	"github.com/ringwatch/ringwatch/store"
 )

@@ -13,11 +13,12 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestPeriodicIsSaid: with one replica and commitlog_sync periodic, doctor says what can be lost, before the keyspace is there and after; a role says it in one line
-// of its log and in /-/ready, where it is ready all the same. With the engines' own setting nobody says anything.
+// TestPeriodicIsSaid: with one replica and commitlog_sync periodic, doctor says what can be lost,
+// before the keyspace is there and after; a role says it in one line of its log and in /-/ready,
+// where it is ready all the same. With the engines' own setting nobody says anything.
 func TestPeriodicIsSaid(t *testing.T) {
 	kafka := engines.SharedKafka(t)
 	periodic := engines.MustCassandra(t, func(c *engines.CassandraConfig) {

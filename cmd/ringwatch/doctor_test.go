@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/doctor"
-	"github.com/ringwatch/ringwatch/engines"
 )
 
 // stock is a node as Cassandra's Debian package lays it out, below a directory.
@@ -128,7 +128,8 @@ func find(r doctor.Report, name string, status doctor.Status, says string) bool 
 	return false
 }
 
-// TestDoctor follows what a person does: looks, adds the line that is printed, looks again; then what goes wrong, one thing at a time.
+// TestDoctor follows what a person does: looks, adds the line that is printed, looks again; then
+// what goes wrong, one thing at a time.
 func TestDoctor(t *testing.T) {
 	s := mustStock(t)
 	r, err := s.examine(t)
@@ -256,7 +257,8 @@ func TestDoctorSeesOtherUsers(t *testing.T) {
 	}
 }
 
-// TestDoctorFollowed does literally what doctor says, on a Cassandra: adds its line to the JVM's options and starts.
+// TestDoctorFollowed does literally what doctor says, on a Cassandra: adds its line to the JVM's
+// options and starts.
 func TestDoctorFollowed(t *testing.T) {
 	s := mustStock(t)
 	port := engines.FreePorts(t, 1)[0]

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/certs/certstest"
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/lookup"
+	"github.com/ringwatch/ringwatch/access/certs/certstest"
+	"github.com/ringwatch/ringwatch/api/lookup"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )

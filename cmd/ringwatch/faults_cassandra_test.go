@@ -16,7 +16,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // oneRing tells whether node one sees node two, and both have one schema.
@@ -83,7 +83,8 @@ func (f *faults) fillDisk() error {
 	defer cancel()
 	return line.Until(ctx, "node two to need a file", func(ctx context.Context) error {
 		var failed error
-		// ALL, so that node two has each in its commit log before the next one comes. One that fails may only be slow; a node that has stopped takes no clients.
+		// ALL, so that node two has each in its commit log before the next one comes. One that
+		// fails may only be slow; a node that has stopped takes no clients.
 		for id := 0; failed == nil; id++ {
 			failed = f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", id, make([]byte, 64<<10)).Consistency(gocql.All).ExecContext(ctx)
 		}
@@ -96,7 +97,8 @@ func (f *faults) fillDisk() error {
 	})
 }
 
-// limitMutations lets node two refuse what node one, as coordinator, has let pass: from now on frames have a text that does not become smaller.
+// limitMutations lets node two refuse what node one, as coordinator, has let pass: from now on
+// frames have a text that does not become smaller.
 func (f *faults) limitMutations() error {
 	text := make([]byte, 45_000)
 	if _, err := rand.Read(text); err != nil {
@@ -128,7 +130,8 @@ func (f *faults) setTwo(old, new string) error {
 	return f.two.Restart(context.Background())
 }
 
-// freeDisk does what an operator does: makes room and starts the node again, which without a commit log would not end in order.
+// freeDisk does what an operator does: makes room and starts the node again, which without a
+// commit log would not end in order.
 func (f *faults) freeDisk() error {
 	if err := f.two.LimitFiles(engines.Unlimited); err != nil {
 		return err

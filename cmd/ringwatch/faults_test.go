@@ -21,15 +21,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// TestFaults does to a Cassandra of two nodes, with two replicas of everything, what may happen to one, while frames arrive. Each time the role store waits, says in
-// /-/ready what is wrong, tries again and keeps its offset; it goes on by itself when the fault is over, and in the end every frame is there exactly once.
+// TestFaults does to a Cassandra of two nodes, with two replicas of everything, what may happen
+// to one, while frames arrive. Each time the role store waits, says in /-/ready what is wrong,
+// tries again and keeps its offset; it goes on by itself when the fault is over, and in the end
+// every frame is there exactly once.
 func TestFaults(t *testing.T) {
 	f := startFaults(t)
 	late, few := "of 2 replicas wrote in time", "1 replicas are up, and 2 are needed" // the nodes find out by themselves that one hangs, soon or later
@@ -62,7 +64,8 @@ type faults struct {
 	published int64 // records, all in one partition
 }
 
-// perFault is how many frames of each node are sent in a fault; all faults come to killWindows windows.
+// perFault is how many frames of each node are sent in a fault; all faults come to killWindows
+// windows.
 const (
 	perFault  = 36
 	faultStep = 6000 // ms between them
@@ -166,7 +169,8 @@ store: {listen: "127.0.0.1:%d"}
 	return f
 }
 
-// fault sends frames while something is wrong, until the role says so, in one of these ways, and has tried again, and waits until they are written when it is over.
+// fault sends frames while something is wrong, until the role says so, in one of these ways, and
+// has tried again, and waits until they are written when it is over.
 func (f *faults) fault(t *testing.T, name string, begin, end func() error, says ...string) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -227,7 +231,8 @@ func (f *faults) sendOne(t *testing.T, step int64) {
 	f.at += step
 }
 
-// sendIfIdle sends a frame of each node if all that was sent is written: it may have been before Cassandra noticed what is wrong with it, or by the other node at the next try.
+// sendIfIdle sends a frame of each node if all that was sent is written: it may have been before
+// Cassandra noticed what is wrong with it, or by the other node at the next try.
 func (f *faults) sendIfIdle(t *testing.T) {
 	t.Helper()
 	if f.written(t) >= float64(f.published) {

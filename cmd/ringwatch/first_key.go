@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // firstKey makes a key to send and to ask with, if there is none that works. It returns its text,
-// or "".
+// or "". The key can do no more than that: it is printed where logs may keep it, and goes into an
+// agent's file.
 func firstKey(ctx context.Context, db keyBook, owner string) (string, error) {
 	keys, err := storedKeys(ctx, db)
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestFirstStartOfManyRoles starts several of each role at once where there is neither keyspace nor topic. All become ready and none ends.
+// TestFirstStartOfManyRoles starts several of each role at once where there is neither keyspace
+// nor topic. All become ready and none ends.
 func TestFirstStartOfManyRoles(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -78,7 +78,8 @@ func mustStore(t *testing.T, l *line.Line) *store.Store {
 	return db
 }
 
-// checkNode waits until all accepted frames of a node are answered and all its windows are columns, and compares every value.
+// checkNode waits until all accepted frames of a node are answered and all its windows are
+// columns, and compares every value.
 func checkNode(t *testing.T, db *store.Store, account string, node *frametest.Node, frames []sent, first int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

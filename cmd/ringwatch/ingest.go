@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -34,7 +34,8 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis, if there is one.
+// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis, if there is
+// one.
 func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // gate forwards connections to an address, and cuts them all while it is shut.
@@ -118,7 +118,8 @@ func mustMakeKey(t *testing.T, api, by, body string) string {
 	return made.Key
 }
 
-// TestKeys makes and revokes keys with the command and uses them at processes of their own: api, and ingest, which has no other use for Cassandra.
+// TestKeys makes and revokes keys with the command and uses them at processes of their own: api,
+// and ingest, which has no other use for Cassandra.
 func TestKeys(t *testing.T) {
 	cassandra, ports := mustGate(t, engines.SharedCassandra(t).Addr()), engines.FreePorts(t, 3)
 	own := "rw_" + strings.Repeat("x", 32)

@@ -19,13 +19,14 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/kafka"
 )
 
-// TestWholeLine starts everything as `make up` does, the agent in Cassandra included, and holds what the API answers against what Cassandra says of itself.
+// TestWholeLine starts everything as `make up` does, the agent in Cassandra included, and holds
+// what the API answers against what Cassandra says of itself.
 func TestWholeLine(t *testing.T) {
 	engines.Needed(t, "Cassandra, Kafka and Redis")
 	t.Parallel() // with TestRulesLine, which waits most of the time
@@ -243,7 +244,8 @@ func (w *whole) testValues(t *testing.T) {
 	w.testBuckets(t, table("ReadLatency"), of("cassandra_table_read_latency_seconds"))
 }
 
-// testLookup asks for all rows of the table by the command line: through the API, the throttle and ring.
+// testLookup asks for all rows of the table by the command line: through the API, the throttle
+// and ring.
 func (w *whole) testLookup(t *testing.T) {
 	var keys strings.Builder
 	for k := range 301 { // one more than there are
@@ -336,7 +338,8 @@ func (w *whole) testBuckets(t *testing.T, bean, selector string) {
 	}
 }
 
-// testPromtool has Prometheus's own tool read the exposition text of the agent and of the API, and look for bad habits in its names.
+// testPromtool has Prometheus's own tool read the exposition text of the agent and of the API,
+// and look for bad habits in its names.
 func (w *whole) testPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

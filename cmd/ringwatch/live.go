@@ -19,7 +19,8 @@ func live(ctx context.Context, where string, every time.Duration, ask func(conte
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a question under way when q is pressed
-	// Signals end ctx. The program's own handler of them hands its message to a loop that ctx has ended by then, and waits for ever.
+	// Signals end ctx. The program's own handler of them hands its message to a loop that ctx has
+	// ended by then, and waits for ever.
 	options = append(options, tea.WithContext(ctx), tea.WithoutSignalHandler())
 	_, err := tea.NewProgram(&liveModel{ctx: ctx, ask: ask, every: every, where: where}, options...).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {

@@ -74,7 +74,8 @@ func (t *terminal) text() string {
 	return t.shown.String()
 }
 
-// TestLiveCommandsEndAtASignal has ringwatch top and qps ended by what ends a process or its terminal, while the API answers and while it does not.
+// TestLiveCommandsEndAtASignal has ringwatch top and qps ended by what ends a process or its
+// terminal, while the API answers and while it does not.
 func TestLiveCommandsEndAtASignal(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -33,7 +33,8 @@ func (*lookupCmd) Help() string {
 		"Example: ringwatch lookup shop.orders --keys-from keys.txt --class bulk"
 }
 
-// keysAtOnce is how many keys one request has: what the API allows if its configuration says nothing else.
+// keysAtOnce is how many keys one request has: what the API allows if its configuration says
+// nothing else.
 const keysAtOnce = 1000
 
 // lookupRequest is the body of POST /v1/lookup.
@@ -134,7 +135,8 @@ func (c *lookupCmd) keys(in io.Reader) ([]json.RawMessage, error) {
 	return keys, nil
 }
 
-// keyJSON is a key as a person types it: JSON if it is a list, an object or a string in quotes, else its text, which the API takes for every type.
+// keyJSON is a key as a person types it: JSON if it is a list, an object or a string in quotes,
+// else its text, which the API takes for every type.
 func keyJSON(text string) json.RawMessage {
 	if strings.ContainsAny(text[:min(1, len(text))], `[{"`) && json.Valid([]byte(text)) {
 		return json.RawMessage(text)

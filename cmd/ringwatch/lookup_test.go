@@ -12,7 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestLookupCommand shows what the API answers as a table and as JSON, and says by its exit that a key failed.
+// TestLookupCommand shows what the API answers as a table and as JSON, and says by its exit that
+// a key failed.
 func TestLookupCommand(t *testing.T) {
 	serve(t)
 	file := filepath.Join(t.TempDir(), "keys")

@@ -18,11 +18,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/lookup"
+	"github.com/ringwatch/ringwatch/api/lookup"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
@@ -169,7 +169,8 @@ func (f *lookedUp) ask(key, table, body string, header ...string) lookupReply {
 	return r
 }
 
-// keyTypes are all types that a key can be of: a literal, the key as JSON, what it is in an answer, and a key that is not there.
+// keyTypes are all types that a key can be of: a literal, the key as JSON, what it is in an
+// answer, and a key that is not there.
 var keyTypes = []struct{ cql, literal, json, answer, absent string }{
 	{"ascii", `'az'`, `"az"`, `"az"`, `"AZ"`},
 	{"bigint", `9007199254740993`, `9007199254740993`, `"9007199254740993"`, `9007199254740992`},
@@ -197,7 +198,8 @@ var keyTypes = []struct{ cql, literal, json, answer, absent string }{
 	{"vector<float, 2>", `[1, 2]`, `[1, 2]`, `[1,2]`, `[2, 1]`},
 }
 
-// TestLookupEveryKeyType finds a row of a real Cassandra by a key of every type, and does not find another.
+// TestLookupEveryKeyType finds a row of a real Cassandra by a key of every type, and does not
+// find another.
 func TestLookupEveryKeyType(t *testing.T) {
 	schema := []string{"CREATE TYPE KS.money (amount decimal, currency text)"}
 	c := lookup.DefaultConfig()
@@ -224,7 +226,8 @@ func TestLookupEveryKeyType(t *testing.T) {
 	}
 }
 
-// TestLookupValues reads every type as a value, nulls, several rows, static columns, counters and names that need quotes.
+// TestLookupValues reads every type as a value, nulls, several rows, static columns, counters and
+// names that need quotes.
 func TestLookupValues(t *testing.T) {
 	c := lookup.DefaultConfig()
 	c.Tables = []lookup.Table{
@@ -264,7 +267,8 @@ func TestLookupValues(t *testing.T) {
 	if r := f.ask(testKey, "orders", `{"keys":[["acme","2026-11-20"]]}`); len(r.answer.Results) != 1 || len(r.answer.Results[0].Rows) != 3 || !r.answer.Results[0].More {
 		t.Errorf("beyond the table's rows: %s", r.body)
 	}
-	// Where the configuration lets it, a row comes from memory; elsewhere it is as new as Cassandra's.
+	// Where the configuration lets it, a row comes from memory; elsewhere it is as new as
+	// Cassandra's.
 	f.exec("UPDATE KS.counts SET n = n + 1 WHERE id = 1")
 	f.exec("UPDATE KS.items SET name = 'ladle' WHERE id = 1")
 	for table, want := range map[string]string{"counts": `[{"id":1,"n":"5"}]`, "items": `[{"id":1,"name":"ladle"}]`} {
@@ -316,7 +320,8 @@ func (f *lookedUp) refusals() {
 	}
 }
 
-// throttling: the throttle is told who asks, and what it holds back is 429 or, at the deadline, 504.
+// throttling: the throttle is told who asks, and what it holds back is 429 or, at the deadline,
+// 504.
 func (f *lookedUp) throttling() {
 	f.Helper()
 	f.hold(nil)

@@ -1,7 +1,8 @@
-// Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process or as many, and the
-// commands that ask them.
+// Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process
+// or as many, and the commands that ask them.
 //
-// A role is a package is a subcommand. This package holds flags and wiring only; the wiring diagram stands in all.go.
+// A role is a package is a subcommand. This package holds flags and wiring only; the wiring
+// diagram stands in all.go.
 package main
 
 import (
@@ -138,7 +139,8 @@ func version() string {
 // repeatedLines is of the one standard error that a process has.
 var repeatedLines = newRepeats()
 
-// logger writes to stderr; roles run under a supervisor that keeps it. Warnings and errors that are repeated are counted and said once a minute.
+// logger writes to stderr; roles run under a supervisor that keeps it. Warnings and errors that
+// are repeated are counted and said once a minute.
 func logger(c logConfig) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Level)) // validated with the configuration

@@ -5,14 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable/durabletest"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 )
 
-// asRingwatch makes this test binary behave as ringwatch itself, so that tests can start, kill and start it again as a process of its own.
+// asRingwatch makes this test binary behave as ringwatch itself, so that tests can start, kill
+// and start it again as a process of its own.
 const asRingwatch = "RINGWATCH_TEST_AS_RINGWATCH=1"
 
-// clockFile is the environment variable that names a file which says how far such a process's clock is ahead of the machine's.
+// clockFile is the environment variable that names a file which says how far such a process's
+// clock is ahead of the machine's.
 const clockFile = "RINGWATCH_TEST_CLOCK"
 
 // recordDir and recordNotes name a directory, and durabletest's notes of what such a process makes

@@ -32,8 +32,8 @@ var mostRows int64 = 64 << 20
 // sampleBytes is what PromQL's engine takes for a sample.
 const sampleBytes = 16
 
-// rulesBudget returns what rules may keep in memory. It is apart from that of other work, which comes
-// and goes.
+// rulesBudget returns what rules may keep in memory. It is apart from that of other work, which
+// comes and goes.
 func (p *process) rulesBudget() (*memory.Budget, error) {
 	bytes := p.limit.Bytes / rulesPart
 	if p.alone {

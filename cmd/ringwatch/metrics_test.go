@@ -9,19 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ingest"
-	"github.com/ringwatch/ringwatch/limit"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
 // plainLabels are the labels of the roles' metrics whose values name nothing of a user's. A label
-// that is new belongs here or among those that package front adds up.
+// that is new belongs here or among those that package listener adds up.
 var plainLabels = []string{
 	"blame", "by", "call", "cause", "class", "code", "kind", "layer", "level", "of", "outcome", "partition", "reader",
 	"reason", "refused", "result", "route", "source", "state",
@@ -102,7 +102,7 @@ func TestMetricsNames(t *testing.T) {
 		for _, m := range f.Metric {
 			for _, l := range m.Label {
 				if !slices.Contains(plainLabels, l.GetName()) && !slices.Contains(hidden, l.GetName()) {
-					t.Errorf("%s has the label %s: say in plainLabels or in package front whether it names something", f.GetName(), l.GetName())
+					t.Errorf("%s has the label %s: say in plainLabels or in package listener whether it names something", f.GetName(), l.GetName())
 				}
 			}
 		}

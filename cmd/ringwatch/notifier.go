@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/prometheus/rules"
 
-	"github.com/ringwatch/ringwatch/notify"
 	ours "github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/stream"
 )
 

@@ -12,12 +12,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 )
 
-// ops serves what a role without a listener of its own still owes its operator: /-/healthy, /-/ready and /metrics. What warning, which may be nil, returns
-// stands below "ready": the role works all the same.
+// ops serves what a role without a listener of its own still owes its operator: /-/healthy,
+// /-/ready and /metrics. What warning, which may be nil, returns stands below "ready": the role
+// works all the same.
 func (p *process) ops(c consumerConfig, ready func(context.Context) error, warning func(context.Context) string) (part, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
@@ -39,7 +40,7 @@ func (p *process) ops(c consumerConfig, ready func(context.Context) error, warni
 }
 
 // exposition answers /metrics with the names that a request may see.
-func (p *process) exposition(names func(*http.Request) (front.Names, error)) http.Handler {
+func (p *process) exposition(names func(*http.Request) (listener.Names, error)) http.Handler {
 	refuse := func(w http.ResponseWriter, _ *http.Request, err error) {
 		status := http.StatusUnauthorized
 		if many, is := errors.AsType[*account.TooManyError](err); is {
@@ -52,18 +53,19 @@ func (p *process) exposition(names func(*http.Request) (front.Names, error)) htt
 		}
 		http.Error(w, err.Error(), status)
 	}
-	return front.NewExposition(p.metrics, names, refuse, promhttp.HandlerOpts{})
+	return listener.NewExposition(p.metrics, names, refuse, promhttp.HandlerOpts{})
 }
 
-// metricsPart serves /metrics with all names on a listener of its own, if the configuration has one.
+// metricsPart serves /metrics with all names on a listener of its own, if the configuration has
+// one.
 func (p *process) metricsPart() (part, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", p.exposition(func(*http.Request) (front.Names, error) { return front.AllNames, nil }))
+	mux.Handle("GET /metrics", p.exposition(func(*http.Request) (listener.Names, error) { return listener.AllNames, nil }))
 	return p.listen(p.Metrics.Listen, p.Metrics.TLS, mux)
 }
 
 // listen serves what is for operators. Without an address it waits for the end.
-func (p *process) listen(address string, tls front.TLS, mux *http.ServeMux) (part, error) {
+func (p *process) listen(address string, tls listener.TLS, mux *http.ServeMux) (part, error) {
 	if address == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/engines"
-	"github.com/ringwatch/ringwatch/front"
+	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestOps asks what a consuming role says of itself when it runs alone, with a certificate and without.
+// TestOps asks what a consuming role says of itself when it runs alone, with a certificate and
+// without.
 func TestOps(t *testing.T) {
 	cert, key := mustCertificate(t)
 	transport, err := (&clientTLS{CAFile: cert}).transport()
@@ -24,7 +25,7 @@ func TestOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: transport}
-	for scheme, tls := range map[string]front.TLS{"http": {}, "https": {CertFile: cert, KeyFile: key}} {
+	for scheme, tls := range map[string]listener.TLS{"http": {}, "https": {CertFile: cert, KeyFile: key}} {
 		p := &process{config: &config{}, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
 		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one", Help: "One."}))
 		var ready atomic.Bool
@@ -69,7 +70,7 @@ func TestOps(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(scheme, err)
 		}
-		if _, err := p.ops(consumerConfig{Listen: address, TLS: front.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
+		if _, err := p.ops(consumerConfig{Listen: address, TLS: listener.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
 			t.Error("a certificate that is not there is taken")
 		}
 	}

@@ -90,7 +90,8 @@ func warnPartial(out io.Writer, partial []string) {
 
 func metricsPath(node string) string { return "/v1/nodes/" + url.PathEscape(node) + "/metrics" }
 
-// globSelector turns a glob on a metric's name into a selector: * stands for any characters, ? for one.
+// globSelector turns a glob on a metric's name into a selector: * stands for any characters, ?
+// for one.
 func globSelector(glob string) string {
 	if !strings.ContainsAny(glob, "*?") {
 		return "{__name__=" + strconv.Quote(glob) + "}"

@@ -8,16 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// Names, labels and texts come from agents and tables, and a terminal obeys what it is sent: colours, titles, the order of letters, copies of other names. So whatever a command
-// prints of others goes through plain, and JSON through plainJSON.
+// Names, labels and texts come from agents and tables, and a terminal obeys what it is sent:
+// colours, titles, the order of letters, copies of other names. So whatever a command prints of
+// others goes through plain, and JSON through plainJSON.
 
-// plain returns text with all that a terminal obeys or does not show as escapes that people can see: \u001b, \u202e.
+// plain returns text with all that a terminal obeys or does not show as escapes that people can
+// see: \u001b, \u202e.
 func plain(text string) string { return escaped(text, "") }
 
 // plainLines is plain for what may have lines of its own.
 func plainLines(text string) string { return escaped(text, "\n") }
 
-// plainJSON is plain for JSON, where the escapes mean what they replace: a parser finds the same values. White space between values stays.
+// plainJSON is plain for JSON, where the escapes mean what they replace: a parser finds the same
+// values. White space between values stays.
 func plainJSON(text []byte) []byte { return []byte(escaped(string(text), "\n\r\t")) }
 
 // escaped writes what is hidden, but for keep, as JSON does.
@@ -45,13 +48,15 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// hidden reports whether a character is no mark on the screen, or only changes its neighbours: control and format characters, those that turn the direction of text, have no width or
-// choose variants, every space but the usual one, and what Unicode has not assigned.
+// hidden reports whether a character is no mark on the screen, or only changes its neighbours:
+// control and format characters, those that turn the direction of text, have no width or choose
+// variants, every space but the usual one, and what Unicode has not assigned.
 func hidden(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// plainWriter escapes what is written through it, but for line breaks and tabs. Each write must end with a whole character.
+// plainWriter escapes what is written through it, but for line breaks and tabs. Each write must
+// end with a whole character.
 type plainWriter struct{ io.Writer }
 
 func (w plainWriter) Write(b []byte) (int, error) {

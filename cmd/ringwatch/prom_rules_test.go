@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/rules"
-	"github.com/ringwatch/ringwatch/selector"
 )
 
 func mustSelectors(t *testing.T) *selector.Parser {

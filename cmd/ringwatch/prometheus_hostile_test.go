@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/prompb"
 
-	"github.com/ringwatch/ringwatch/promapi"
+	"github.com/ringwatch/ringwatch/api/promapi"
 )
 
 const formBody = "application/x-www-form-urlencoded"

@@ -18,13 +18,13 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 )

@@ -14,10 +14,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
@@ -52,7 +52,8 @@ func runParts(t *testing.T, parts ...part) {
 	})
 }
 
-// TestQPS: what a process does is seen through the API of another, as a table, as JSON, live, added up; and by whom it may be seen.
+// TestQPS: what a process does is seen through the API of another, as a table, as JSON, live,
+// added up; and by whom it may be seen.
 func TestQPS(t *testing.T) {
 	redis := engines.MustRedis(t)
 	busy, serving := throttledProcess(t, redis.Addr()), throttledProcess(t, redis.Addr())

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 )
 
 // engine is one thing that a role needs to be there.
@@ -74,7 +74,8 @@ func readable(engines ...engine) error {
 	return nil
 }
 
-// What to do when an engine has no address and a role needs it.
+// What to do when an engine has no address and a role needs it. There are no default addresses:
+// with one, who has no Cassandra would have had to say so.
 const (
 	noHosts   = "name Cassandra's contact points; only ringwatch all keeps rows in files of its own"
 	noKeys    = "API keys lie there: name Cassandra's contact points, or set keys.stored to false"

@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringwatch/ringwatch/limit"
+	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/recent"
 )
 
-// openReader returns the process's one reader of the last 15 minutes, and connection to Redis, for those who read or count there. Closing it twice is closing it once; who counts goes on without it.
+// openReader returns the process's one reader of the last 15 minutes, and connection to Redis,
+// for those who read or count there. Closing it twice is closing it once; who counts goes on
+// without it.
 func (p *process) openReader() (*recent.Reader, error) {
 	if p.reader == nil {
 		var err error
@@ -19,7 +21,8 @@ func (p *process) openReader() (*recent.Reader, error) {
 	return p.reader, nil
 }
 
-// newLimit counts what accounts bring that was not there, over all ingest processes that share a Redis, or in this one.
+// newLimit counts what accounts bring that was not there, over all ingest processes that share a
+// Redis, or in this one.
 func (p *process) newLimit(of string, perHour int64) (func(ctx context.Context, account string, n int64) time.Duration, error) {
 	reader, err := p.openReader()
 	if err != nil {
@@ -35,7 +38,8 @@ func (p *process) newLimit(of string, perHour int64) (func(ctx context.Context, 
 	return limiter.TakeN, nil
 }
 
-// frameLimit counts the frames of each account over all ingest processes that share a Redis, or in this one.
+// frameLimit counts the frames of each account over all ingest processes that share a Redis, or
+// in this one.
 func (p *process) frameLimit() (func(ctx context.Context, account string) time.Duration, error) {
 	reader, err := p.openReader()
 	if err != nil {

@@ -12,11 +12,13 @@ import (
 // sayAgain is how long lines of one kind are counted before one more is written.
 const sayAgain = time.Minute
 
-// maxKinds bounds the kinds that are told apart, each with its last line, of a few hundred bytes. Messages are the code's own words, so that there are some fifty; what libraries say
-// may have more. Beyond the bound all lines are of one kind.
+// maxKinds bounds the kinds that are told apart, each with its last line, of a few hundred bytes.
+// Messages are the code's own words, so that there are some fifty; what libraries say may have
+// more. Beyond the bound all lines are of one kind.
 const maxKinds = 250
 
-// kind says which lines count as the same: level, message, and the values of the attributes in tells. What comes from outside, such as a node or an error's text, tells nothing apart.
+// kind says which lines count as the same: level, message, and the values of the attributes in
+// tells. What comes from outside, such as a node or an error's text, tells nothing apart.
 type kind struct {
 	level   slog.Level
 	message string
@@ -26,9 +28,10 @@ type kind struct {
 // tells are the attributes whose few values are the code's and mean different things.
 var tells = []string{"reason", "what", "engine", "group"}
 
-// repeats lets the first warning or error of a kind through and counts those that follow. After a minute in which some did, it writes the last of them with repeated=HOW MANY and
-// over=SINCE WHEN; after one in which none did, the next one is the first again. Lines below warnings pass: an access log is a line per request by wish. One repeats serves all
-// loggers of the process.
+// repeats lets the first warning or error of a kind through and counts those that follow. After a
+// minute in which some did, it writes the last of them with repeated=HOW MANY and over=SINCE
+// WHEN; after one in which none did, the next one is the first again. Lines below warnings pass:
+// an access log is a line per request by wish. One repeats serves all loggers of the process.
 type repeats struct {
 	now   func() time.Time
 	after func(time.Duration, func()) // calls once when the time has passed
@@ -77,7 +80,8 @@ func (r *repeats) take(k kind, line slog.Record, handler slog.Handler) bool {
 	return known == nil
 }
 
-// tick says what was counted of the kinds whose minute is over, and calls itself again while there are kinds.
+// tick says what was counted of the kinds whose minute is over, and calls itself again while
+// there are kinds.
 func (r *repeats) tick() {
 	r.say(sayAgain)
 	r.mu.Lock()
@@ -95,7 +99,8 @@ func (r *repeats) tick() {
 // flush says what was counted and not yet said.
 func (r *repeats) flush() { r.say(0) }
 
-// say writes what was counted of each kind in a time that is not shorter, the oldest first, and forgets those of which nothing was.
+// say writes what was counted of each kind in a time that is not shorter, the oldest first, and
+// forgets those of which nothing was.
 func (r *repeats) say(shortest time.Duration) {
 	type line struct {
 		slog.Record

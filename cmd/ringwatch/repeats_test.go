@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -185,7 +185,8 @@ func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler { return f }
 
 func (f handlerFunc) WithGroup(string) slog.Handler { return f }
 
-// TestRefusedFramesAreAFewLines sends 1,000 frames to an ingest whose Kafka is gone, and reads its log after it was told to end.
+// TestRefusedFramesAreAFewLines sends 1,000 frames to an ingest whose Kafka is gone, and reads
+// its log after it was told to end.
 func TestRefusedFramesAreAFewLines(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

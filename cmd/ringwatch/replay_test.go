@@ -20,7 +20,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
@@ -28,8 +28,8 @@ import (
 )
 
 // tables returns the rows of all tables of a keyspace, as sorted JSON. What says when frames were
-// written, and not what they say, is left out: two tables, and when a frame was received, for one that
-// was sent twice is written twice in any order.
+// written, and not what they say, is left out: two tables, and when a frame was received, for one
+// that was sent twice is written twice in any order.
 func tables(t *testing.T, session *gocql.Session, keyspace string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -230,7 +230,8 @@ func recorded(node *frametest.Node, from int64, n int) (frames [][]byte, what []
 	return frames, what
 }
 
-// TestBackfill loads recordings: good, bad, cut, too old, from a pipe that is interrupted, and again. What can be loaded is there, what cannot be is named, and the exit code says so.
+// TestBackfill loads recordings: good, bad, cut, too old, from a pipe that is interrupted, and
+// again. What can be loaded is there, what cannot be is named, and the exit code says so.
 func TestBackfill(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/catalog"
-	"github.com/ringwatch/ringwatch/report"
+	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
 type reportCmd struct {

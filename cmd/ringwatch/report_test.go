@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/report"
+	"github.com/ringwatch/ringwatch/api/report"
 )
 
 // testReport makes the live node's report in all forms.

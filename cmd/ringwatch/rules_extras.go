@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/catalog"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/relabel"
-	"github.com/ringwatch/ringwatch/selector"
+	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/rules/relabel"
 )
 
 // mapping is what rules see instead of a series' own labels; nil: nothing else.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/rules"
 )
@@ -269,8 +269,8 @@ func (l *rulesLine) testKilled(t *testing.T, n *lineNode) {
 	}
 }
 
-// testTwo: two processes share the clusters. One is killed while alerts fire, and the other one goes
-// on with them.
+// testTwo: two processes share the clusters. One is killed while alerts fire, and the other one
+// goes on with them.
 func (l *rulesLine) testTwo(t *testing.T, nodes ...*lineNode) {
 	l.start("two")
 	share := func(ctx context.Context) error {

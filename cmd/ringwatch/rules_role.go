@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/front"
-	"github.com/ringwatch/ringwatch/roster"
+	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/rules"
-	"github.com/ringwatch/ringwatch/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -403,8 +403,8 @@ func (p *process) boardParts() (
 	}, nil
 }
 
-// keepReading reads the last entry of each key of a log, and then follows it, however often Kafka is
-// away, until ctx ends. opened is told of the log once it is there.
+// keepReading reads the last entry of each key of a log, and then follows it, however often Kafka
+// is away, until ctx ends. opened is told of the log once it is there.
 func (p *process) keepReading(ctx context.Context, c stream.LogConfig,
 	opened *atomic.Pointer[stream.Log], take func(stream.Entry) error) error {
 	for ctx.Err() == nil {
@@ -448,7 +448,7 @@ func promRules(
 	board *rules.Board, selectors *selector.Parser,
 ) func(account.Principal, url.Values) (any, error) {
 	bad := func(field, text string) error {
-		return &front.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field, Message: text}
+		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field, Message: text}
 	}
 	return func(who account.Principal, q url.Values) (any, error) {
 		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],

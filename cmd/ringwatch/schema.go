@@ -151,7 +151,8 @@ type schemaCutoverCmd struct {
 	At time.Time `required:"" help:"From when on, such as 2026-05-17T12:00:00Z: at least ten minutes ahead. It is rounded up to a full five minutes."`
 }
 
-// clockSlack is how far this machine's clock may be from Cassandra's for a cutover. Processes allow each other a minute.
+// clockSlack is how far this machine's clock may be from Cassandra's for a cutover. Processes
+// allow each other a minute.
 const clockSlack = 20 * time.Second
 
 func (c *schemaCutoverCmd) Run(ctx context.Context) error {

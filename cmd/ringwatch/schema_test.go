@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -62,8 +62,8 @@ func TestSchemaGivesUp(t *testing.T) {
 	}
 }
 
-// TestSchemaApplyGivesUpOnKafka: a certificate that this machine does not trust stays wrong, however
-// long somebody waits.
+// TestSchemaApplyGivesUpOnKafka: a certificate that this machine does not trust stays wrong,
+// however long somebody waits.
 func TestSchemaApplyGivesUpOnKafka(t *testing.T) {
 	t.Parallel()
 	cert, key := mustCertificate(t)

@@ -6,8 +6,8 @@ import (
 	"net"
 	"os"
 
-	"github.com/ringwatch/ringwatch/front"
-	"github.com/ringwatch/ringwatch/self"
+	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/selfmetrics"
 )
 
 // telling runs the parts while the process sends its own metrics through ingest, if the
@@ -17,9 +17,9 @@ func (p *process) telling(ctx context.Context, parts []part) error {
 	if !p.Self.On() {
 		return together(ctx, parts...)
 	}
-	sender, err := self.New(p.Self, self.Deps{
+	sender, err := selfmetrics.New(p.Self, selfmetrics.Deps{
 		// Who reads these series may be another than who reads /metrics with a key of scope admin.
-		Gatherer: front.Unnamed(p.metrics),
+		Gatherer: listener.Unnamed(p.metrics),
 		Metrics:  p.metrics, Role: p.role, Instance: p.instance(), Log: p.log,
 	})
 	if err != nil {

@@ -151,7 +151,8 @@ func newCurve(p *payload) curve {
 // rollups are the steps that the API has rollups of.
 var rollups = map[string]time.Duration{"5m": 5 * time.Minute, "1h": time.Hour, "1d": 24 * time.Hour}
 
-// newRollupCurve plots a gauge's mean, what a counter rose by per second and the p99 of what a histogram counted, in each period.
+// newRollupCurve plots a gauge's mean, what a counter rose by per second and the p99 of what a
+// histogram counted, in each period.
 func newRollupCurve(p *payload, period time.Duration) curve {
 	c := curve{payload: p, unit: p.Unit, what: "mean", max: math.Inf(-1)}
 	for _, v := range p.Values {
@@ -215,7 +216,8 @@ func plot(out io.Writer, curves []curve) error {
 	return err
 }
 
-// patience is how old a value may be that a plot still shows: sparse values make a line and an outage a gap.
+// patience is how old a value may be that a plot still shows: sparse values make a line and an
+// outage a gap.
 func (c *curve) patience(first, last time.Time) time.Duration {
 	patience := 2 * place(first, last)
 	for i := 1; i < len(c.at); i++ {

@@ -91,8 +91,8 @@ func bare(t *testing.T, expr parser.Expr, recorded map[string]string) (text pars
 	return expr, also
 }
 
-// testShippedRules asks each shipped expression, without its comparison, of the live node; and looks
-// for each series of the processes' own rules on /metrics.
+// testShippedRules asks each shipped expression, without its comparison, of the live node; and
+// looks for each series of the processes' own rules on /metrics.
 func (w *whole) testShippedRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	busy := make(chan error, 1)
@@ -151,8 +151,8 @@ func (w *whole) testShippedRules(t *testing.T) {
 	w.testProcessRules(t, ofProcesses)
 }
 
-// testProcessRules looks for the series of the rules about processes. A label that a rule names must
-// be there too.
+// testProcessRules looks for the series of the rules about processes. A label that a rule names
+// must be there too.
 func (w *whole) testProcessRules(t *testing.T, list map[string]string) {
 	resp, err := http.Get(w.API + "/metrics")
 	if err != nil {

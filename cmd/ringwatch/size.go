@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/ringwatch/ringwatch/sizing"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/sizing"
 )
 
 type sizeCmd struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/sizing"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/sizing"
 )
 
 // sized runs ringwatch size as it is typed.

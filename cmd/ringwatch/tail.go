@@ -25,6 +25,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
+// tailCmd reads Kafka and not the API: it works while the API and all stores are away, and shows
+// what a consumer would get. It begins to read at the window's start, up to five minutes before
+// what it prints, because deltas need their key frame.
 type tailCmd struct {
 	roleFlags
 	Account string   `help:"Only frames of this account." env:"RINGWATCH_ACCOUNT"`

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/account"
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -93,7 +93,8 @@ func (p *oneProcess) do(ctx context.Context, method, url string, body []byte) (s
 	return string(b), err
 }
 
-// recent asks a question and returns the answer if it is from the last 15 minutes, not from the store.
+// recent asks a question and returns the answer if it is from the last 15 minutes, not from the
+// store.
 func (p *oneProcess) recent(ctx context.Context, call, path string) (string, error) {
 	count := func() (float64, error) {
 		m, err := metricsOf(ctx, p.api+"/metrics")
@@ -114,7 +115,8 @@ func (p *oneProcess) recent(ctx context.Context, call, path string) (string, err
 	return answer, err
 }
 
-// TestWithoutRedis sends the same frames to a process with Redis and to one without, and asks both the same. The one without answers from its memory, also after it was killed: then the log
+// TestWithoutRedis sends the same frames to a process with Redis and to one without, and asks
+// both the same. The one without answers from its memory, also after it was killed: then the log
 // fills it again.
 func TestWithoutRedis(t *testing.T) {
 	with := startAll(t, "redis", fmt.Sprintf("redis: {addresses: [%q], refresh: 1s}", engines.SharedRedis(t).Addr()))

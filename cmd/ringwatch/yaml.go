@@ -20,9 +20,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// decodeYAML fills the struct that into points at from one YAML document and returns every error at once, each with its line. Keys are field names in
-// snake_case, an unknown key is an error, durations are Prometheus's (5s, 15m, 14d), numbers of bytes may say KiB, MiB or GiB, and ${NAME} in
-// a value stands for an environment variable. Fields that the text does not name keep their value, so into holds the defaults.
+// decodeYAML fills the struct that into points at from one YAML document and returns every error
+// at once, each with its line. Keys are field names in snake_case, an unknown key is an error,
+// durations are Prometheus's (5s, 15m, 14d), numbers of bytes may say KiB, MiB or GiB, and
+// ${NAME} in a value stands for an environment variable. Fields that the text does not name keep
+// their value, so into holds the defaults.
 //
 // Unset names the document's own keys below which a variable is not set. What is checked of those
 // would only repeat the error in other words.
@@ -222,7 +224,8 @@ func (d *yamlDecoder) text(n ast.Node, path string) (string, bool) {
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// expand replaces ${NAME} in a value, after the YAML was read, so that no variable can change its structure.
+// expand replaces ${NAME} in a value, after the YAML was read, so that no variable can change its
+// structure.
 func expand(text string) (string, error) {
 	var missing error
 	out := variable.ReplaceAllStringFunc(text, func(m string) string {

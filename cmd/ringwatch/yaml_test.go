@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/notify"
+	"github.com/ringwatch/ringwatch/rules/notify"
 )
 
 // TestYAMLOfOthers: notify's outlets are written in Prometheus's form, with our variables.

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
-// testYoung asks for the last 15 minutes of a node that is younger than that while Cassandra is away: Redis has all there is of it.
+// testYoung asks for the last 15 minutes of a node that is younger than that while Cassandra is
+// away: Redis has all there is of it.
 func (w *whole) testYoung(t *testing.T) {
 	node := frametest.New("young", 77, 1)
 	node.Interval = 5000
@@ -76,5 +77,6 @@ func (w *whole) testYoung(t *testing.T) {
 	}
 }
 
-// kafkaAway is how long Kafka is stopped: longer than publishing waits, many times the agent's interval.
+// kafkaAway is how long Kafka is stopped: longer than publishing waits, many times the agent's
+// interval.
 const kafkaAway = 20 * time.Second

@@ -1,5 +1,6 @@
-// Package frametest makes frames of an invented Cassandra node for the tests of those who carry, keep and read them. A Node's cells are
-// open, so that a test can compare what comes out at the far end with what went in.
+// Package frametest makes frames of an invented Cassandra node for the tests of those who carry,
+// keep and read them. A Node's cells are open, so that a test can compare what comes out at the
+// far end with what went in.
 package frametest
 
 import (
@@ -45,7 +46,8 @@ type Node struct {
 	keyed    [][]Entity
 }
 
-// New returns a node of a cluster with the given number of tables and an address ending in .n; the same number always gives the same node.
+// New returns a node of a cluster with the given number of tables and an address ending in .n;
+// the same number always gives the same node.
 func New(cluster string, n uint64, tables int) *Node {
 	r := rand.New(rand.NewPCG(n, 1))
 	node := &Node{Cluster: cluster, Interval: 5000, started: 1_700_000_000_000 + n, random: r}
@@ -101,7 +103,8 @@ func (n *Node) add(template int, labels ...string) {
 	n.Entities[template] = append(n.Entities[template], e)
 }
 
-// Step lets some time pass: about half of the cells change. A table's disk space is now and then unknown.
+// Step lets some time pass: about half of the cells change. A table's disk space is now and then
+// unknown.
 func (n *Node) Step() {
 	r := n.random
 	for t := range n.Entities {
@@ -135,7 +138,8 @@ func (n *Node) Step() {
 	}
 }
 
-// Frame returns the bytes of the node's frame at an instant: a key frame in a new window, otherwise a delta frame.
+// Frame returns the bytes of the node's frame at an instant: a key frame in a new window,
+// otherwise a delta frame.
 func (n *Node) Frame(at int64) []byte {
 	f := &frame.Frame{Header: frame.Header{
 		Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.started, Sequence: n.sequence, At: at, Interval: n.Interval,
@@ -171,7 +175,8 @@ func (n *Node) Frame(at int64) []byte {
 // Skip loses a frame: the next one's sequence number shows it.
 func (n *Node) Skip() { n.sequence++ }
 
-// Restart begins a new run of the agent, at an instant in ms: the next frame is a key frame and the run's first.
+// Restart begins a new run of the agent, at an instant in ms: the next frame is a key frame and
+// the run's first.
 func (n *Node) Restart(at int64) {
 	n.started, n.sequence = uint64(at), 0
 	n.key, n.keyed = nil, nil

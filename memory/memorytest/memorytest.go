@@ -10,8 +10,8 @@ import (
 // allocs is what the process has allocated so far, garbage included.
 const allocs = "/gc/heap/allocs:bytes"
 
-// Allocated returns how many bytes f allocates, garbage included. Nothing else may go on in the process
-// meanwhile.
+// Allocated returns how many bytes f allocates, garbage included. Nothing else may go on in the
+// process meanwhile.
 func Allocated(f func()) int64 {
 	before := allocated()
 	f()

@@ -38,8 +38,8 @@ func (o Operation) Keeps() bool { return o.name == "quantile" }
 // Group is what has come so far of the series of one group.
 type Group struct {
 	op Operation
-	// value is Missing at steps that no series has had a value at. rest is what rounding has lost of
-	// a sum, or the mean of a deviation; n is how many values there were.
+	// value is Missing at steps that no series has had a value at. rest is what rounding has lost
+	// of a sum, or the mean of a deviation; n is how many values there were.
 	value, rest, n []float64
 	rows           [][]float64 // those of an operation that keeps them
 }

@@ -10,8 +10,8 @@ import (
 // Histograms are the samples of a series of histograms.
 type Histograms struct {
 	Times []int64
-	// Gone are the instants, ascending and none of them a sample's, at which the series was found to
-	// be there no more.
+	// Gone are the instants, ascending and none of them a sample's, at which the series was found
+	// to be there no more.
 	Gone []int64
 	// Counts and Sums are those of the values, in the metric's unit.
 	Counts, Sums []float64
@@ -110,8 +110,9 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
-// LookHistograms writes the newest histogram of each step's lookback into row, of histograms with so
-// many buckets; unless these are wanted, only counts and sums. It reports whether there is any.
+// LookHistograms writes the newest histogram of each step's lookback into row, of histograms with
+// so many buckets; unless these are wanted, only counts and sums. It reports whether there is
+// any.
 func (s *Slider) LookHistograms(
 	h *Histograms, lookback int64, buckets int, wanted bool, row *HistogramRow,
 ) bool {

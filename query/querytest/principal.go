@@ -3,7 +3,7 @@ package querytest
 import (
 	"testing"
 
-	"github.com/ringwatch/ringwatch/account"
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // Principal returns who a key of an account stands for that owns clusters; all, if none are named.

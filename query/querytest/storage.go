@@ -33,9 +33,9 @@ type Frames map[uuid.UUID][][]byte
 // Sink takes frames and returns what they are read by.
 type Sink func(Frames) (storage.Queryable, error)
 
-// Storage is a storage.Storage for promqltest. Each series is a node of its own, so that a gap in one
-// is no news of another. Values that frames do not have (exponential histograms, NaN, parts of
-// observations) are kept aside in Prometheus's own storage, and aside is told whose they are.
+// Storage is a storage.Storage for promqltest. Each series is a node of its own, so that a gap in
+// one is no news of another. Values that frames do not have (exponential histograms, NaN, parts
+// of observations) are kept aside in Prometheus's own storage, and aside is told whose they are.
 type Storage struct {
 	sink    Sink
 	shift   int64 // is added to a test's times, which begin in 1970
@@ -65,8 +65,8 @@ type sample struct {
 	h     *histogram.FloatHistogram
 }
 
-// New returns an empty storage, whose nodes are in the cluster. shift, in ms, is added to all times and must be a window's begin.
-// aside is told of series that frames cannot hold.
+// New returns an empty storage, whose nodes are in the cluster. shift, in ms, is added to all
+// times and must be a window's begin. aside is told of series that frames cannot hold.
 func New(
 	t testing.TB, shift int64, cluster string, sink Sink, aside func(series, reason string),
 ) *Storage {
@@ -136,7 +136,8 @@ func (a appender) Commit() error { return nil }
 // Rollback implements storage.AppenderTransaction.
 func (a appender) Rollback() error { return nil }
 
-// Querier implements storage.Queryable. What was appended since the last one goes to the sink first.
+// Querier implements storage.Queryable. What was appended since the last one goes to the sink
+// first.
 func (s *Storage) Querier(from, to int64) (storage.Querier, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,8 +283,8 @@ func sortTogether(names, values []string) {
 	}
 }
 
-// asBuckets writes a histogram with custom buckets as frames have them, if whole numbers and decimal
-// fractions suffice.
+// asBuckets writes a histogram with custom buckets as frames have them, if whole numbers and
+// decimal fractions suffice.
 func asBuckets(
 	name string, h *histogram.FloatHistogram,
 ) (m frame.Metric, b frame.Bounds, out frame.Buckets, reason string) {

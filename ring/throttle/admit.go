@@ -17,7 +17,8 @@ var (
 	ErrClass = errors.New("throttle: there is no class")
 )
 
-// Error is a refusal. errors.Is finds ErrThrottled in it, and the context's error if its deadline came first.
+// Error is a refusal. errors.Is finds ErrThrottled in it, and the context's error if its deadline
+// came first.
 type Error struct {
 	Class      string
 	Waited     time.Duration
@@ -100,7 +101,8 @@ func (t *Throttle) enter(ctx context.Context, c *class, w Work, n float64, began
 	return nil, e
 }
 
-// rate is what the class may do in this process, in operations a second, as far as is known. The caller holds c.mu.
+// rate is what the class may do in this process, in operations a second, as far as is known. The
+// caller holds c.mu.
 func (c *class) rate(now time.Time) float64 {
 	if c.budget.leased(now) && c.budget.share > 0 {
 		return c.budget.share

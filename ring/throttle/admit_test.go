@@ -98,7 +98,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFairBetweenClients: one client with two hundred requests in line, and another that comes with twenty: they take turns.
+// TestFairBetweenClients: one client with two hundred requests in line, and another that comes
+// with twenty: they take turns.
 func TestFairBetweenClients(t *testing.T) {
 	th := narrow(t)
 	busy := mustAdmit(t, th, "a/greedy")
@@ -194,7 +195,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestHealth: what one process sees of the cluster shrinks the classes of all, bulk first, serving last and never below its floor; and all comes back.
+// TestHealth: what one process sees of the cluster shrinks the classes of all, bulk first,
+// serving last and never below its floor; and all comes back.
 func TestHealth(t *testing.T) { onBothSides(t, health) }
 
 func health(t *testing.T, process func(Config) *Throttle) {

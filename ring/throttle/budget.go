@@ -2,9 +2,11 @@ package throttle
 
 import "time"
 
-// budget is what a class may do in this process: tokens for operations and slots for those under way. It has no clock and no lock of its own.
+// budget is what a class may do in this process: tokens for operations and slots for those under
+// way. It has no clock and no lock of its own.
 //
-// It is in one of three states. Leased: what Redis gave is spent, until the lease ends. Alone, since Redis did not answer: the last lease's share until that lease ends, then a fixed
+// It is in one of three states. Leased: what Redis gave is spent, until the lease ends. Alone,
+// since Redis did not answer: the last lease's share until that lease ends, then a fixed
 // fraction. Neither: nothing may begin, Redis is about to be asked.
 type budget struct {
 	limits   Class
@@ -84,7 +86,8 @@ func (b *budget) slots(now time.Time) float64 {
 	return b.cap
 }
 
-// take takes n tokens and n slots if they are there. Alone, one request that is larger than all there is may go on: a part of the limits is never nothing.
+// take takes n tokens and n slots if they are there. Alone, one request that is larger than all
+// there is may go on: a part of the limits is never nothing.
 func (b *budget) take(n float64, now time.Time) bool {
 	b.tick(now)
 	if b.used+n > b.slots(now) && !(b.alone && b.used == 0) {
@@ -105,7 +108,8 @@ func (b *budget) take(n float64, now time.Time) bool {
 	return true
 }
 
-// wait returns how long alone it takes until there are tokens for n; 0 if it is something else that lacks.
+// wait returns how long alone it takes until there are tokens for n; 0 if it is something else
+// that lacks.
 func (b *budget) wait(n float64) time.Duration {
 	lacks := min(n, b.localBurst()) - b.level
 	if !b.alone || lacks <= 0 {
@@ -131,7 +135,8 @@ func (b *budget) settle() {
 	}
 }
 
-// grant takes an answer of Redis to what was asked when the lease was to end at until. told is what the asking said of taken.
+// grant takes an answer of Redis to what was asked when the lease was to end at until. told is
+// what the asking said of taken.
 func (b *budget) grant(now, until time.Time, told, granted, share, cap, target float64) {
 	b.tick(now)
 	b.taken = max(0, b.taken-told)

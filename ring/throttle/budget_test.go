@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAlone: without Redis no more begins over any time than the bound says, never more is under way than the slots, and there is always a time at which the next request may begin.
+// TestAlone: without Redis no more begins over any time than the bound says, never more is under
+// way than the slots, and there is always a time at which the next request may begin.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Class{OperationsPerSecond: float64(rapid.IntRange(1, 1000).Draw(t, "rate")), Concurrency: rapid.IntRange(1, 50).Draw(t, "slots"), Floor: 0.1, Shrink: 1}
@@ -64,7 +65,8 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestLeaseEnds: after its end a lease is worth nothing, and until then as much as it was, with Redis or without.
+// TestLeaseEnds: after its end a lease is worth nothing, and until then as much as it was, with
+// Redis or without.
 func TestLeaseEnds(t *testing.T) {
 	limits := Class{OperationsPerSecond: 100, Burst: 100, Concurrency: 10, Floor: 0.1, Shrink: 1}
 	now := time.Unix(1000, 0)
@@ -123,7 +125,8 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
-// TestGauge: what is slow shrinks classes in their order, one window at a time, and what is well brings them back more slowly.
+// TestGauge: what is slow shrinks classes in their order, one window at a time, and what is well
+// brings them back more slowly.
 func TestGauge(t *testing.T) {
 	c := DefaultConfig()
 	classes := c.classes()

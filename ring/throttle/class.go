@@ -153,7 +153,8 @@ func (c *class) prepare(now time.Time, leave bool) *asking {
 	return a
 }
 
-// answered takes Redis's answer: operations granted, its share of the rate, slots, and how many of these to come down to. It says whether anything waits all the same.
+// answered takes Redis's answer: operations granted, its share of the rate, slots, and how many
+// of these to come down to. It says whether anything waits all the same.
 func (a *asking) answered(now, until time.Time, granted, share, cap, target float64) bool {
 	c := a.class
 	c.mu.Lock()

@@ -10,16 +10,19 @@ import (
 	"time"
 )
 
-// Class is the limits of one class, over all processes together. What is 0 has the default of the class of that name, or dashboard's.
+// Class is the limits of one class, over all processes together. What is 0 has the default of the
+// class of that name, or dashboard's.
 type Class struct {
 	OperationsPerSecond float64 `yaml:"operations_per_second"`
-	// Burst is how many operations may begin at once after a pause, and with Concurrency the largest request. 0 beside a rate: a second's worth.
+	// Burst is how many operations may begin at once after a pause, and with Concurrency the
+	// largest request. 0 beside a rate: a second's worth.
 	Burst int `yaml:"burst"`
 	// Concurrency is how many operations may be under way at once.
 	Concurrency int `yaml:"concurrency"`
 	// MaxWait is how long a request waits at most before it is refused.
 	MaxWait time.Duration `yaml:"max_wait"`
-	// Shrink is the order in which classes shrink while the cluster is unwell: 1 first, then 2, then 3.
+	// Shrink is the order in which classes shrink while the cluster is unwell: 1 first, then 2,
+	// then 3.
 	Shrink int `yaml:"shrink"`
 	// Floor is the part of the limits that is never taken away. 1: the class never shrinks.
 	Floor float64 `yaml:"floor"`
@@ -31,12 +34,15 @@ type Class struct {
 type Config struct {
 	// Name tells fleets apart that share a Redis: processes of the same name share the limits.
 	Name string `yaml:"name"`
-	// Classes are serving, dashboard and bulk, whose limits may be changed here, and the operator's own.
+	// Classes are serving, dashboard and bulk, whose limits may be changed here, and the
+	// operator's own.
 	Classes map[string]Class `yaml:"classes"`
-	// DefaultClass is what work of an unknown class is done in. Empty: such work is refused, because a misspelt class would otherwise be found when it hurts.
+	// DefaultClass is what work of an unknown class is done in. Empty: such work is refused,
+	// because a misspelt class would otherwise be found when it hurts.
 	DefaultClass string `yaml:"default_class"`
 
-	// TargetLatency is what an operation should take. The cluster is unwell when more than SlowShare of them take longer, or more than FailedShare fail.
+	// TargetLatency is what an operation should take. The cluster is unwell when more than
+	// SlowShare of them take longer, or more than FailedShare fail.
 	TargetLatency time.Duration `yaml:"target_latency"`
 	SlowShare     float64       `yaml:"slow_share"`   // 0.05: the 95th percentile is above the target
 	FailedShare   float64       `yaml:"failed_share"` // timeouts and overload are rare in a cluster that is well
@@ -45,22 +51,28 @@ type Config struct {
 
 	// Refresh is how often a process that has work asks Redis for its share.
 	Refresh time.Duration `yaml:"refresh"`
-	// Lease is how long a share is a process's own after it was given: as long is the share of a dead process lost.
+	// Lease is how long a share is a process's own after it was given: as long is the share of a
+	// dead process lost.
 	Lease time.Duration `yaml:"lease"`
 	// Timeout is how long an answer of Redis may take before the process goes on by itself.
 	Timeout time.Duration `yaml:"timeout"`
-	// LocalFraction is the part of each limit that a process without Redis goes on with when its lease has ended. 0.1: ten processes have the whole together.
+	// LocalFraction is the part of each limit that a process without Redis goes on with when its
+	// lease has ended. 0.1: ten processes have the whole together.
 	LocalFraction float64 `yaml:"local_fraction"`
-	// MaxWaiting bounds the requests of a class that wait in a process. Beyond it the newest of who has most waiting is refused.
+	// MaxWaiting bounds the requests of a class that wait in a process. Beyond it the newest of
+	// who has most waiting is refused.
 	MaxWaiting int `yaml:"max_waiting"`
 
-	// UsageInterval is how often a process says who has asked for what, and so what a live view's second is a mean of.
+	// UsageInterval is how often a process says who has asked for what, and so what a live view's
+	// second is a mean of.
 	UsageInterval time.Duration `yaml:"usage_interval"`
-	// UsageKeys bounds how many (class, client, table, datacenter) are counted by themselves in a process; the rest is "other".
+	// UsageKeys bounds how many (class, client, table, datacenter) are counted by themselves in a
+	// process; the rest is "other".
 	UsageKeys int `yaml:"usage_keys"`
 
 	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
-	// Unwell says which errors of done tell that the cluster is unwell. nil: all but context.Canceled, which is the caller's leaving.
+	// Unwell says which errors of done tell that the cluster is unwell. nil: all but
+	// context.Canceled, which is the caller's leaving.
 	Unwell func(error) bool `yaml:"-"`
 }
 
@@ -77,7 +89,8 @@ var builtin = map[string]Class{
 	Bulk:      {OperationsPerSecond: 5_000, Burst: 5_000, Concurrency: 1024, MaxWait: 30 * time.Second, Shrink: 1, Floor: 0.05, TargetLatency: 500 * time.Millisecond},
 }
 
-// DefaultConfig has limits for a cluster of some ten nodes, and for up to ten processes without Redis.
+// DefaultConfig has limits for a cluster of some ten nodes, and for up to ten processes without
+// Redis.
 func DefaultConfig() Config {
 	return Config{
 		Name:          "ringwatch",

@@ -12,10 +12,11 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestDeadProcess: what a process had that was killed, or stopped, is the others' when its lease has ended.
+// TestDeadProcess: what a process had that was killed, or stopped, is the others' when its lease
+// has ended.
 func TestDeadProcess(t *testing.T) {
 	server := engines.SharedRedis(t)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -76,7 +77,8 @@ func outlive(t *testing.T, address string, signal syscall.Signal) {
 	eventually(t, "what the dead process had is lost", func() bool { return running.Load() == 16 })
 }
 
-// TestRedisAway: while Redis is frozen or gone a process goes on with what is its own, which is neither nothing nor everything, says so, and is one of all again afterwards.
+// TestRedisAway: while Redis is frozen or gone a process goes on with what is its own, which is
+// neither nothing nor everything, says so, and is one of all again afterwards.
 func TestRedisAway(t *testing.T) {
 	server := engines.MustRedis(t)
 	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 100, MaxWait: time.Hour}})

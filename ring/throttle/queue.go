@@ -20,7 +20,8 @@ const (
 	crowded // pushed out, because too many wait
 )
 
-// client is who must not starve others: its requests wait in line, and its tag says how much it has had.
+// client is who must not starve others: its requests wait in line, and its tag says how much it
+// has had.
 type client struct {
 	name        string
 	tag         float64 // virtual time at which all that it has had would have ended, had each client had the same
@@ -30,10 +31,13 @@ type client struct {
 	at          int // in heap, -1: nothing waits
 }
 
-// queue is the requests of a class that wait. The next is always of the client that has had the least (start-time fair queueing by operations): a client that asks for a thousand
-// times as much as another waits a thousand times as long, and the other not at all. Who comes back after a pause begins where the others are, so that nobody saves up.
+// queue is the requests of a class that wait. The next is always of the client that has had the
+// least (start-time fair queueing by operations): a client that asks for a thousand times as much
+// as another waits a thousand times as long, and the other not at all. Who comes back after a
+// pause begins where the others are, so that nobody saves up.
 //
-// Cost: O(log clients) for each request. Memory: a client is forgotten when the others have had as much.
+// Cost: O(log clients) for each request. Memory: a client is forgotten when the others have had
+// as much.
 type queue struct {
 	clients map[string]*client
 	heap    []*client // of those with anything waiting, the least tag first

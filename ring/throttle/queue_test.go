@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueue: whatever comes and leaves, each client's requests keep their order, and of two clients that both wait all the time neither gets more than the other by more than one
-// request of each.
+// TestQueue: whatever comes and leaves, each client's requests keep their order, and of two
+// clients that both wait all the time neither gets more than the other by more than one request
+// of each.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
@@ -129,7 +130,8 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
-// TestByOperations: a client of large requests gets as many operations as one of small ones, not as many requests.
+// TestByOperations: a client of large requests gets as many operations as one of small ones, not
+// as many requests.
 func TestByOperations(t *testing.T) {
 	var q queue
 	for range 100 {

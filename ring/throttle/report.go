@@ -60,7 +60,8 @@ type published struct {
 	Rows    []row   `json:"rows"`
 }
 
-// publishing puts this process's last interval where Usage of others finds it, with its time to live.
+// publishing puts this process's last interval where Usage of others finds it, with its time to
+// live.
 //
 //	rw:throttle:{NAME}:usage       sorted set: when processes have published, in ms
 //	rw:throttle:{NAME}:u:PROCESS   string: JSON
@@ -99,7 +100,8 @@ func (t *Throttle) publish(ctx context.Context) {
 // usageTTL is how long an interval is shown: until the next one is surely there.
 func (t *Throttle) usageTTL() time.Duration { return 5 * t.config.UsageInterval / 2 }
 
-// Usage returns who asks for how much of what, over all processes in their last intervals (two seconds). It asks Redis; while that is away it tells of this process only.
+// Usage returns who asks for how much of what, over all processes in their last intervals (two
+// seconds). It asks Redis; while that is away it tells of this process only.
 func (t *Throttle) Usage(ctx context.Context) (Report, error) {
 	now := t.config.Clock()
 	report := Report{Processes: 1}

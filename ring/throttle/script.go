@@ -2,22 +2,29 @@ package throttle
 
 import "github.com/redis/rueidis"
 
-// share is one process's asking for all its classes at once: it says what it has and needs and gets its share. Redis's clock rules. Keys under one hash tag, so that they are on one
-// node of a Redis Cluster:
+// share is one process's asking for all its classes at once: it says what it has and needs and
+// gets its share. Redis's clock rules. Keys under one hash tag, so that they are on one node of a
+// Redis Cluster:
 //
 //	rw:throttle:{NAME}:health    hash: p pressure, at begin of the window in µs, n s f what was seen in it
 //	rw:throttle:{NAME}:c:CLASS   hash, values in MessagePack: "." → {level, at, born}, PROCESS → {expires, asked, held, cap, used, head, need, demand, weight, since, owed}
 //
-// Operations are tokens of one bucket for the class. It fills with the rate up to the burst less what processes hold, so level + held ≤ burst always, and over any time no more
-// begin than burst + rate × time. A process that has asked gets as much as there is beyond what the others are owed, up to a part of the burst that goes by its share. If that is not
-// enough for its next request and there is anything, it gets enough for the request, and the level goes below nothing.
+// Operations are tokens of one bucket for the class. It fills with the rate up to the burst less
+// what processes hold, so level + held ≤ burst always, and over any time no more begin than burst
+// + rate × time. A process that has asked gets as much as there is beyond what the others are
+// owed, up to a part of the burst that goes by its share. If that is not enough for its next
+// request and there is anything, it gets enough for the request, and the level goes below
+// nothing.
 //
-// Slots are leased: the sum of what processes may have at once stays within the limit, because a process gets only what is free, and what it shall give back counts as its own until it
-// says itself that it keeps to less. The process whose next request has waited longest for enough slots comes first.
+// Slots are leased: the sum of what processes may have at once stays within the limit, because a
+// process gets only what is free, and what it shall give back counts as its own until it says
+// itself that it keeps to less. The process whose next request has waited longest for enough
+// slots comes first.
 //
-// Shares are max-min fair by demand, weighted by clients, so that a client counts the same in whatever company it asks. A class's key lives a day longer than its last use, so that
-// it is not what a full Redis evicts first; a process's lease ends by what stands in it. Where there is no key, leases may be out that Redis has lost: slots are given sparingly
-// until they have ended.
+// Shares are max-min fair by demand, weighted by clients, so that a client counts the same in
+// whatever company it asks. A class's key lives a day longer than its last use, so that it is not
+// what a full Redis evicts first; a process's lease ends by what stands in it. Where there is no
+// key, leases may be out that Redis has lost: slots are given sparingly until they have ended.
 var share = rueidis.NewLuaScript(fillLua + `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -143,8 +150,9 @@ for i = 2, #KEYS do
 end
 return answer`)
 
-// fillLua divides a total: everyone gets what it wants, up to the same level for each of its weight (max-min). Who has something in got already keeps it and gets on top. It returns what
-// is left.
+// fillLua divides a total: everyone gets what it wants, up to the same level for each of its
+// weight (max-min). Who has something in got already keeps it and gets on top. It returns what is
+// left.
 const fillLua = `
 local function fill(total, list, want, got)
   local open = {}

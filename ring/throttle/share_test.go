@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,8 @@ func connect(t testing.TB, address string) func(context.Context, func(rueidis.Cl
 	return func(_ context.Context, f func(rueidis.Client) error) error { return f(client) }
 }
 
-// patient is a configuration in which a crowded machine is no outage: leases do not end during a test.
+// patient is a configuration in which a crowded machine is no outage: leases do not end during a
+// test.
 func patient(name string, classes map[string]Class) Config {
 	c := DefaultConfig()
 	c.Name = strings.ToLower(name)
@@ -77,7 +78,8 @@ func redisMicros(t testing.TB, do func(context.Context, func(rueidis.Client) err
 	return us
 }
 
-// TestShares: processes that ask at random, for anything, never have more slots together than the class, nor get more operations than burst + rate × t and one request.
+// TestShares: processes that ask at random, for anything, never have more slots together than the
+// class, nor get more operations than burst + rate × t and one request.
 func TestShares(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
 	rapid.Check(t, func(rt *rapid.T) {
@@ -139,7 +141,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestFill: the total is given, nobody gets more than it wants, and who gets less than it wants has no less for its weight than anybody else.
+// TestFill: the total is given, nobody gets more than it wants, and who gets less than it wants
+// has no less for its weight than anybody else.
 func TestFill(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
 	script := rueidis.NewLuaScript(fillLua + `
@@ -198,7 +201,8 @@ return answer`)
 	})
 }
 
-// TestClientsCountTheSame: three clients in one process get three times what one gets in another, however much this one asks for; and who asks for little gets it.
+// TestClientsCountTheSame: three clients in one process get three times what one gets in another,
+// however much this one asks for; and who asks for little gets it.
 func TestClientsCountTheSame(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
 	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 4000, Burst: 4000, Concurrency: 400}})
@@ -255,7 +259,8 @@ func TestOwed(t *testing.T) {
 	}
 }
 
-// BenchmarkShare is what one asking costs Redis, for one class of a hundred processes: its processor's time, which a crowded machine does not change.
+// BenchmarkShare is what one asking costs Redis, for one class of a hundred processes: its
+// processor's time, which a crowded machine does not change.
 func BenchmarkShare(b *testing.B) {
 	do := connect(b, engines.SharedRedis(b).Addr())
 	c := patient(unique("bench"), nil)

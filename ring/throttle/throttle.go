@@ -1,21 +1,33 @@
-// Package throttle lets workload classes share a Cassandra: each class has a rate of operations and a number of operations at once, over all processes that share a Redis, or in one process without.
+// Package throttle lets workload classes share a Cassandra: each class has a rate of operations
+// and a number of operations at once, over all processes that share a Redis, or in one process
+// without.
 //
 // What it promises:
-//   - Over any time t at most burst + rate × t operations of a class begin, and one request's more, and at most concurrency are under way, in all processes together, by Redis's
-//     clock. No request waits for Redis: each process takes leases ahead of need, five times a second and while it has work only.
-//   - Clients of a class share it by operations: one that asks for everything waits for itself, whatever process the others ask.
-//   - A request waits no longer than its context and its class's max_wait, and is then refused with an Error that says what to do.
-//   - While operations are slow or fail, classes shrink in their order, bulk first, each to its floor and never below; they grow again slowly.
-//   - Without Redis a process goes on with its last lease's share until that has ended, then with LocalFraction of each limit: never with everything, never with nothing.
+//   - Over any time t at most burst + rate × t operations of a class begin, and one request's
+//     more, and at most concurrency are under way, in all processes together, by Redis's clock.
+//     No request waits for Redis: each process takes leases ahead of need, five times a second
+//     and while it has work only.
+//   - Clients of a class share it by operations: one that asks for everything waits for itself,
+//     whatever process the others ask.
+//   - A request waits no longer than its context and its class's max_wait, and is then refused
+//     with an Error that says what to do.
+//   - While operations are slow or fail, classes shrink in their order, bulk first, each to its
+//     floor and never below; they grow again slowly.
+//   - Without Redis a process goes on with its last lease's share until that has ended, then with
+//     LocalFraction of each limit: never with everything, never with nothing.
 //
 // What bites:
-//   - A process that alone has lost Redis spends its share a second time, for a lease (1.5 s) at most, and then its fraction. What it spent is taken off when it is back.
-//   - A share of concurrency moves between processes within two refreshes. Concurrency should be some times the number of processes.
-//   - The first request after a pause of a lease's length waits for one answer of Redis, or Timeout.
+//   - A process that alone has lost Redis spends its share a second time, for a lease (1.5 s) at
+//     most, and then its fraction. What it spent is taken off when it is back.
+//   - A share of concurrency moves between processes within two refreshes. Concurrency should be
+//     some times the number of processes.
+//   - The first request after a pause of a lease's length waits for one answer of Redis, or
+//     Timeout.
 //   - Limits are those of the asking process's configuration: give all processes the same.
 //
-// Cost: Admit and done take 1 to 2 µs together. An asking takes 0.25 ms of Redis's processor for a class in which a hundred processes work, less with fewer; five times a second from
-// each of them that is an eighth of a core. While a class has no work it takes nothing.
+// Cost: Admit and done take 1 to 2 µs together. An asking takes 0.25 ms of Redis's processor for
+// a class in which a hundred processes work, less with fewer; five times a second from each of
+// them that is an eighth of a core. While a class has no work it takes nothing.
 //
 // A Throttle by itself, without Redis, is a limiter for one process:
 //
@@ -70,7 +82,8 @@ type Throttle struct {
 	gauge gauge // of this process, when it is alone; else Redis's
 }
 
-// New checks the configuration and registers metrics. do calls a function with a client of Redis, as what recent.Reader.Redis returns does; nil: this process is alone and has the whole of each
+// New checks the configuration and registers metrics. do calls a function with a client of Redis,
+// as what recent.Reader.Redis returns does; nil: this process is alone and has the whole of each
 // class. Nothing is asked before Run.
 func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Throttle, error) {
 	if c.Clock == nil {
@@ -99,8 +112,10 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 	return t, reg.Register(t.metrics)
 }
 
-// Admit waits until n operations of w may begin, no longer than ctx or the class's max_wait. done must be called once when they have ended, with how long Cassandra took and whether
-// it failed in a way that tells of its health: timeouts and overload, not what is wrong with the question. The error is an *Error, ErrClass, or ctx's if that was cancelled.
+// Admit waits until n operations of w may begin, no longer than ctx or the class's max_wait. done
+// must be called once when they have ended, with how long Cassandra took and whether it failed in
+// a way that tells of its health: timeouts and overload, not what is wrong with the question. The
+// error is an *Error, ErrClass, or ctx's if that was cancelled.
 func (t *Throttle) Admit(ctx context.Context, w Work, n int) (done func(took time.Duration, err error), err error) {
 	c, known := t.classes[w.Class]
 	if !known {

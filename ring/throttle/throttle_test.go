@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/rueidis"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // run runs a Throttle until the test ends or the returned function is called.
@@ -85,7 +85,8 @@ type crew struct {
 	wg                   sync.WaitGroup
 }
 
-// work sets a crew of workers on each throttle, whose operations take no time but a turn of the scheduler.
+// work sets a crew of workers on each throttle, whose operations take no time but a turn of the
+// scheduler.
 func work(t *testing.T, workers, n int, w Work, all ...*Throttle) *crew {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,7 +125,8 @@ func (c *crew) end() (begun float64, within time.Duration) {
 	return float64(c.begun.Load()), time.Since(c.first)
 }
 
-// onBothSides runs a test with processes that share a Redis, and with one that has the whole and stands for them all.
+// onBothSides runs a test with processes that share a Redis, and with one that has the whole and
+// stands for them all.
 func onBothSides(t *testing.T, test func(t *testing.T, process func(Config) *Throttle)) {
 	server := engines.SharedRedis(t)
 	t.Run("redis", func(t *testing.T) {
@@ -146,7 +148,8 @@ func onBothSides(t *testing.T, test func(t *testing.T, process func(Config) *Thr
 	})
 }
 
-// TestOverAllProcesses: four processes get together what the class has, and no more: neither operations nor at once. A fifth that comes later gets its part.
+// TestOverAllProcesses: four processes get together what the class has, and no more: neither
+// operations nor at once. A fifth that comes later gets its part.
 func TestOverAllProcesses(t *testing.T) { onBothSides(t, overAllProcesses) }
 
 func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
@@ -184,7 +187,8 @@ func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 	}
 }
 
-// TestLargeRequests: requests larger than a process's part of the slots and of the burst have their turn in each of the processes.
+// TestLargeRequests: requests larger than a process's part of the slots and of the burst have
+// their turn in each of the processes.
 func TestLargeRequests(t *testing.T) { onBothSides(t, largeRequests) }
 
 func largeRequests(t *testing.T, process func(Config) *Throttle) {
@@ -213,7 +217,8 @@ func largeRequests(t *testing.T, process func(Config) *Throttle) {
 	wg.Wait()
 }
 
-// TestIdle: classes without work ask nothing of Redis, and what a process had is free when it has ended.
+// TestIdle: classes without work ask nothing of Redis, and what a process had is free when it has
+// ended.
 func TestIdle(t *testing.T) {
 	server := engines.MustRedis(t)
 	do := connect(t, server.Addr())
@@ -293,7 +298,8 @@ func TestIdle(t *testing.T) {
 
 const childEnv = "RINGWATCH_THROTTLE_CHILD"
 
-// child is a process that takes what it can get of class x from the Redis in the environment, and says so.
+// child is a process that takes what it can get of class x from the Redis in the environment, and
+// says so.
 func child() {
 	address, name, _ := strings.Cut(os.Getenv(childEnv), " ")
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true})

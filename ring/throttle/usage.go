@@ -9,8 +9,9 @@ import (
 // other is who and what is not counted by itself.
 const other = "other"
 
-// usage counts who asks for what, in intervals. It holds at most Config.UsageKeys tallies and one more for each class: when they are full, what has done nothing lately makes room, else
-// what is new counts as other.
+// usage counts who asks for what, in intervals. It holds at most Config.UsageKeys tallies and one
+// more for each class: when they are full, what has done nothing lately makes room, else what is
+// new counts as other.
 type usage struct {
 	config *Config
 
@@ -89,7 +90,8 @@ func (u *usage) add(w Work) *tally {
 	return y
 }
 
-// makeRoom forgets tallies that nobody has asked for in this interval; what they have counted goes to other.
+// makeRoom forgets tallies that nobody has asked for in this interval; what they have counted
+// goes to other.
 func (u *usage) makeRoom() bool {
 	found := false
 	for w, y := range u.tallies {

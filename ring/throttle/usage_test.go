@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestUsage: what clients ask for in two processes is added, by class, client, table and datacenter, and is gone when they ask no more.
+// TestUsage: what clients ask for in two processes is added, by class, client, table and
+// datacenter, and is gone when they ask no more.
 func TestUsage(t *testing.T) {
 	server := engines.SharedRedis(t)
 	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1e5, Burst: 1e5, Concurrency: 60, MaxWait: time.Hour}})
@@ -124,7 +125,8 @@ func TestUsageOfOneProcess(t *testing.T) {
 	})
 }
 
-// TestUsageIsBounded: many clients count as other, nothing is lost in the sum, and who asks no more makes room.
+// TestUsageIsBounded: many clients count as other, nothing is lost in the sum, and who asks no
+// more makes room.
 func TestUsageIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := DefaultConfig()

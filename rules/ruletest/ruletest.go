@@ -1,9 +1,9 @@
 // Package ruletest runs unit tests of rule files in the format of promtool, on the packages that
 // promtool is made of. A file that promtool passes passes here, and the other way round.
 //
-// What bites: rules are evaluated every evaluation_interval from the test's start on, so an alert is
-// what the evaluation at or before eval_time left. Only firing alerts are compared, with all their
-// labels and annotations.
+// What bites: rules are evaluated every evaluation_interval from the test's start on, so an alert
+// is what the evaluation at or before eval_time left. Only firing alerts are compared, with all
+// their labels and annotations.
 package ruletest
 
 import (

@@ -83,8 +83,9 @@ var changes = [][2]string{
 	{"{made: here}", "{made: there}"}, {`query "count(latency)"`, `query "sum(latency)"`},
 }
 
-// TestEqualsPromtool changes one thing after the other of a test and its rules. promtool and we must
-// agree on what still passes. The files say nothing that Debian's promtool 2.42 does not know.
+// TestEqualsPromtool changes one thing after the other of a test and its rules. promtool and we
+// must agree on what still passes. The files say nothing that Debian's promtool 2.42 does not
+// know.
 func TestEqualsPromtool(t *testing.T) {
 	promtool := mustPromtool(t)
 	read := func(name string) string {

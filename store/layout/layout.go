@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -28,7 +28,7 @@ var (
 	ErrMalformed = errors.New("layout: malformed row")
 )
 
-var errs = blob.Errors{Version: ErrVersion, Malformed: ErrMalformed}
+var errs = codec.Errors{Version: ErrVersion, Malformed: ErrMalformed}
 
 const (
 	headVersion  = 1
@@ -56,15 +56,15 @@ type Head struct {
 
 // Append appends the head row.
 func (h *Head) Append(dst []byte) []byte {
-	dst = blob.AppendUvarint(append(dst, headVersion), uint64(h.Edition))
-	dst = blob.AppendUvarint(dst, uint64(h.Bytes))
-	dst = blob.AppendUvarint(dst, uint64(len(h.Stamps)))
+	dst = codec.AppendUvarint(append(dst, headVersion), uint64(h.Edition))
+	dst = codec.AppendUvarint(dst, uint64(h.Bytes))
+	dst = codec.AppendUvarint(dst, uint64(len(h.Stamps)))
 	before := int64(0)
 	for _, s := range h.Stamps {
-		dst = blob.AppendSvarint(dst, s-before)
+		dst = codec.AppendSvarint(dst, s-before)
 		before = s
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(h.First)))
+	dst = codec.AppendUvarint(dst, uint64(len(h.First)))
 	for _, id := range h.First {
 		dst = appendID(dst, id)
 	}
@@ -73,7 +73,7 @@ func (h *Head) Append(dst []byte) []byte {
 
 // ReadHead reads a head row. Its error wraps ErrVersion or ErrMalformed. Blob is a part of b.
 func ReadHead(b []byte) (h Head, err error) {
-	r := blob.New(b, &errs)
+	r := codec.New(b, &errs)
 	r.Version(headVersion)
 	h.Edition = int64(r.Number("an edition", 1<<31))
 	h.Bytes = int64(r.Number("a size", 1<<48))
@@ -90,12 +90,12 @@ func ReadHead(b []byte) (h Head, err error) {
 }
 
 func appendID(dst []byte, id window.PartID) []byte {
-	dst = blob.AppendUvarint(dst, uint64(id.Type))
-	dst = blob.AppendUvarint(dst, uint64(id.Metric))
-	return blob.AppendUvarint(dst, uint64(id.Piece)<<1|uint64(id.Facet))
+	dst = codec.AppendUvarint(dst, uint64(id.Type))
+	dst = codec.AppendUvarint(dst, uint64(id.Metric))
+	return codec.AppendUvarint(dst, uint64(id.Piece)<<1|uint64(id.Facet))
 }
 
-func readID(r *blob.Reader) (id window.PartID) {
+func readID(r *codec.Reader) (id window.PartID) {
 	const most = 1 << 24
 	id.Type, id.Metric = r.Number("a type", most), r.Number("a metric", most)
 	n := r.Number("a piece", 2*most)
@@ -105,10 +105,10 @@ func readID(r *blob.Reader) (id window.PartID) {
 
 // AppendParts appends a row of several parts.
 func AppendParts(dst []byte, parts []window.Part) []byte {
-	dst = blob.AppendUvarint(append(dst, partsVersion), uint64(len(parts)))
+	dst = codec.AppendUvarint(append(dst, partsVersion), uint64(len(parts)))
 	for i := range parts {
 		dst = appendID(dst, parts[i].PartID)
-		dst = blob.AppendUvarint(dst, uint64(len(parts[i].Blob)))
+		dst = codec.AppendUvarint(dst, uint64(len(parts[i].Blob)))
 	}
 	for i := range parts {
 		dst = append(dst, parts[i].Blob...)
@@ -119,7 +119,7 @@ func AppendParts(dst []byte, parts []window.Part) []byte {
 // ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a
 // part of b. The error wraps ErrVersion or ErrMalformed; what was found before is right.
 func ReadParts(b []byte, want func(window.PartID) bool, take func(window.StoredPart)) error {
-	r := blob.New(b, &errs)
+	r := codec.New(b, &errs)
 	r.Version(partsVersion)
 	n := r.Count("parts", maxParts)
 	directory := r

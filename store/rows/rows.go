@@ -1,15 +1,16 @@
 // Package rows is the waist between what Ringwatch stores and the engine that keeps it. Above it
-// there are tables, partitions and rows; an Engine is whatever keeps them. Two are there: packages
-// cassandra, and files, which needs no more than a directory. Package rowstest has the contract that
-// any must pass.
+// there are tables, partitions and rows; an Engine is whatever keeps them. Two are there:
+// packages cassandra, and files, which needs no more than a directory. Package rowstest has the
+// contract that any must pass.
 //
 // What an engine promises:
-//   - A row is found under its key until it expires. Its values have a write time each, and of several
-//     writings of one value the one with the latest time is read, in whichever order they came.
-//   - Rows of a partition are read in the order of their clustering columns: texts and bytes by their
-//     bytes, numbers and times by their value, UUIDs in an order of the engine's own.
-//   - What Put returned nil for is found by every Read that begins later, in any process that writes and
-//     reads where this one does; if the table is Everywhere, in any process at all.
+//   - A row is found under its key until it expires. Its values have a write time each, and of
+//     several writings of one value the one with the latest time is read, in whichever order they
+//     came.
+//   - Rows of a partition are read in the order of their clustering columns: texts and bytes by
+//     their bytes, numbers and times by their value, UUIDs in an order of the engine's own.
+//   - What Put returned nil for is found by every Read that begins later, in any process that
+//     writes and reads where this one does; if the table is Everywhere, in any process at all.
 //   - Putting the same again changes nothing.
 package rows
 

@@ -23,8 +23,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // Config says where the topics are.
@@ -33,8 +33,8 @@ type Config struct {
 	// MaxBytes bounds the directory: what is set aside goes first, then the oldest file of a topic
 	// that is not compacted. 0: there is no bound.
 	MaxBytes int64
-	// SegmentBytes is how large a file becomes. 0: what suits MaxBytes. It is written whole or, in a
-	// crash, cut off; it is deleted whole.
+	// SegmentBytes is how large a file becomes. 0: what suits MaxBytes. It is written whole or,
+	// in a crash, cut off; it is deleted whole.
 	SegmentBytes int64
 	// Registerer takes the directory's metrics; nil: nobody.
 	Registerer prometheus.Registerer

@@ -16,8 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 

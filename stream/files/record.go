@@ -24,8 +24,8 @@ const headBytes = 36
 
 const (
 	noValue = math.MaxUint32
-	// maxBody bounds what a head may say of its key and value: the largest message that a topic takes
-	// has 64 MiB.
+	// maxBody bounds what a head may say of its key and value: the largest message that a topic
+	// takes has 64 MiB.
 	maxBody = 80 << 20
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // topic is a directory of segments. Its writer appends to the last one, cursors read all, and the

@@ -7,17 +7,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 const (
-	// groupEvery is how far apart the beginnings of two fsyncs of a topic are at least: messages that
-	// come meanwhile share the second one.
+	// groupEvery is how far apart the beginnings of two fsyncs of a topic are at least: messages
+	// that come meanwhile share the second one.
 	groupEvery = 10 * time.Millisecond
 	// groupBytes bounds what is written at once, and the memory that takes.
 	groupBytes = 16 << 20
-	// retryEvery is how often a write that failed is tried again, for messages that are not given up.
+	// retryEvery is how often a write that failed is tried again, for messages that are not given
+	// up.
 	retryEvery = 100 * time.Millisecond
 	// troubleFor is how long a failed write counts in Ready: who asks may be why none is tried.
 	troubleFor = 10 * time.Second

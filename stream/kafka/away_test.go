@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
-// A broker that is stopped refuses connections, one that is frozen takes them and says nothing: Publish must answer in time in both cases.
+// A broker that is stopped refuses connections, one that is frozen takes them and says nothing:
+// Publish must answer in time in both cases.
 func TestPublishWithoutKafka(t *testing.T) {
 	broker := engines.MustKafka(t)
 	k := mustKafka(t, broker)

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -25,8 +25,9 @@ type Config struct {
 	TLS     certs.Client `yaml:"tls"`
 	SASL    SASL         `yaml:"sasl"` // zero: none
 
-	// InstanceID, if set, must differ between processes and stay with one across its restarts (a host's name, say). A process that was killed and comes
-	// back as itself has its partitions at once instead of after the session timeout; one that is shut down keeps them for that long.
+	// InstanceID, if set, must differ between processes and stay with one across its restarts (a
+	// host's name, say). A process that was killed and comes back as itself has its partitions at
+	// once instead of after the session timeout; one that is shut down keeps them for that long.
 	InstanceID string `yaml:"instance_id"`
 
 	ReplicationFactor int16 `yaml:"replication_factor"`  // 1 on one broker, 3 in production

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -158,7 +158,8 @@ func TestKilledConsumer(t *testing.T) {
 			if !ok {
 				want = resume[e.partition]
 			}
-			// Who is held up for longer than its session lasts loses a partition, and begins at its LowWater when it has it again.
+			// Who is held up for longer than its session lasts loses a partition, and begins at
+			// its LowWater when it has it again.
 			if anew := ok && e.offset < want && e.offset%10 == 0; e.offset != want && !anew {
 				t.Errorf("life %d: offset %d of partition %d where %d is next", life, e.offset, e.partition, want)
 			}

@@ -64,7 +64,8 @@ func (m *member) options() []kgo.Opt {
 			m.Revoked(ctx, m, gone[m.Topic], false) // they are another's already
 		}),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		// After an unclean leader change nobody knows where to go on: back by three windows, effects are idempotent.
+		// After an unclean leader change nobody knows where to go on: back by three windows,
+		// effects are idempotent.
 		kgo.ConsumeResetOffset(kgo.RewindOffset(15 * time.Minute)),
 		kgo.FetchMaxBytes(m.MaxFetchBytes),
 		kgo.FetchMaxPartitionBytes(min(m.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
@@ -93,8 +94,8 @@ func (m *member) Poll(ctx context.Context, wait time.Duration) (stream.Polled, e
 			return got, err
 		}
 	}
-	// An empty answer does not hold the gate. A poll whose context is over returns at once with that
-	// as its answer, which is not empty, and so blocks rebalances.
+	// An empty answer does not hold the gate. A poll whose context is over returns at once with
+	// that as its answer, which is not empty, and so blocks rebalances.
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	return got, m.take(&got, m.client.Load().PollRecords(over, m.MaxMessages))
@@ -119,7 +120,8 @@ func (m *member) take(got *stream.Polled, fetches kgo.Fetches) error {
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		for _, r := range p.Records {
 			one := message(r)
-			// Copies, because a fetch's records share its buffer: who keeps one frame for five minutes must not keep 32 MiB.
+			// Copies, because a fetch's records share its buffer: who keeps one frame for five
+			// minutes must not keep 32 MiB.
 			one.Key, one.Value = slices.Clone(one.Key), slices.Clone(one.Value)
 			got.Messages = append(got.Messages, one)
 		}

@@ -42,8 +42,9 @@ func (k *Kafka) Open(t stream.Topic) (stream.Publisher, error) {
 	}
 	if t.GiveUp {
 		opts = append(opts, kgo.RecordDeliveryTimeout(t.Timeout),
-			// Kafka's duplicate check stays on for the client's own retries. Giving up a request whose answer is overdue may leave a
-			// frame in Kafka that the agent sends again; consumers do not mind, and memory stays bounded while a broker hangs.
+			// Kafka's duplicate check stays on for the client's own retries. Giving up a request
+			// whose answer is overdue may leave a frame in Kafka that the agent sends again;
+			// consumers do not mind, and memory stays bounded while a broker hangs.
 			kgo.AllowIdempotentProduceCancellation())
 	}
 	client, err := k.client(opts...)

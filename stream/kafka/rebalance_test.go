@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
@@ -37,7 +37,8 @@ func TestRebalance(t *testing.T) {
 		publish(5)
 		return first.Partitions() > 0 && second.Partitions() > 0 && first.Partitions()+second.Partitions() == int(c.Partitions)
 	})
-	// The first one cannot do its work for a while: it keeps its records, and its partitions until it leaves.
+	// The first one cannot do its work for a while: it keeps its records, and its partitions
+	// until it leaves.
 	var broken sync.Mutex
 	failing := true
 	first.Fail(func() error {

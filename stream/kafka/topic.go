@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/stream"
 )
 

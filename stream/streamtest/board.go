@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// Board is what all consumers of a test have done. It notes when a partition is with two of them, or
-// a record comes out of order.
+// Board is what all consumers of a test have done. It notes when a partition is with two of them,
+// or a record comes out of order.
 type Board struct {
 	mu    sync.Mutex
 	seen  map[string]int // records by "partition/offset"

@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// testWalk reads parts of a partition again, whose records are of three clusters by turns, a second apart.
+// testWalk reads parts of a partition again, whose records are of three clusters by turns, a
+// second apart.
 func testWalk(t *testing.T, e stream.Engine) {
 	c := Config(t)
 	MustTopic(t, e, c)

@@ -1,4 +1,5 @@
-// Package windowtest makes random histories of a node, as frames and as the samples that these frames say, for tests of whatever stores or answers them.
+// Package windowtest makes random histories of a node, as frames and as the samples that these
+// frames say, for tests of whatever stores or answers them.
 package windowtest
 
 import (
@@ -17,8 +18,8 @@ import (
 // Pick returns a number from 0 to n−1: rapid's or a seeded generator's choice.
 type Pick func(n int) int
 
-// Node is a monitored node that lives at random: values rise, stand still, vanish, start again; entities come, go and come back; its agent restarts and
-// comes back with other templates.
+// Node is a monitored node that lives at random: values rise, stand still, vanish, start again;
+// entities come, go and come back; its agent restarts and comes back with other templates.
 type Node struct {
 	ID               uuid.UUID
 	Cluster          string
@@ -105,7 +106,8 @@ func NewNode(pick Pick) *Node {
 	return n
 }
 
-// templates makes new templates, as a restarted agent of another version does. Entities are forgotten.
+// templates makes new templates, as a restarted agent of another version does. Entities are
+// forgotten.
 func (n *Node) templates() {
 	n.types = nil
 	for _, name := range []string{"node", "table", "pool"}[:1+n.pick(3)] {
@@ -127,7 +129,8 @@ func (n *Node) templates() {
 	}
 }
 
-// Step lets the node live on and returns its frame at an instant. It is a key frame if asked for, or if it is the first in its window.
+// Step lets the node live on and returns its frame at an instant. It is a key frame if asked for,
+// or if it is the first in its window.
 func (n *Node) Step(at int64, key bool) Sent {
 	if n.key == nil || frame.WindowOf(at) != n.key.frame.Window() {
 		key = true
@@ -293,7 +296,8 @@ func seriesKey(l labels.Labels, m *window.Metric) string {
 	return k
 }
 
-// Of returns series as samples, and an error if one is not as Series promises or an instant comes twice.
+// Of returns series as samples, and an error if one is not as Series promises or an instant comes
+// twice.
 func Of(list []window.Series) (Samples, error) {
 	out := Samples{}
 	for i := range list {

@@ -31,8 +31,8 @@ func (r *Recorder) ID() uuid.UUID { return frame.RecorderID(r.Account, r.Cluster
 var RecordedLabels = []string{"cluster", "datacenter", "rack", "node", "le", "quantile", "table",
 	"recorded_cluster", "recorded_recorded_x", "exported_node"}
 
-// Step returns a frame and what was recorded. Most series have the cluster's name, as those of rules
-// do that aggregate by cluster.
+// Step returns a frame and what was recorded. Most series have the cluster's name, as those of
+// rules do that aggregate by cluster.
 func (r *Recorder) Step(at int64) Sent {
 	var list []frametest.Recorded
 	s := Sent{At: at, Key: true, KeyAt: at, Samples: Samples{}}

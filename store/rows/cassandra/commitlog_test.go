@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/engines"
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// TestWarning: a Cassandra with one replica whose commit log is synced periodically is named, in one line and with the remedy; others are not.
+// TestWarning: a Cassandra with one replica whose commit log is synced periodically is named, in
+// one line and with the remedy; others are not.
 func TestWarning(t *testing.T) {
 	open := func(t *testing.T, node *engines.Cassandra, log *bytes.Buffer, change ...func(*Config)) *Session {
 		config := testConfig(t, node.Addr())

@@ -14,7 +14,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/certs"
+	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/ring"
 )
 

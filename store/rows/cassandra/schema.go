@@ -16,12 +16,13 @@ import (
 // of them is away or frozen. It is retryable.
 var ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
 
-// Apply creates what is missing of keyspace, tables and columns, alters what differs if it may, and
-// returns a sentence for each change. Without Changes.Alter it warns of settings that differ from
-// the configuration. Before it changes anything it looks for what would lose data, a shorter TTL or
-// fewer replicas: that is an error which wraps rows.ErrLoss. It may be called again at any time, and by
-// several at once. While Cassandra's nodes do not agree on the schema it waits: what one of them
-// says may be old. While another process creates the same it waits, too: see settle.go.
+// Apply creates what is missing of keyspace, tables and columns, alters what differs if it may,
+// and returns a sentence for each change. Without Changes.Alter it warns of settings that differ
+// from the configuration. Before it changes anything it looks for what would lose data, a shorter
+// TTL or fewer replicas: that is an error which wraps rows.ErrLoss. It may be called again at any
+// time, and by several at once. While Cassandra's nodes do not agree on the schema it waits: what
+// one of them says may be old. While another process creates the same it waits, too: see
+// settle.go.
 //
 // A table that is there with other columns is an error that wraps rows.ErrLayout; nothing of it is
 // touched. Without the right to create, and something to create, the error wraps rows.ErrRights.
@@ -78,8 +79,8 @@ func (s *Session) applyOnce(ctx context.Context, c rows.Changes, schema rows.Sch
 // step is one change of the schema.
 type step struct{ what, statement string }
 
-// plan returns what is to be done. Errors that wrap rows.ErrLoss are collected, so that all of them show
-// at once.
+// plan returns what is to be done. Errors that wrap rows.ErrLoss are collected, so that all of
+// them show at once.
 func (s *Session) plan(ctx context.Context, c rows.Changes, schema rows.Schema) ([]step, error) {
 	steps, refused, err := s.planKeyspace(ctx, c)
 	if err != nil {

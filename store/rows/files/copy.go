@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // Copy makes a directory that has what another one has, which a process may have. All that was put

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable/durabletest"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 )
 
 // kills is how often TestKilledUnderLoad kills a process.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // disk makes and writes files. Everything that is written goes through it, so that it can be

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -19,7 +19,7 @@ var (
 	errClosed  = &rows.Error{Err: errors.New("rows: the directory is closed"), Retryable: true}
 )
 
-var blobErrors = blob.Errors{Version: errDamaged, Malformed: errDamaged}
+var blobErrors = codec.Errors{Version: errDamaged, Malformed: errDamaged}
 
 func unknown(format string, args ...any) error {
 	return &rows.Error{Err: fmt.Errorf("rows: "+format, args...), Cause: rows.ErrUnknown}

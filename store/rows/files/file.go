@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // file is a file of rows that is read.
@@ -165,7 +165,7 @@ func (f *file) blockIn(at int64) (content []byte, end, lost int64) {
 
 // checkIndex returns why an index block cannot be read to its end; nil: it can.
 func checkIndex(b []byte) error {
-	r := blob.New(b, &blobErrors)
+	r := codec.New(b, &blobErrors)
 	for len(r.Rest) > 0 {
 		readEntry(&r)
 	}
@@ -173,7 +173,7 @@ func checkIndex(b []byte) error {
 }
 
 // readEntry reads the next entry of an index block. Its keys are parts of the block.
-func readEntry(r *blob.Reader) entry {
+func readEntry(r *codec.Reader) entry {
 	return entry{takeBytes(r), takeBytes(r), int64(r.Number("an offset", 1<<60))}
 }
 
@@ -191,7 +191,7 @@ func (r *rowReader) next() (bool, error) {
 	if len(r.rest) == 0 {
 		return false, nil
 	}
-	b := blob.New(r.rest, &blobErrors)
+	b := codec.New(r.rest, &blobErrors)
 	shared := b.Number("shared bytes", len(r.key)+1)
 	r.key = append(r.key[:shared], takeBytes(&b)...)
 	r.part = b.Number("a part", len(r.key)+1)

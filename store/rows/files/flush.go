@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // retryFlush is how long a flush that failed waits before it is tried again.

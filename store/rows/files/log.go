@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringwatch/ringwatch/blob"
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/frame/codec"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // A log file begins with logMagic. Then come groups:
@@ -93,7 +93,7 @@ func appendGroup(dst []byte, number int64, list [][]byte) []byte {
 	from := len(dst)
 	dst = append(dst, make([]byte, groupHead)...)
 	for _, m := range list {
-		dst = append(blob.AppendUvarint(dst, uint64(len(m))), m...)
+		dst = append(codec.AppendUvarint(dst, uint64(len(m))), m...)
 	}
 	g := dst[from:]
 	binary.LittleEndian.PutUint32(g, groupMagic)
@@ -148,7 +148,7 @@ func readLog(b []byte, take func(number int64, mutations [][]byte)) (holes []hol
 }
 
 func cutMutations(payload []byte) (list [][]byte) {
-	r := blob.New(payload, &blobErrors)
+	r := codec.New(payload, &blobErrors)
 	for len(r.Rest) > 0 {
 		if m := takeBytes(&r); r.Err == nil {
 			list = append(list, m)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -46,7 +46,7 @@ func (k *known) encode(
 	if err != nil {
 		return nil, 0, err
 	}
-	dst = blob.AppendText(blob.AppendText(nil, k.Name), string(partition))
+	dst = codec.AppendText(codec.AppendText(nil, k.Name), string(partition))
 	var row []byte
 	for n < len(list) && (n == 0 || len(dst) < mutationBytes) {
 		r := &list[n]
@@ -112,10 +112,10 @@ func (k *known) encodeRow(
 	if ttl > 0 {
 		expires = now.Unix() + int64(ttl/time.Second)
 	}
-	dst = blob.AppendText(dst, string(key))
-	dst = blob.AppendUvarint(blob.AppendSvarint(blob.AppendUvarint(dst, uint64(n)), written),
+	dst = codec.AppendText(dst, string(key))
+	dst = codec.AppendUvarint(codec.AppendSvarint(codec.AppendUvarint(dst, uint64(n)), written),
 		uint64(expires))
-	dst = blob.AppendUvarint(blob.AppendUvarint(dst, marker), 0)
+	dst = codec.AppendUvarint(codec.AppendUvarint(dst, marker), 0)
 	var value []byte
 	for i, v := range r.Values {
 		if absent(v) {
@@ -124,7 +124,7 @@ func (k *known) encodeRow(
 		if value, err = appendValue(value[:0], &k.Values[i], v); err != nil {
 			return nil, err
 		}
-		dst = blob.AppendText(blob.AppendUvarint(dst, uint64(i+1)), string(value))
+		dst = codec.AppendText(codec.AppendUvarint(dst, uint64(i+1)), string(value))
 	}
 	if len(dst) > maxRow {
 		return nil, fmt.Errorf("rows: a row of %s has %d bytes; %d is the most", k.Name, len(dst), maxRow)
@@ -134,7 +134,7 @@ func (k *known) encodeRow(
 
 // decodeMutation reads what encode wrote. Values are parts of b.
 func decodeMutation(b []byte) (mutation, error) {
-	r := blob.New(b, &blobErrors)
+	r := codec.New(b, &blobErrors)
 	m := mutation{table: string(takeBytes(&r)), partition: string(takeBytes(&r))}
 	m.weight = partWeight + len(b)
 	for len(r.Rest) > 0 {

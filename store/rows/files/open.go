@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // format is the version of the directory that this program reads and writes.
@@ -154,6 +154,8 @@ func (e *Engine) openFiles() (list, error) {
 	if err != nil {
 		return should, err
 	}
+	// Files say themselves which ones they replace. So no list must say which count, and a lost or
+	// old one loses nothing.
 	replaced := map[int64]bool{}
 	for _, f := range opened {
 		for _, id := range f.Replaces {

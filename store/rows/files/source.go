@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sort"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 )
 
 // source gives rows in the order of their keys. What it gives holds until the next row.
@@ -40,10 +40,10 @@ type fileSource struct {
 	f      *file
 	within keyRange
 
-	top     int         // the next index block
-	index   blob.Reader // what is left of the present one
-	all     bool        // block by block
-	at      int64       // where the next block is, then
+	top     int          // the next index block
+	index   codec.Reader // what is left of the present one
+	all     bool         // block by block
+	at      int64        // where the next block is, then
 	rows    rowReader
 	ended   bool
 	started bool
@@ -107,7 +107,7 @@ func (s *fileSource) block() {
 				break
 			}
 			s.top++
-			s.index = blob.New(b, &blobErrors)
+			s.index = codec.New(b, &blobErrors)
 			continue
 		}
 		next := readEntry(&s.index)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/blob"
+	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -53,25 +53,25 @@ func appendValue(dst []byte, c *rows.Column, v any) ([]byte, error) {
 		}
 	case []string:
 		if c.Kind == rows.Texts {
-			dst = blob.AppendUvarint(dst, uint64(len(v)))
+			dst = codec.AppendUvarint(dst, uint64(len(v)))
 			for _, s := range v {
-				dst = blob.AppendText(dst, s)
+				dst = codec.AppendText(dst, s)
 			}
 			return dst, nil
 		}
 	case map[string]string:
 		if c.Kind == rows.TextMap {
-			dst = blob.AppendUvarint(dst, uint64(len(v)))
+			dst = codec.AppendUvarint(dst, uint64(len(v)))
 			for _, k := range slices.Sorted(maps.Keys(v)) {
-				dst = blob.AppendText(blob.AppendText(dst, k), v[k])
+				dst = codec.AppendText(codec.AppendText(dst, k), v[k])
 			}
 			return dst, nil
 		}
 	case map[string][]byte:
 		if c.Kind == rows.BlobMap {
-			dst = blob.AppendUvarint(dst, uint64(len(v)))
+			dst = codec.AppendUvarint(dst, uint64(len(v)))
 			for _, k := range slices.Sorted(maps.Keys(v)) {
-				dst = blob.AppendText(blob.AppendText(dst, k), string(v[k]))
+				dst = codec.AppendText(codec.AppendText(dst, k), string(v[k]))
 			}
 			return dst, nil
 		}
@@ -117,7 +117,7 @@ func decode(kind rows.Kind, b []byte) (any, error) {
 }
 
 func decodeMany(kind rows.Kind, b []byte) (any, error) {
-	r := blob.New(b, &blobErrors)
+	r := codec.New(b, &blobErrors)
 	n := r.Count("values", maxRow)
 	list, texts, blobs := []string{}, map[string]string{}, map[string][]byte{}
 	for range n {
@@ -143,7 +143,7 @@ func decodeMany(kind rows.Kind, b []byte) (any, error) {
 }
 
 // takeBytes reads bytes behind their length. They are a part of what r reads.
-func takeBytes(r *blob.Reader) []byte { return r.Take(r.Count("bytes", len(r.Rest))) }
+func takeBytes(r *codec.Reader) []byte { return r.Take(r.Count("bytes", len(r.Rest))) }
 
 // assign scans a value to where a caller wants it; there says whether the row has it.
 func assign(kind rows.Kind, b []byte, there bool, into any) error {

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ringwatch/ringwatch/blob"
-	"github.com/ringwatch/ringwatch/durable"
+	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // A file of rows holds rows of one table in the order of their keys. It begins with blocks of rows,
@@ -112,24 +112,24 @@ func appendRow(dst, last, key []byte, part int, cells []cell, before *cell) []by
 	for shared < min(len(last), len(key)) && last[shared] == key[shared] {
 		shared++
 	}
-	dst = blob.AppendUvarint(dst, uint64(shared))
-	dst = blob.AppendText(dst, string(key[shared:]))
-	dst = blob.AppendUvarint(dst, uint64(part))
+	dst = codec.AppendUvarint(dst, uint64(shared))
+	dst = codec.AppendText(dst, string(key[shared:]))
+	dst = codec.AppendUvarint(dst, uint64(part))
 	same := uint64(1)
 	for i := range cells {
 		if cells[i].stamp != cells[0].stamp || cells[i].expires != cells[0].expires {
 			same = 0
 		}
 	}
-	dst = blob.AppendUvarint(dst, uint64(len(cells))<<1|same)
+	dst = codec.AppendUvarint(dst, uint64(len(cells))<<1|same)
 	for i := range cells {
 		c := &cells[i]
 		if i == 0 || same == 0 {
-			dst = blob.AppendSvarint(blob.AppendSvarint(dst, c.stamp-before.stamp), c.expires-before.expires)
+			dst = codec.AppendSvarint(codec.AppendSvarint(dst, c.stamp-before.stamp), c.expires-before.expires)
 			before.stamp, before.expires = c.stamp, c.expires
 		}
-		dst = blob.AppendUvarint(dst, uint64(c.column))
-		dst = append(blob.AppendUvarint(dst, uint64(len(c.value))), c.value...)
+		dst = codec.AppendUvarint(dst, uint64(c.column))
+		dst = append(codec.AppendUvarint(dst, uint64(len(c.value))), c.value...)
 	}
 	return dst
 }
@@ -142,8 +142,8 @@ func (w *writer) cut() error {
 	if w.indexed == 0 {
 		w.indexFirst = bytes.Clone(w.first)
 	}
-	w.index = blob.AppendUvarint(
-		blob.AppendText(blob.AppendText(w.index, string(w.first)), string(w.last)), uint64(w.at()),
+	w.index = codec.AppendUvarint(
+		codec.AppendText(codec.AppendText(w.index, string(w.first)), string(w.last)), uint64(w.at()),
 	)
 	w.indexed++
 	w.meta.Highest = append(w.meta.Highest[:0], w.last...)

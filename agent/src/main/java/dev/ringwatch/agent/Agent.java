@@ -3,9 +3,10 @@ package dev.ringwatch.agent;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * {@code -javaagent:ringwatch-agent.jar=/path/agent.yaml}: {@link Premain} calls {@link #start} before Cassandra's main class.
- * Nothing of Cassandra may be touched there and nothing read that could block, be it the configuration on a hanging file
- * system: all that happens is that a thread is started, which waits for Cassandra to come up by itself.
+ * {@code -javaagent:ringwatch-agent.jar=/path/agent.yaml}: {@link Premain} calls {@link #start}
+ * before Cassandra's main class. Nothing of Cassandra may be touched there and nothing read that
+ * could block, be it the configuration on a hanging file system: all that happens is that a thread
+ * is started, which waits for Cassandra to come up by itself.
  */
 public final class Agent {
     private static final AtomicBoolean STARTED = new AtomicBoolean();

@@ -6,9 +6,10 @@ import java.net.URL;
 import java.nio.charset.StandardCharsets;
 
 /**
- * {@code java -cp ringwatch-agent.jar dev.ringwatch.agent.Check [--secrets] agent.yaml}: reads a configuration as the agent does and prints
- * what it understood, a name, a tab and a value on each line, or the line {@code error}, and then exits with 1. For
- * {@code ringwatch doctor}, so that there is one parser. The key is printed only with {@code --secrets}.
+ * {@code java -cp ringwatch-agent.jar dev.ringwatch.agent.Check [--secrets] agent.yaml}: reads a
+ * configuration as the agent does and prints what it understood, a name, a tab and a value on each
+ * line, or the line {@code error}, and then exits with 1. For {@code ringwatch doctor}, so that
+ * there is one parser. The key is printed only with {@code --secrets}.
  */
 public final class Check {
     private Check() {}

@@ -25,38 +25,41 @@ import java.util.List;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 
 /**
- * One node's passes: every source writes into the model, the encoder turns what differs into a frame, the queue takes
- * the frame. The data path of the agent, one line per hop, is {@link #sampleAndSend}.
+ * One node's passes: every source writes into the model, the encoder turns what differs into a
+ * frame, the queue takes the frame. The data path of the agent, one line per hop, is {@link
+ * #sampleAndSend}.
  */
 final class Collector {
     private static final long MINUTE_MS = 60_000;
-    /** A key frame that got lost is made good at once, but not over and over while ingest refuses them. */
+    /**
+     * A key frame that got lost is made good at once, but not over and over while ingest refuses
+     * them.
+     */
     private static final long BETWEEN_FORCED_KEYS_MS = 60_000;
 
     /**
-     * So many passes after its first minute an agent has read all slow gauges once, and sends a key frame: else every delta frame until
-     * the window ends would repeat them all, 6 kB each at 1,000 tables.
+     * So many passes after its first minute an agent has read all slow gauges once, and sends a key
+     * frame: else every delta frame until the window ends would repeat them all, 6 kB each at 1,000
+     * tables.
      */
     private static final int SETTLED = 2;
 
     private final FrameQueue queue;
     private final Model model;
     private final FrameEncoder encoder;
-    private final NodeSource node;
     private final Inventory inventory;
-    private final OsSource os;
-    private final NetworkSource network;
-    private final DiskSource disks;
-    private final JvmSource jvm;
-    private final Beans beans;
-    private final List<CollectdNames> collectd = new ArrayList<>();
     private final OwnCost cost;
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
 
-    /** Of {@link #sample(int, boolean)}. */
-    private static final int SOURCES = 8;
+    /** What is read in a pass, in this order. */
+    private interface Source {
+        /** @param slowTurn what changes slowly is read, too */
+        void sample(boolean slowTurn);
+    }
+
+    private final List<Source> sources = new ArrayList<>();
 
     /** Reads of a whole source that threw. */
     private long lost;
@@ -88,20 +91,26 @@ final class Collector {
         model.describe("endpoint_rack", peer -> nodeBeans.rackOf(peer[0]));
         model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
         model.describe("compaction_strategy_class", table -> TableFacts.compactionStrategy(table[0], table[1]));
-        node = new NodeSource(nodeBeans, model);
-        os = new OsSource(model);
-        network = new NetworkSource(model);
-        disks = new DiskSource(model, nodeBeans.directories());
-        jvm = new JvmSource(model);
+        OsSource os = new OsSource(model);
+        NetworkSource network = new NetworkSource(model);
+        DiskSource disks = new DiskSource(model, nodeBeans.directories());
         cost = new OwnCost(model, queue, sender, sending);
         inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
-        beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(), CassandraMetricsRegistry.Metrics.getMetrics(),
+        Beans beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(), CassandraMetricsRegistry.Metrics.getMetrics(),
                 config.filters, Agent::say, Agent::thread);
         cost.also(beans);
         beans.showCosts(model);
+        sources.add(new NodeSource(nodeBeans, model)::sample);
+        sources.add(slowTurn -> os.sample());
+        sources.add(slowTurn -> network.sample());
+        sources.add(slowTurn -> disks.sample());
+        sources.add(new JvmSource(model)::sample);
+        sources.add(slowTurn -> inventory.sample(passesPerMinute));
+        sources.add(slowTurn -> beans.pass(passes, passesPerMinute, inventory));
         for (Profile profile : config.profiles) {
             if (profile.collectd() != null && config.listenHost != null) {
-                collectd.add(profile.collectd());
+                CollectdNames names = profile.collectd();
+                sources.add(slowTurn -> names.read(model, slowTurn));
             }
         }
     }
@@ -127,9 +136,9 @@ final class Collector {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
         cost.sample(passes, skipped, lost, inventory);
-        for (int source = 0; source < SOURCES; source++) {
+        for (int i = 0; i < sources.size(); i++) {
             try {
-                sample(source, slowTurn);
+                sources.get(i).sample(slowTurn);
             } catch (Throwable thrown) { // what the others say is as true without this one
                 lost++;
             }
@@ -138,36 +147,6 @@ final class Collector {
         if (sender != null) {
             send(at);
             sender.endSlowPost();
-        }
-    }
-
-    private void sample(int source, boolean slowTurn) {
-        switch (source) {
-            case 0:
-                node.sample(slowTurn);
-                return;
-            case 1:
-                os.sample();
-                return;
-            case 2:
-                network.sample();
-                return;
-            case 3:
-                disks.sample();
-                return;
-            case 4:
-                jvm.sample(slowTurn);
-                return;
-            case 5:
-                inventory.sample(passesPerMinute);
-                return;
-            case 6:
-                beans.pass(passes, passesPerMinute, inventory);
-                return;
-            default:
-                for (int i = 0; i < collectd.size(); i++) {
-                    collectd.get(i).read(model, slowTurn);
-                }
         }
     }
 
@@ -189,7 +168,10 @@ final class Collector {
         queue.add(frame.copy(), key);
     }
 
-    /** The model may be half written: what a delta frame says of it would be right all the same, but begin cleanly. */
+    /**
+     * The model may be half written: what a delta frame says of it would be right all the same, but
+     * begin cleanly.
+     */
     void passFailed() {
         keyWindow = -1;
     }

@@ -39,7 +39,9 @@ final class Config {
     String key = "";
     /** Read anew when it changes. */
     Path keyFile;
-    /** PEM files for https, each null or read anew when it changes: whom to trust, and who we are. */
+    /**
+     * PEM files for https, each null or read anew when it changes: whom to trust, and who we are.
+     */
     Path caFile;
     Path certFile;
     Path certKeyFile;
@@ -63,7 +65,10 @@ final class Config {
     List<Profile> profiles = List.of(Profile.RINGWATCH);
     /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
     boolean cql = true;
-    /** Nothing is read, and sent only what still waits; the one setting that counts at once when the file changes. */
+    /**
+     * Nothing is read, and sent only what still waits; the one setting that counts at once when the
+     * file changes.
+     */
     boolean paused;
 
     /** The message holds every error. */
@@ -131,7 +136,10 @@ final class Config {
         return config;
     }
 
-    /** Errors name what they complain of, and that may be a key in a wrong place: it is named as the file does. */
+    /**
+     * Errors name what they complain of, and that may be a key in a wrong place: it is named as the
+     * file does.
+     */
     private static String masked(String message, Map<String, String> substituted) {
         for (Map.Entry<String, String> entry : substituted.entrySet()) {
             if (entry.getValue().length() > 3) {

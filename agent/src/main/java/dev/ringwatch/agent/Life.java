@@ -9,7 +9,10 @@ import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
 
-/** The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM ends. */
+/**
+ * The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM
+ * ends.
+ */
 final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
@@ -100,7 +103,10 @@ final class Life implements Runnable {
         return "stopped";
     }
 
-    /** What memory still holds goes to the spool; the JVM's end waits for that so long and no longer. */
+    /**
+     * What memory still holds goes to the spool; the JVM's end waits for that so long and no
+     * longer.
+     */
     private static void finishAtShutdown(Sender sender, Thread sending) {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> {
@@ -116,7 +122,10 @@ final class Life implements Runnable {
         }
     }
 
-    /** From the beginning on, so that scrapes are answered while a node takes long to start. Returns why it cannot, or null. */
+    /**
+     * From the beginning on, so that scrapes are answered while a node takes long to start. Returns
+     * why it cannot, or null.
+     */
     private String listen(Config config) {
         try {
             MetricsServer metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model, config.profiles);

@@ -85,7 +85,10 @@ final class OwnCost {
         beans = reading;
     }
 
-    /** At the beginning of a pass, so that what a frame says of the agent is the state after the pass before. */
+    /**
+     * At the beginning of a pass, so that what a frame says of the agent is the state after the
+     * pass before.
+     */
     void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
@@ -134,7 +137,9 @@ final class OwnCost {
         lastCpu = now;
     }
 
-    /** CPU of the agent's threads from the beginning of the last pass to the beginning of this one. */
+    /**
+     * CPU of the agent's threads from the beginning of the last pass to the beginning of this one.
+     */
     long lastPassNs() {
         return lastPassNs;
     }

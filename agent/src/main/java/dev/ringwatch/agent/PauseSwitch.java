@@ -6,15 +6,19 @@ import java.nio.file.Path;
 import java.util.function.Consumer;
 
 /**
- * {@code paused} of {@code agent.yaml}, while Cassandra runs: an operator who suspects the agent takes it out of the way without a
- * restart. All else that the file says counts from the next restart on.
+ * {@code paused} of {@code agent.yaml}, while Cassandra runs: an operator who suspects the agent
+ * takes it out of the way without a restart. All else that the file says counts from the next
+ * restart on.
  */
 final class PauseSwitch {
     private final String file;
     private final WatchedFiles watched;
     private final Consumer<String> say;
     private boolean paused;
-    /** Somebody may be in the middle of writing it: it is read when it has stood still from one look to the next. */
+    /**
+     * Somebody may be in the middle of writing it: it is read when it has stood still from one look
+     * to the next.
+     */
     private boolean changing;
     private String complained = "";
 

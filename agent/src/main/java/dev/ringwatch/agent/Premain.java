@@ -3,8 +3,9 @@ package dev.ringwatch.agent;
 import java.lang.instrument.Instrumentation;
 
 /**
- * Where the JVM enters. An agent class that the JVM cannot load or that throws ends the JVM before Cassandra has begun, so
- * this class needs nothing but the JDK's and is the one that is compiled for Java 8, on which Cassandra 4 may still run.
+ * Where the JVM enters. An agent class that the JVM cannot load or that throws ends the JVM before
+ * Cassandra has begun, so this class needs nothing but the JDK's and is the one that is compiled
+ * for Java 8, on which Cassandra 4 may still run.
  */
 public final class Premain {
     private static final String DAEMON = "org.apache.cassandra.service.CassandraDaemon";

@@ -10,9 +10,10 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It is told wherever someone
- * may look: each trouble once on standard error, every change that lasts in Cassandra's log (a daemon's standard error
- * is closed), and as it stands in {@code /metrics} and in the frames.
+ * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It
+ * is told wherever someone may look: each trouble once on standard error, every change that lasts
+ * in Cassandra's log (a daemon's standard error is closed), and as it stands in {@code /metrics}
+ * and in the frames.
  *
  * <p>Used by the agent's own thread only, but for {@link #word}, {@link #trouble} and {@link #say}.
  */
@@ -26,7 +27,10 @@ final class State {
     static final String UNREACHABLE = "unreachable";
     /** Frames wait, and ingest says that it cannot take them now. */
     static final String BUSY = "busy";
-    /** Ingest says that it will not take them: a wrong key or address, or a frame that breaks a rule. */
+    /**
+     * Ingest says that it will not take them: a wrong key or address, or a frame that breaks a
+     * rule.
+     */
     static final String REFUSED = "refused";
     /** The configuration says so. */
     static final String PAUSED = "paused";
@@ -81,7 +85,9 @@ final class State {
         become(now, now, why);
     }
 
-    /** @param kind of trouble, of which standard error gets one line, however its sentence changes */
+    /**
+     * @param kind of trouble, of which standard error gets one line, however its sentence changes
+     */
     private void become(String now, String kind, String why) {
         if (now.equals(word) && why.equals(trouble)) {
             return;

@@ -4,11 +4,12 @@ import java.util.UUID;
 import java.util.function.LongSupplier;
 
 /**
- * When passes happen: at k · interval + offset, where the offset is a hash of the host id, so that a fleet's frames do
- * not come at once. Says nothing of threads; the clock is handed in.
+ * When passes happen: at k · interval + offset, where the offset is a hash of the host id, so that
+ * a fleet's frames do not come at once. Says nothing of threads; the clock is handed in.
  *
- * <p>A pass that comes late by more than a tenth of the interval (a long collection, a suspended machine) is skipped and
- * the next one waited for, so passes never burst and {@code at} is always close to when the values were read.
+ * <p>A pass that comes late by more than a tenth of the interval (a long collection, a suspended
+ * machine) is skipped and the next one waited for, so passes never burst and {@code at} is always
+ * close to when the values were read.
  */
 final class Ticker {
     /** A clock set back by less is waited out; by more, the agent begins anew. */
@@ -55,7 +56,10 @@ final class Ticker {
         return due;
     }
 
-    /** True if the clock stands so far before the last pass that waiting for it would be a long silence. */
+    /**
+     * True if the clock stands so far before the last pass that waiting for it would be a long
+     * silence.
+     */
     boolean clockWentBack() {
         return last - clock.getAsLong() > MAX_WAIT_BACK_MS;
     }

@@ -42,8 +42,8 @@ final class VirtualTables {
     }
 
     /**
-     * The agent's own metrics as they stand. Read without the model's lock, so that a query never waits for a pass:
-     * of one that is under way, some numbers may be new and some old.
+     * The agent's own metrics as they stand. Read without the model's lock, so that a query never
+     * waits for a pass: of one that is under way, some numbers may be new and some old.
      */
     private Map<String, String> state() {
         Map<String, String> rows = new TreeMap<>();

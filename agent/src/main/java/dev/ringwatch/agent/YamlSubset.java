@@ -6,9 +6,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * As much of YAML as a short configuration needs: maps nested by indentation, scalars plain or quoted, lists of
- * scalars in brackets or with dashes, lists of maps of one key, comments. Anything else is an error with its line, never a guess. A parser of its
- * own because the host's may be of any version, and because this one is small enough to be sure of.
+ * As much of YAML as a short configuration needs: maps nested by indentation, scalars plain or
+ * quoted, lists of scalars in brackets or with dashes, lists of maps of one key, comments. Anything
+ * else is an error with its line, never a guess. A parser of its own because the host's may be of
+ * any version, and because this one is small enough to be sure of.
  */
 final class YamlSubset {
     private final List<String> errors;
@@ -31,7 +32,10 @@ final class YamlSubset {
         this.errors = errors;
     }
 
-    /** Values are {@code String}, {@code List<Object>}, {@code Map<String, Object>}, or null for nothing. */
+    /**
+     * Values are {@code String}, {@code List<Object>}, {@code Map<String, Object>}, or null for
+     * nothing.
+     */
     static Map<String, Object> parse(List<String> text, List<String> errors) {
         YamlSubset parser = new YamlSubset(errors);
         for (int i = 0; i < text.size(); i++) {
@@ -94,7 +98,10 @@ final class YamlSubset {
         return first.indent > indent ? map(first.indent) : null;
     }
 
-    /** A scalar, a map in braces, or a map of one key whose value is a scalar, a map in braces or a map on the lines below. */
+    /**
+     * A scalar, a map in braces, or a map of one key whose value is a scalar, a map in braces or a
+     * map on the lines below.
+     */
     private Object item(Line line, String text) {
         if (text.startsWith("{")) {
             return braces(line, text);

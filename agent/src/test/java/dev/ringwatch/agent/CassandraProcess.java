@@ -18,7 +18,10 @@ import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Stream;
 
-/** A real Cassandra in a process of its own, from this test's class path, with the agent in it. Ends with the test, whatever happens. */
+/**
+ * A real Cassandra in a process of its own, from this test's class path, with the agent in it. Ends
+ * with the test, whatever happens.
+ */
 final class CassandraProcess implements AutoCloseable {
     final int nativePort = freePort();
     final int jmxPort = freePort();
@@ -36,7 +39,7 @@ final class CassandraProcess implements AutoCloseable {
     CassandraProcess(List<String> agentYaml, List<String> options) throws Exception {
         if (Runtime.version().feature() != 17) {
             throw new IllegalStateException("Cassandra 5.0 runs on Java 17 and this is " + Runtime.version()
-                    + ": set RINGWATCH_JAVA17=$(go run ./engines/javahome), as make test does");
+                    + ": set RINGWATCH_JAVA17=$(go run ./dev/engines/javahome), as make test does");
         }
         directory = Files.createTempDirectory("ringwatch-agent-test");
         log = directory.resolve("out.log");

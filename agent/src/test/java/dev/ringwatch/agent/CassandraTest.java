@@ -46,9 +46,9 @@ class CassandraTest {
     private static final Path EVERY_KEY = Path.of("src/test/resources/rules/every_key.yaml");
 
     /** What the real exporter is given, and the profile that must say the same. */
-    private static final List<String[]> RULES = List.of(new String[] {"../profile/jmx_exporter.yaml", "jmx_exporter"},
+    private static final List<String[]> RULES = List.of(new String[] {"../dictionary/profile/jmx_exporter.yaml", "jmx_exporter"},
             new String[] {EVERY_KEY.toString(), "jmx_exporter_2"},
-            new String[] {"../profile/grafana_mixin.yaml", "grafana_mixin"});
+            new String[] {"../dictionary/profile/grafana_mixin.yaml", "grafana_mixin"});
 
     private static RealExporter real;
     private static FrameReceiver receiver;
@@ -354,8 +354,9 @@ class CassandraTest {
     }
 
     /**
-     * What need not be the same: that the exporter says of itself which one it is; figures of the JVM that are others at
-     * every look, which need only be there; and rates that fall all the time, whose last digits are those of an instant.
+     * What need not be the same: that the exporter says of itself which one it is; figures of the
+     * JVM that are others at every look, which need only be there; and rates that fall all the
+     * time, whose last digits are those of an instant.
      */
     private static boolean isMeant(java.util.Map.Entry<String, String> difference) {
         boolean there = !difference.getValue().startsWith("only");

@@ -52,7 +52,10 @@ class ConfigTest {
         assertEquals("[ringwatch]", config.profiles.toString());
     }
 
-    /** A file is read later: one that is not there leaves its profile empty and everything else as it is. */
+    /**
+     * A file is read later: one that is not there leaves its profile empty and everything else as
+     * it is.
+     */
     @Test
     void profilesOfFiles() throws Exception {
         assertEquals("[ringwatch, jmx_exporter, jmx_exporter_2]",

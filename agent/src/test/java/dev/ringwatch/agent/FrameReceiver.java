@@ -7,7 +7,10 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
-/** Ingest as far as a test needs it: takes every frame, decodes it against its key frame, keeps the newest state. */
+/**
+ * Ingest as far as a test needs it: takes every frame, decodes it against its key frame, keeps the
+ * newest state.
+ */
 final class FrameReceiver implements AutoCloseable {
     private final HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
     private ReferenceDecoder.State key;

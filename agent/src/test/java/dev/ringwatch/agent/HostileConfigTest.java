@@ -7,7 +7,10 @@ import java.util.Arrays;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Whatever stands in agent.yaml, it is a configuration or an error in words, and takes no more than its length allows. */
+/**
+ * Whatever stands in agent.yaml, it is a configuration or an error in words, and takes no more than
+ * its length allows.
+ */
 class HostileConfigTest {
     private static final String[] GOOD = {
         "ingest:\n  urls: [\"http://${HOST}:9471\", 'https://b/']   # two\n  key: ${RW_KEY}\ninterval: 10s\nqueue_bytes: 1MiB\n",

@@ -4,7 +4,10 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.Random;
 
-/** Texts that somebody might send to do harm, made from good ones, and a bound on what reading one may take. */
+/**
+ * Texts that somebody might send to do harm, made from good ones, and a bound on what reading one
+ * may take.
+ */
 public final class HostileText {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final long PATIENCE_NS = 60_000_000_000L;

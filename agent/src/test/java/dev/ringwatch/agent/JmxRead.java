@@ -11,9 +11,11 @@ import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
 /**
- * Reads attributes from a JVM's JMX port for tests in other languages: takes the service URL as its argument and lines
- * {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, or {@code OBJECTNAME<TAB>OPERATION()}, or {@code OBJECTNAME<TAB>OPERATION(TEXT)} for one that takes a string and
- * any number of strings, as {@code forceKeyspaceFlush} does. Answers a line each: the value, or {@code !} and why there is none.
+ * Reads attributes from a JVM's JMX port for tests in other languages: takes the service URL as its
+ * argument and lines {@code OBJECTNAME<TAB>ATTRIBUTE} on standard input, or {@code
+ * OBJECTNAME<TAB>OPERATION()}, or {@code OBJECTNAME<TAB>OPERATION(TEXT)} for one that takes a
+ * string and any number of strings, as {@code forceKeyspaceFlush} does. Answers a line each: the
+ * value, or {@code !} and why there is none.
  */
 public final class JmxRead {
     private JmxRead() {

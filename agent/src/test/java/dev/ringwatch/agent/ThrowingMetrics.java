@@ -12,9 +12,10 @@ import javax.management.MBeanServerFactory;
 import javax.management.ObjectName;
 
 /**
- * A second agent for a Cassandra under test: when it is up, registers a table {@code throws.t} whose gauge, counter (one of
- * the activity gate's) and timer throw each time they are read, and a table {@code recovers.t} whose gauge throws the
- * first three times only, beside others that are well.
+ * A second agent for a Cassandra under test: when it is up, registers a table {@code throws.t}
+ * whose gauge, counter (one of the activity gate's) and timer throw each time they are read, and a
+ * table {@code recovers.t} whose gauge throws the first three times only, beside others that are
+ * well.
  */
 public final class ThrowingMetrics {
     private static final String TABLE = "org.apache.cassandra.metrics.Table.";

@@ -17,7 +17,9 @@ import java.util.Map;
  * are all told apart by {@code _objectname}, and series of several types are of none.
  */
 public final class Output {
-    /** Beyond that many a profile is cut, with a line: 350 to 800 bytes each, see bench-profiles. */
+    /**
+     * Beyond that many a profile is cut, with a line: 350 to 800 bytes each, see bench-profiles.
+     */
     static final int MAX_SERIES = 400_000;
     private static final String ORIGIN = "_objectname";
 

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * One metric of a family: where each entity's value comes from, by row, and the frame's column it goes to, by slot.
- * Rows are the family's own and never move; slots move when a key frame is begun.
+ * One metric of a family: where each entity's value comes from, by row, and the frame's column it
+ * goes to, by slot. Rows are the family's own and never move; slots move when a key frame is begun.
  */
 abstract class Column {
     final dev.ringwatch.agent.frame.Metric out;
@@ -105,7 +105,10 @@ abstract class Column {
     static final class Numbers extends Column {
         private final boolean real;
         private final double scale;
-        /** Of a double that is sent as an integer with an exponent there is none: scale is for doubles only. */
+        /**
+         * Of a double that is sent as an integer with an exponent there is none: scale is for
+         * doubles only.
+         */
         Numbers(dev.ringwatch.agent.frame.Metric out, boolean slow, boolean real, double scale) {
             super(out, slow);
             this.real = real;
@@ -139,7 +142,10 @@ abstract class Column {
         }
     }
 
-    /** Gauges of bucket counts, such as partition sizes: {@code EstimatedHistogram} without its bounds. */
+    /**
+     * Gauges of bucket counts, such as partition sizes: {@code EstimatedHistogram} without its
+     * bounds.
+     */
     static final class BucketGauges extends Column {
         BucketGauges(dev.ringwatch.agent.frame.Metric out) {
             super(out, true);

@@ -4,9 +4,14 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** Lets so many entities in and no more: a node with more tables than anybody foresaw shall not fill its heap with us. */
+/**
+ * Lets so many entities in and no more: a node with more tables than anybody foresaw shall not fill
+ * its heap with us.
+ */
 final class EntityCap {
-    /** Refused ones are remembered by name so that each counts once; a mebibyte of names is enough. */
+    /**
+     * Refused ones are remembered by name so that each counts once; a mebibyte of names is enough.
+     */
     private static final int MAX_REMEMBERED = 10_000;
     /** Looking at all names again is work: not more often than in so many passes. */
     private static final int PASSES_BETWEEN_LOOKS = 60;

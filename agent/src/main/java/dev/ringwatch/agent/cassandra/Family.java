@@ -1,10 +1,12 @@
 package dev.ringwatch.agent.cassandra;
 
 /**
- * A name of Cassandra's registry taken apart: which entity it belongs to and what it is called there.
+ * A name of Cassandra's registry taken apart: which entity it belongs to and what it is called
+ * there.
  *
- * <p>Registry names are {@code org.apache.cassandra.metrics.TYPE.NAME[.SCOPE]}; types and names hold no dots, scopes may
- * (addresses do). Some families hide a label in the name ({@code READ_REQ-WaitLatency}, {@code Hints_created-10.0.5.6.7000}).
+ * <p>Registry names are {@code org.apache.cassandra.metrics.TYPE.NAME[.SCOPE]}; types and names
+ * hold no dots, scopes may (addresses do). Some families hide a label in the name ({@code
+ * READ_REQ-WaitLatency}, {@code Hints_created-10.0.5.6.7000}).
  */
 final class Family {
     static final String PREFIX = "org.apache.cassandra.metrics.";
@@ -24,7 +26,10 @@ final class Family {
         this.values = values;
     }
 
-    /** Null if the name is none of Cassandra's, or one that is a sum over others: those are summed where asked for. */
+    /**
+     * Null if the name is none of Cassandra's, or one that is a sum over others: those are summed
+     * where asked for.
+     */
     static Family of(String registryName) {
         if (!registryName.startsWith(PREFIX)) {
             return null;
@@ -116,7 +121,10 @@ final class Family {
         return new Family(entity, name, labels, values);
     }
 
-    /** {@code Read} and its like, and {@code Read-LOCAL_QUORUM}, which counts the same requests again by consistency. */
+    /**
+     * {@code Read} and its like, and {@code Read-LOCAL_QUORUM}, which counts the same requests
+     * again by consistency.
+     */
     private static Family clientRequest(String name, String scope) {
         int dash = scope.indexOf('-');
         if (dash < 0) {
@@ -156,7 +164,10 @@ final class Family {
         return dash < 0 ? none(entity, name) : one(labelled, name.substring(0, dash), label, name.substring(dash + 1));
     }
 
-    /** Ports are joined to addresses by a dot or an underscore, since a colon is not allowed in JMX names. */
+    /**
+     * Ports are joined to addresses by a dot or an underscore, since a colon is not allowed in JMX
+     * names.
+     */
     private static String peer(String scope) {
         String address = scope.startsWith("/") ? scope.substring(1) : scope;
         int dot = address.lastIndexOf('.');

@@ -13,21 +13,24 @@ import java.util.function.Consumer;
 /**
  * All entities of one type, with their columns, and the activity gate.
  *
- * <p>For tables a pass first adds up the counts of {@link #GATE}. A row that moved is read on that pass and the next two:
- * a request's last effects come after its count. A row whose sum stands still is skipped but for
+ * <p>For tables a pass first adds up the counts of {@link #GATE}. A row that moved is read on that
+ * pass and the next two: a request's last effects come after its count. A row whose sum stands
+ * still is skipped but for
  * <ul>
- * <li>its turn once a minute, when its counts are read, which cost nothing but their cache misses, and its slow gauges
- *     if it has moved since they were read last;
+ * <li>its turn once a minute, when its counts are read, which cost nothing but their cache misses,
+ *     and its slow gauges if it has moved since they were read last;
  * <li>its recheck, {@link #RECHECKED} rows a pass however many there are, when all is read but what
- *     {@link Naming.Rule#bySSTables follows from its SSTables}: a thousand idle tables are through in 28 minutes.
+ *     {@link Naming.Rule#bySSTables follows from its SSTables}: a thousand idle tables are through
+ *     in 28 minutes.
  * </ul>
- * Reading every gauge of an idle table once a minute made garbage of 4 MB a pass and took 15 ms at 1,000 tables
- * ({@code make bench-agent}).
+ * Reading every gauge of an idle table once a minute made garbage of 4 MB a pass and took 15 ms at
+ * 1,000 tables ({@code make bench-agent}).
  */
 final class FamilyTable {
     /**
-     * One of them moves when a table is read, written or flushed, and the last whenever its SSTables are others than before:
-     * Cassandra's tracker of them does it, whether they come by flush, compaction, streaming or from an operator.
+     * One of them moves when a table is read, written or flushed, and the last whenever its
+     * SSTables are others than before: Cassandra's tracker of them does it, whether they come by
+     * flush, compaction, streaming or from an operator.
      */
     static final String[] GATE = {
         "ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency", "CoordinatorScanLatency",
@@ -41,7 +44,10 @@ final class FamilyTable {
         final int number;
         final String[] values;
         int sources;
-        /** The pass in which this entity began, so that its metrics, replaced one by one, are one new entity. */
+        /**
+         * The pass in which this entity began, so that its metrics, replaced one by one, are one
+         * new entity.
+         */
         long bornIn;
 
         Row(int number, String[] values) {
@@ -111,7 +117,10 @@ final class FamilyTable {
         return row;
     }
 
-    /** Dropped and created again under the same name: a removal and an addition. Its other sources stay. */
+    /**
+     * Dropped and created again under the same name: a removal and an addition. Its other sources
+     * stay.
+     */
     void renew(Row row, long pass) {
         if (row.bornIn == pass) {
             return;

@@ -7,14 +7,17 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Timers and histograms: bucket counts since the start, and the sum where Cassandra keeps one (latencies do, in a
- * counter beside the timer).
+ * Timers and histograms: bucket counts since the start, and the sum where Cassandra keeps one
+ * (latencies do, in a counter beside the timer).
  *
- * <p>Buckets are read only when the count has moved. Dropwizard counts before it fills the bucket, so a pass may see
- * the count of a value whose bucket comes later: such a row is read again until its buckets add up to its count.
+ * <p>Buckets are read only when the count has moved. Dropwizard counts before it fills the bucket,
+ * so a pass may see the count of a value whose bucket comes later: such a row is read again until
+ * its buckets add up to its count.
  */
 final class HistogramColumn extends Column {
-    /** After that many passes a count that never matches (a cleared histogram's) is taken as it is. */
+    /**
+     * After that many passes a count that never matches (a cleared histogram's) is taken as it is.
+     */
     private static final int PATIENCE = 3;
 
     private final boolean standAlone;

@@ -10,13 +10,15 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * The fields behind Dropwizard's and Cassandra's metrics. Reading them costs no allocation, where the public way
- * takes two arrays of 165 numbers and as many divisions for each look at a histogram, or an iterator for each count of
- * a latency. Everything here may fail on another version: callers then go the public way.
+ * The fields behind Dropwizard's and Cassandra's metrics. Reading them costs no allocation, where
+ * the public way takes two arrays of 165 numbers and as many divisions for each look at a
+ * histogram, or an iterator for each count of a latency. Everything here may fail on another
+ * version: callers then go the public way.
  *
- * <p>What differs: 4.0 and 4.1 bring a Dropwizard whose counts are adders of its own, read by {@code getCount()}; 5.0's
- * are the JDK's. 6.0 overrides Dropwizard's classes and leaves the fields of their superclasses unused, so a field is
- * looked for from the object's own class upwards, and an adder is believed only if {@code getCount()} is Dropwizard's.
+ * <p>What differs: 4.0 and 4.1 bring a Dropwizard whose counts are adders of its own, read by
+ * {@code getCount()}; 5.0's are the JDK's. 6.0 overrides Dropwizard's classes and leaves the fields
+ * of their superclasses unused, so a field is looked for from the object's own class upwards, and
+ * an adder is believed only if {@code getCount()} is Dropwizard's.
  */
 final class Internals {
     private static final String DROPWIZARD = "com.codahale.metrics.";
@@ -25,10 +27,11 @@ final class Internals {
     private Internals() {}
 
     /**
-     * What to ask for a metric's count: a {@code LongAdder} where there is one, else something {@code Counting}, which
-     * may be the metric itself.
+     * What to ask for a metric's count: a {@code LongAdder} where there is one, else something
+     * {@code Counting}, which may be the metric itself.
      *
-     * @param latenciesStandAlone they are nobody's sum, so what {@code LatencyMetrics} adds to its own count is nothing
+     * @param latenciesStandAlone they are nobody's sum, so what {@code LatencyMetrics} adds to its
+     *     own count is nothing
      */
     static Object counted(Metric metric, boolean latenciesStandAlone) {
         try {
@@ -60,7 +63,10 @@ final class Internals {
         return counting.getClass().getMethod("getCount").getDeclaringClass();
     }
 
-    /** How a histogram keeps its counts: {@code DecayingEstimatedHistogramReservoir}'s striped array, never decaying. */
+    /**
+     * How a histogram keeps its counts: {@code DecayingEstimatedHistogramReservoir}'s striped
+     * array, never decaying.
+     */
     static final class Reservoir {
         AtomicLongArray counts;
         int stripes;
@@ -69,13 +75,19 @@ final class Internals {
         /** Of what is stored, in seconds, for timers: −6 for microseconds. */
         int exponent;
 
-        /** Whether {@code other} is laid out the same, so that one description serves a whole column. */
+        /**
+         * Whether {@code other} is laid out the same, so that one description serves a whole
+         * column.
+         */
         boolean sameLayout(Reservoir other) {
             return stripes == other.stripes && prime == other.prime && exponent == other.exponent
                     && java.util.Arrays.equals(bounds, other.bounds);
         }
 
-        /** Adds nothing up that is not needed: {@code into} gets the count of each bucket; returns their sum. */
+        /**
+         * Adds nothing up that is not needed: {@code into} gets the count of each bucket; returns
+         * their sum.
+         */
         static long read(AtomicLongArray counts, int stripes, int prime, long[] into) {
             long total = 0;
             int length = counts.length();
@@ -115,7 +127,10 @@ final class Internals {
         }
     }
 
-    /** What one second becomes: 10^6, so −6, if the reservoir holds microseconds. 6.0 has another kind of function than 4.1 and 5.0. */
+    /**
+     * What one second becomes: 10^6, so −6, if the reservoir holds microseconds. 6.0 has another
+     * kind of function than 4.1 and 5.0.
+     */
     private static int scaled(Object function) throws ReflectiveOperationException {
         for (Class<?> type : function.getClass().getInterfaces()) {
             for (Method method : type.getMethods()) {

@@ -21,17 +21,31 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** What there is to read of Cassandra's registry, kept up to date by name, and the reading of it. */
+/**
+ * What there is to read of Cassandra's registry, kept up to date by name, and the reading of it.
+ */
 public final class Inventory {
-    /** Gauges that give nothing yet (their table is not in the schema) are looked at again that often. */
+    /**
+     * Gauges that give nothing yet (their table is not in the schema) are looked at again that
+     * often.
+     */
     private static final int MAX_TRIES = 120;
-    /** FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never exceed. */
+    /**
+     * FORMAT.md §6: names have 255 bytes, label values 1,024, which as many characters never
+     * exceed.
+     */
     private static final int MAX_NAME = 255;
 
-    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
+    /**
+     * A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are
+     * looked at again.
+     */
     private static final int MAX_CHANGES = 1_000_000;
     private static final String LOAD = Family.PREFIX + "Storage.Load";
-    /** {@code TotalLatency} counts microseconds in all versions, also in 4.0, whose buckets are in nanoseconds. */
+    /**
+     * {@code TotalLatency} counts microseconds in all versions, also in 4.0, whose buckets are in
+     * nanoseconds.
+     */
     private static final int TOTAL_LATENCY_EXPONENT = -6;
 
     private final MetricRegistry registry;
@@ -44,7 +58,10 @@ public final class Inventory {
     private final EntityCap cap;
     private final FamilyTable.SlowBudget budget = new FamilyTable.SlowBudget();
     private Map<String, Integer> undecided = new HashMap<>();
-    /** {@code Storage.Load}; until it is known, every pass counts as one in which SSTables came or went. */
+    /**
+     * {@code Storage.Load}; until it is known, every pass counts as one in which SSTables came or
+     * went.
+     */
     private Object load;
     private long pass;
     private long gaugeErrors;
@@ -106,7 +123,9 @@ public final class Inventory {
         return Naming.isBySSTables(type, metric);
     }
 
-    /** What one of a timer's numbers is in microseconds, in which Cassandra's beans show durations. */
+    /**
+     * What one of a timer's numbers is in microseconds, in which Cassandra's beans show durations.
+     */
     public static double microseconds(Metric timer) {
         Internals.Reservoir reservoir = timer instanceof Timer ? Internals.reservoir(timer) : null;
         return reservoir != null && reservoir.exponent == -9 ? 1e-3 : 1;
@@ -158,8 +177,8 @@ public final class Inventory {
     }
 
     /**
-     * In the order of their names: so tables stand by keyspace and metrics by name in the frame, and neighbours alike compress to
-     * half of what the registry's hash order does.
+     * In the order of their names: so tables stand by keyspace and metrics by name in the frame,
+     * and neighbours alike compress to half of what the registry's hash order does.
      */
     private void applyTouched() {
         String name = watch.poll();
@@ -414,8 +433,9 @@ public final class Inventory {
     }
 
     /**
-     * The bounds of an {@code EstimatedHistogram} given only as counts: its series starts at 1 and grows by a fifth.
-     * MetadataCollector builds partition sizes with 155 bounds and cell counts with 118, or with 150 and 114 in 4.0.
+     * The bounds of an {@code EstimatedHistogram} given only as counts: its series starts at 1 and
+     * grows by a fifth. MetadataCollector builds partition sizes with 155 bounds and cell counts
+     * with 118, or with 150 and 114 in 4.0.
      */
     private static long[] estimatedBounds(String name) {
         int count = name.contains("column") ? 118 : 155;

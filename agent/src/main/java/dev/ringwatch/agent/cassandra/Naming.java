@@ -6,8 +6,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * From Cassandra's names to Prometheus's: snake case, base units, {@code _total} on what only rises. The rules and the
- * resulting names are in {@code METRICS.md}; a test compares it with what a real node sends.
+ * From Cassandra's names to Prometheus's: snake case, base units, {@code _total} on what only
+ * rises. The rules and the resulting names are in {@code METRICS.md}; a test compares it with what
+ * a real node sends.
  */
 final class Naming {
     /** What a registry entry is, which decides how it may be read. */
@@ -24,8 +25,9 @@ final class Naming {
         /** Read once a minute: it walks all SSTables, or the disk. */
         boolean slow;
         /**
-         * Slow, and follows from SSTables and memtables alone, whose changes are seen otherwise: an idle table's is not read again.
-         * For those that cost most: {@code EstimatedPartitionCount} 0.1 ms and 30 kB a table, {@code MaxSSTableSize} 0.07 ms and 6 kB.
+         * Slow, and follows from SSTables and memtables alone, whose changes are seen otherwise: an
+         * idle table's is not read again. For those that cost most: {@code EstimatedPartitionCount}
+         * 0.1 ms and 30 kB a table, {@code MaxSSTableSize} 0.07 ms and 6 kB.
          */
         boolean bySSTables;
     }
@@ -113,7 +115,8 @@ final class Naming {
                 "table/EstimatedColumnCountHistogram", "compaction/PendingTasks",
                 "compaction/PendingTasksByTableName",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
-        // rates that queries compute better from counters; second names, which 6.0 registers too; what 4.x never counts; and "recent" ones, which each read sets back for everyone
+        // rates that queries compute better from counters; second names, which 6.0 registers too;
+        // what 4.x never counts; and "recent" ones, which each read sets back for everyone
         all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
                 "cql/PreparedStatementsRatio", "compaction/BytesCompactedThroughput",
                 "storage/BootstrapFilesThroughput", "client/connectedNativeClients", "client/connectedNativeClientsByUser",
@@ -204,7 +207,10 @@ final class Naming {
         return entity.endsWith("connection") && (metric.contains("Pending") || metric.contains("Scheduled"));
     }
 
-    /** {@code SSTablesPerRead} → {@code sstables_per_read}: a run of capitals is one word, with {@code SSTable} one too. */
+    /**
+     * {@code SSTablesPerRead} → {@code sstables_per_read}: a run of capitals is one word, with
+     * {@code SSTable} one too.
+     */
     static String snake(String name) {
         // a name must not seem to have the type of Prometheus's summaries in it
         String in = name.replace("IndexSummaryRedistribution", "IndexSummariesRedistribution").replace("SSTable", "Sstable").replace("CIDR", "Cidr").replace("IdealCL", "IdealCl");

@@ -13,8 +13,8 @@ import javax.management.ObjectName;
 import org.apache.cassandra.utils.FBUtilities;
 
 /**
- * The few things of a node that are no metrics, through Cassandra's own management beans in this process: their names
- * have stayed the same from 4.0 on, where the classes behind them have not.
+ * The few things of a node that are no metrics, through Cassandra's own management beans in this
+ * process: their names have stayed the same from 4.0 on, where the classes behind them have not.
  */
 public final class NodeBeans {
     private static final ObjectName STORAGE = name("org.apache.cassandra.db:type=StorageService");
@@ -29,9 +29,9 @@ public final class NodeBeans {
     }
 
     /**
-     * Null until Cassandra has come up far enough to have a host id and to be in its ring (or to be joining it). Looks
-     * for a server that Cassandra has made and makes none: doing so early would pick the JVM's logging and JMX
-     * settings before Cassandra does.
+     * Null until Cassandra has come up far enough to have a host id and to be in its ring (or to be
+     * joining it). Looks for a server that Cassandra has made and makes none: doing so early would
+     * pick the JVM's logging and JMX settings before Cassandra does.
      */
     public static NodeBeans ifStarted() {
         for (MBeanServer server : MBeanServerFactory.findMBeanServer(null)) {

@@ -11,12 +11,15 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Notes the names of metrics that come or go. Runs inside Cassandra's threads, some of which hold schema locks: it
- * enqueues a name and nothing else, and never throws. What a name means now is looked up later, so the order of
- * events does not matter.
+ * Notes the names of metrics that come or go. Runs inside Cassandra's threads, some of which hold
+ * schema locks: it enqueues a name and nothing else, and never throws. What a name means now is
+ * looked up later, so the order of events does not matter.
  */
 public final class RegistryWatch implements MetricRegistryListener {
-    /** A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are looked at again. */
+    /**
+     * A node with 5,000 tables registers 600,000 names; beyond a million waiting, all names are
+     * looked at again.
+     */
     private static final int MAX_QUEUED = 1_000_000;
 
     private final MetricRegistry registry;
@@ -32,7 +35,8 @@ public final class RegistryWatch implements MetricRegistryListener {
     /**
      * Adding a listener reports every metric that is there already.
      *
-     * @param maxQueued names that wait; beyond that {@link #missedSome} says that all are to be looked at again
+     * @param maxQueued names that wait; beyond that {@link #missedSome} says that all are to be
+     *     looked at again
      */
     public RegistryWatch(MetricRegistry registry, int maxQueued) {
         this.registry = registry;

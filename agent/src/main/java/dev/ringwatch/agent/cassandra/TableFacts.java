@@ -3,7 +3,10 @@ package dev.ringwatch.agent.cassandra;
 import org.apache.cassandra.schema.Schema;
 import org.apache.cassandra.schema.TableMetadata;
 
-/** What Cassandra's schema says of a table and no metric does. Empty where another version has it otherwise. */
+/**
+ * What Cassandra's schema says of a table and no metric does. Empty where another version has it
+ * otherwise.
+ */
 public final class TableFacts {
     private TableFacts() {}
 

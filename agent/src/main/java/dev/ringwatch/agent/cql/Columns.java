@@ -7,7 +7,10 @@ import org.apache.cassandra.db.marshal.LongType;
 import org.apache.cassandra.db.marshal.MapType;
 import org.apache.cassandra.db.marshal.UTF8Type;
 
-/** What the tables have beside {@code name}: Cassandra 6's columns, {@code p50th} and {@code buckets}. */
+/**
+ * What the tables have beside {@code name}: Cassandra 6's columns, {@code p50th} and {@code
+ * buckets}.
+ */
 final class Columns {
     /** A cell's bytes; null or a throw: there is no such cell in this row. */
     interface Reader {

@@ -17,7 +17,9 @@ import org.apache.cassandra.schema.SchemaProvider;
 /** Registers the tables, once, after Cassandra has started; they stay until it ends. */
 public final class CqlFace {
     static final String KEYSPACE = "system_metrics";
-    /** Its own keyspace, so that it has the same name where {@code system_metrics} is Cassandra's. */
+    /**
+     * Its own keyspace, so that it has the same name where {@code system_metrics} is Cassandra's.
+     */
     static final String STATE_KEYSPACE = "system_ringwatch";
     /** Timers hold nanoseconds in 4.0 and microseconds since 4.1. */
     private static final double NANOS_TO_MICROS = 0.001;

@@ -7,7 +7,10 @@ import java.util.TreeSet;
 final class Groups {
     static final String PREFIX = "org.apache.cassandra.metrics.";
 
-    /** Of 6.0-alpha2. All are there on every version, so that one query fits all; what a version lacks is empty. */
+    /**
+     * Of 6.0-alpha2. All are there on every version, so that one query fits all; what a version
+     * lacks is empty.
+     */
     private static final String[] OF_6_0 = {
         "AccordCache", "AccordCoordinator", "AccordExecutor", "AccordReplica", "AccordSystem", "Batch", "BufferPool",
         "CIDRAuthorizer", "CQL", "Cache", "ChunkCache", "Client", "ClientMessageSize", "ClientRequest",
@@ -16,7 +19,10 @@ final class Groups {
         "MutualTls", "Paxos", "ReadRepair", "Repair", "RouteIndex", "Storage", "StorageAttachedIndex", "StorageProxy",
         "Streaming", "TCM", "Table", "ThreadPools", "TrieMemtable", "UnweightedCache", "autorepair", "keyspace",
     };
-    /** Of 4.0 to 5.0, {@code InternodeInbound} in 6.0; there from the first connection of another node on. */
+    /**
+     * Of 4.0 to 5.0, {@code InternodeInbound} in 6.0; there from the first connection of another
+     * node on.
+     */
     private static final String INBOUND = "InboundConnection";
 
     private Groups() {}

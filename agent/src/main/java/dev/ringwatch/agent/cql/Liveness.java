@@ -7,8 +7,8 @@ import java.lang.invoke.MethodType;
 import org.apache.cassandra.db.LivenessInfo;
 
 /**
- * The difference between the versions: {@code LivenessInfo.create}'s second number is an int up to 4.1 and a long since
- * 5.0. A row has this mark so that it is there even if none of its cells is.
+ * The difference between the versions: {@code LivenessInfo.create}'s second number is an int up to
+ * 4.1 and a long since 5.0. A row has this mark so that it is there even if none of its cells is.
  */
 final class Liveness {
     private static final MethodHandle CREATE = create();

@@ -11,8 +11,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * One metric while its row is made. Numbers are what JMX says of it at this moment, in JMX's units: timers in
- * microseconds, rates per second. A snapshot is taken when a column needs it, and once.
+ * One metric while its row is made. Numbers are what JMX says of it at this moment, in JMX's units:
+ * timers in microseconds, rates per second. A snapshot is taken when a column needs it, and once.
  */
 final class MetricRow {
     final String name;
@@ -35,7 +35,10 @@ final class MetricRow {
         return Values.text(Kind.of(metric).word);
     }
 
-    /** As Cassandra 6 puts a metric of any type into words: a count, a gauge's text, a histogram's median. */
+    /**
+     * As Cassandra 6 puts a metric of any type into words: a count, a gauge's text, a histogram's
+     * median.
+     */
     ByteBuffer value() {
         switch (Kind.of(metric)) {
             case GAUGE:
@@ -62,7 +65,10 @@ final class MetricRow {
                 : minutes == 15 ? metered.getFifteenMinuteRate() : metered.getMeanRate());
     }
 
-    /** Of a timer or histogram; zero where nothing was counted, which saves most of an idle node's snapshots. */
+    /**
+     * Of a timer or histogram; zero where nothing was counted, which saves most of an idle node's
+     * snapshots.
+     */
     ByteBuffer quantile(double quantile) {
         return Values.real(isEmpty() ? 0 : scaled(snapshot().getValue(quantile)));
     }
@@ -82,7 +88,10 @@ final class MetricRow {
         return isTimer() ? Values.real(scaled(max)) : Values.bigint(max);
     }
 
-    /** Counts since the start, not decaying ones: what percentiles of any interval, and over nodes, can be made of. */
+    /**
+     * Counts since the start, not decaying ones: what percentiles of any interval, and over nodes,
+     * can be made of.
+     */
     ByteBuffer buckets() {
         if (isEmpty()) {
             return Values.buckets(new long[0], new long[0], 1);

@@ -6,7 +6,10 @@ import org.apache.cassandra.db.partitions.AbstractUnfilteredPartitionIterator;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.schema.TableMetadata;
 
-/** A range read under way: holds a stretch of names, looks a metric up when its partition is next, reads it when its row is. */
+/**
+ * A range read under way: holds a stretch of names, looks a metric up when its partition is next,
+ * reads it when its row is.
+ */
 final class MetricScan extends AbstractUnfilteredPartitionIterator {
     private final MetricTable table;
     private final Names.Sorted sorted;

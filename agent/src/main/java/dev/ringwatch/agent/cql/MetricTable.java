@@ -20,8 +20,8 @@ import org.apache.cassandra.exceptions.InvalidRequestException;
 import org.apache.cassandra.schema.TableMetadata;
 
 /**
- * The metrics of one group or of one kind. The order of its partitions is that of their names, so a table of a group is
- * a stretch of {@link Names}, and {@code token(name)} reads a stretch of that.
+ * The metrics of one group or of one kind. The order of its partitions is that of their names, so a
+ * table of a group is a stretch of {@link Names}, and {@code token(name)} reads a stretch of that.
  */
 final class MetricTable implements VirtualTable {
     private final TableMetadata metadata;

@@ -7,11 +7,11 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * The names of all metrics in order, for range reads. The strings are the registry's own; the order is Java's, which is
- * that of their bytes but for characters beyond U+D7FF, which no metric has.
+ * The names of all metrics in order, for range reads. The strings are the registry's own; the order
+ * is Java's, which is that of their bytes but for characters beyond U+D7FF, which no metric has.
  *
- * <p>The first read sorts (0.2 s for the 200,000 names of 1,000 tables); later ones merge what has come and gone since,
- * in one pass over the array. Who is reading keeps the array it began with.
+ * <p>The first read sorts (0.2 s for the 200,000 names of 1,000 tables); later ones merge what has
+ * come and gone since, in one pass over the array. Who is reading keeps the array it began with.
  */
 final class Names {
     /** Of 100 tables: when more has changed between two range reads, sorting anew is no worse. */
@@ -20,7 +20,10 @@ final class Names {
     /** Never changed once made. */
     static final class Sorted {
         final String[] names;
-        /** {@link Kind#ordinal()} of each, so that a type's table passes over the others without looking them up. */
+        /**
+         * {@link Kind#ordinal()} of each, so that a type's table passes over the others without
+         * looking them up.
+         */
         final byte[] kinds;
 
         Sorted(String[] names, byte[] kinds) {

@@ -3,7 +3,10 @@ package dev.ringwatch.agent.cql;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** CQL values as bytes, without asking their types to do it: a range read makes a million of them a second. */
+/**
+ * CQL values as bytes, without asking their types to do it: a range read makes a million of them a
+ * second.
+ */
 final class Values {
     private Values() {}
 
@@ -20,8 +23,8 @@ final class Values {
     }
 
     /**
-     * {@code frozen<map<double, bigint>>}: bound → count of the buckets that are not empty; what is beyond the last
-     * bound has the bound infinity.
+     * {@code frozen<map<double, bigint>>}: bound → count of the buckets that are not empty; what is
+     * beyond the last bound has the bound infinity.
      */
     static ByteBuffer buckets(long[] counts, long[] bounds, double scale) {
         int filled = 0;

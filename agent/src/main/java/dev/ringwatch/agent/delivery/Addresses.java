@@ -7,9 +7,10 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Which ingest address to use. Each agent has the addresses in an order of its own and stays with the first, its home: so a
- * fleet is spread, and when one address fails its agents go to all of the others. After some minutes away an agent tries its
- * home again, so that the spread comes back; home failing once more sends it to where it was.
+ * Which ingest address to use. Each agent has the addresses in an order of its own and stays with
+ * the first, its home: so a fleet is spread, and when one address fails its agents go to all of the
+ * others. After some minutes away an agent tries its home again, so that the spread comes back;
+ * home failing once more sends it to where it was.
  */
 final class Addresses {
     private final List<URL> order;

@@ -9,8 +9,9 @@ import java.net.SocketTimeoutException;
 import java.net.URL;
 
 /**
- * One connection to one address, kept open between requests. Everything on it has a time by which it must be done: reads
- * look at the clock themselves, and for writes, which Java gives no timeout, somebody else calls {@link #end}.
+ * One connection to one address, kept open between requests. Everything on it has a time by which
+ * it must be done: reads look at the clock themselves, and for writes, which Java gives no timeout,
+ * somebody else calls {@link #end}.
  */
 final class Connection {
     private final int readTimeoutMs;

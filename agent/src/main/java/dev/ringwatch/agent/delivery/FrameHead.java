@@ -1,6 +1,9 @@
 package dev.ringwatch.agent.delivery;
 
-/** As much of a frame's header (FORMAT.md §3) as delivery needs: which frames can be read without which. */
+/**
+ * As much of a frame's header (FORMAT.md §3) as delivery needs: which frames can be read without
+ * which.
+ */
 final class FrameHead {
     private static final int NODE_AT = 13;
 

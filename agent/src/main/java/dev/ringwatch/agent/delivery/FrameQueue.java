@@ -8,16 +8,19 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Frames that wait to be sent, bounded in number and bytes, and the ledger of all frames there ever were.
+ * Frames that wait to be sent, bounded in number and bytes, and the ledger of all frames there ever
+ * were.
  *
- * <p>The newest {@value #FRESH} frames are <i>fresh</i> and are sent in order; what is pushed out of their lane is <i>old</i>, the
- * backlog. So however much waits, the newest state is at most {@value #FRESH} frames away. A delta frame is never fresh without
- * its key frame: both are in the lane, or the key frame was delivered.
+ * <p>The newest {@value #FRESH} frames are <i>fresh</i> and are sent in order; what is pushed out
+ * of their lane is <i>old</i>, the backlog. So however much waits, the newest state is at most
+ * {@value #FRESH} frames away. A delta frame is never fresh without its key frame: both are in the
+ * lane, or the key frame was delivered.
  *
- * <p>Overload rule: the oldest goes first, and with a key frame go the delta frames that cannot be read without it.
+ * <p>Overload rule: the oldest goes first, and with a key frame go the delta frames that cannot be
+ * read without it.
  *
- * <p>The sampler's thread adds; the sender's thread takes frames out, has them in its hand while it posts or spools
- * them, and says what became of them.
+ * <p>The sampler's thread adds; the sender's thread takes frames out, has them in its hand while it
+ * posts or spools them, and says what became of them.
  */
 public final class FrameQueue {
     public static final String FULL = "queue_full";
@@ -63,11 +66,13 @@ public final class FrameQueue {
     private final ArrayDeque<Queued> held = new ArrayDeque<>();
     private boolean heldIsFresh;
     /**
-     * The newest key frame, if it has gone to the spool unsent: what is made now is of use only after it, so it is kept to be
-     * sent ahead of the backlog. It counts as spooled.
+     * The newest key frame, if it has gone to the spool unsent: what is made now is of use only
+     * after it, so it is kept to be sent ahead of the backlog. It counts as spooled.
      */
     private Queued probe;
-    /** The last key frame that became the probe, until it is answered for; its copy is in the spool. */
+    /**
+     * The last key frame that became the probe, until it is answered for; its copy is in the spool.
+     */
     private long spooledKey = -1;
     private final Map<String, Long> dropped = new TreeMap<>();
     private final Ledger now = new Ledger();
@@ -119,7 +124,9 @@ public final class FrameQueue {
         return lostKey == lastKey;
     }
 
-    /** Pushes what is too much out of the fresh lane, a key frame together with its delta frames. */
+    /**
+     * Pushes what is too much out of the fresh lane, a key frame together with its delta frames.
+     */
     private void settle() {
         while (fresh.size() > FRESH) {
             Queued first = fresh.pollFirst();
@@ -136,8 +143,9 @@ public final class FrameQueue {
     }
 
     /**
-     * Appends to the backlog. What belongs after the frame may be there already: a key frame's delta frames, and those of the
-     * next key frame, which left the fresh lane while this one was in the sender's hand.
+     * Appends to the backlog. What belongs after the frame may be there already: a key frame's
+     * delta frames, and those of the next key frame, which left the fresh lane while this one was
+     * in the sender's hand.
      */
     private void toOld(Queued frame) {
         ArrayDeque<Queued> after = new ArrayDeque<>(0);
@@ -273,7 +281,9 @@ public final class FrameQueue {
         }
     }
 
-    /** The spool has lost its copy of the newest key frame, which has just been counted as dropped. */
+    /**
+     * The spool has lost its copy of the newest key frame, which has just been counted as dropped.
+     */
     synchronized void copyLost() {
         if (spooledKey >= 0) {
             probe = null;
@@ -353,7 +363,9 @@ public final class FrameQueue {
         return !old.isEmpty();
     }
 
-    /** True if memory is filling up: half of it is left for what comes while the disk is written. */
+    /**
+     * True if memory is filling up: half of it is left for what comes while the disk is written.
+     */
     synchronized boolean isHalfFull() {
         return now.queuedBytes > maxBytes / 2 || now.queued > MAX_FRAMES / 2;
     }

@@ -7,10 +7,10 @@ import java.nio.charset.StandardCharsets;
 import java.security.cert.CertPathBuilderException;
 
 /**
- * One POST of one frame and what its answer means: HTTP/1.1 as little as a request with a length and the reading of a status need.
- * {@code HttpURLConnection} would do, were it not for the host's proxies, cookies and authenticators that it asks, and for
- * servers that take or give a byte now and then, which it waits for. Redirects are not followed: they would carry
- * the key elsewhere.
+ * One POST of one frame and what its answer means: HTTP/1.1 as little as a request with a length
+ * and the reading of a status need. {@code HttpURLConnection} would do, were it not for the host's
+ * proxies, cookies and authenticators that it asks, and for servers that take or give a byte now
+ * and then, which it waits for. Redirects are not followed: they would carry the key elsewhere.
  */
 final class HttpPost {
     static final String CONTENT_TYPE = "application/vnd.ringwatch.frame";
@@ -61,8 +61,9 @@ final class HttpPost {
     }
 
     /**
-     * Decides for every answer and every failure whether it is worth another try; nothing else does. Only an answer that speaks of
-     * this very frame ends it: a wrong key or address (401, 403, 404, redirects) can be put right, and frames wait for that.
+     * Decides for every answer and every failure whether it is worth another try; nothing else
+     * does. Only an answer that speaks of this very frame ends it: a wrong key or address (401,
+     * 403, 404, redirects) can be put right, and frames wait for that.
      */
     int post(URL url, byte[] frame) {
         status = 0;
@@ -248,7 +249,10 @@ final class HttpPost {
         }
     }
 
-    /** From any thread: ends a request that takes too long, which only one that hangs in writing does. */
+    /**
+     * From any thread: ends a request that takes too long, which only one that hangs in writing
+     * does.
+     */
     void endIfSlow() {
         if (busy && System.nanoTime() - endAt > 0) {
             connection.end();

@@ -1,8 +1,8 @@
 package dev.ringwatch.agent.delivery;
 
 /**
- * What became of the last key frames, by their checks: a delta frame in the spool is useless once its key frame is lost.
- * Forgotten ones count as unknown, which at worst sends a frame in vain.
+ * What became of the last key frames, by their checks: a delta frame in the spool is useless once
+ * its key frame is lost. Forgotten ones count as unknown, which at worst sends a frame in vain.
  */
 final class KeyLog {
     static final byte UNKNOWN = 0;

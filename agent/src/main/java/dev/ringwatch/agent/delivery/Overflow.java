@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Decides what goes from memory to disk and when, and lives with a disk that fails: then the spool is off, which is said once,
- * memory goes on alone, and the disk is tried again after some minutes.
+ * Decides what goes from memory to disk and when, and lives with a disk that fails: then the spool
+ * is off, which is said once, memory goes on alone, and the disk is tried again after some minutes.
  */
 final class Overflow {
     private final FrameQueue queue;
@@ -31,8 +31,8 @@ final class Overflow {
     }
 
     /**
-     * In an outage all but the newest frame goes to disk, so that a killed process loses one frame and not all;
-     * otherwise the backlog does, once it takes half of the memory.
+     * In an outage all but the newest frame goes to disk, so that a killed process loses one frame
+     * and not all; otherwise the backlog does, once it takes half of the memory.
      */
     void step(boolean outage) {
         if (spool == null || !ready()) {

@@ -15,7 +15,10 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 
-/** Certificates and private keys as files of text (RFC 7468): blocks between lines of dashes, whatever stands around them. */
+/**
+ * Certificates and private keys as files of text (RFC 7468): blocks between lines of dashes,
+ * whatever stands around them.
+ */
 final class Pem {
     private static final int MAX_BYTES = 4 << 20;
     private static final String[] ALGORITHMS = {"EC", "RSA", "EdDSA", "DSA"};

@@ -6,8 +6,9 @@ import java.nio.channels.FileChannel;
 import java.util.zip.CRC32C;
 
 /**
- * The frames of a file, whatever else is in it: what is no whole frame with the right checksum is stepped over, byte by byte
- * to the next one that is. FORMAT.md §3: a frame says its own length and checks itself.
+ * The frames of a file, whatever else is in it: what is no whole frame with the right checksum is
+ * stepped over, byte by byte to the next one that is. FORMAT.md §3: a frame says its own length and
+ * checks itself.
  */
 final class SegmentReader {
     /** Magic, version, check, length. */
@@ -23,7 +24,10 @@ final class SegmentReader {
     private long windowAt;
     private long at;
     private long skipped;
-    /** What may be spent on checksums of what only looks like a frame, so that no file costs more than reading it a few times. */
+    /**
+     * What may be spent on checksums of what only looks like a frame, so that no file costs more
+     * than reading it a few times.
+     */
     private long patience;
 
     SegmentReader(FileChannel file, int maxFrame) throws IOException {

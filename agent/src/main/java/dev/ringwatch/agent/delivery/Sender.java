@@ -44,7 +44,8 @@ public final class Sender implements Runnable {
 
     /**
      * @param spool null for memory only
-     * @param say takes one line about the spool, seldom; what becomes of frames is told by {@link #problem} and {@link #lastStatus}
+     * @param say takes one line about the spool, seldom; what becomes of frames is told by
+     *     {@link #problem} and {@link #lastStatus}
      */
     public Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool, long spoolBytes, String version, Consumer<String> say) {
         this(queue, urls, key, tls, spool, spoolBytes, Spool.MIN_FREE, version, say, new Pace(), new Random());

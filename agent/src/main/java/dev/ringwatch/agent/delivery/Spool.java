@@ -10,7 +10,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 
 /**
- * The frames on disk: numbered files of concatenated frames, appended to at one end, read and deleted at the other.
+ * The frames on disk: numbered files of concatenated frames, appended to at one end, read and
+ * deleted at the other.
  *
  * <pre>
  *   ringwatch-00000000000000a1.spool   the oldest: the reader is in it, it goes when it was read
@@ -19,13 +20,15 @@ import java.util.ArrayDeque;
  *   ringwatch.lock                     held while an agent uses the directory
  * </pre>
  *
- * <p>Within a file a key frame comes before its delta frames; delta frames at a file's beginning belong to a key frame that was
- * delivered or is in the file before. Beyond its cap the spool gives up its oldest file, as a rule whole windows. Nothing is
- * synced to disk: a process that is killed loses nothing that was written, a machine that loses power may damage the end,
- * and the reader steps over damage. Files of other names are never touched.
+ * <p>Within a file a key frame comes before its delta frames; delta frames at a file's beginning
+ * belong to a key frame that was delivered or is in the file before. Beyond its cap the spool gives
+ * up its oldest file, as a rule whole windows. Nothing is synced to disk: a process that is killed
+ * loses nothing that was written, a machine that loses power may damage the end, and the reader
+ * steps over damage. Files of other names are never touched.
  *
- * <p>What bites: all of it belongs to the sender's thread, but for the figures at the end. Every error that
- * makes the spool unusable is an {@link IOException}; who gets one closes the spool and goes on without.
+ * <p>What bites: all of it belongs to the sender's thread, but for the figures at the end. Every
+ * error that makes the spool unusable is an {@link IOException}; who gets one closes the spool and
+ * goes on without.
  */
 final class Spool {
     /** Small enough that giving one up, or reading one again after a crash, is little. */
@@ -155,7 +158,10 @@ final class Spool {
         bytes += added.length;
     }
 
-    /** The frame is still in memory, so half of it should not be on disk; if that fails the reader steps over it. */
+    /**
+     * The frame is still in memory, so half of it should not be on disk; if that fails the reader
+     * steps over it.
+     */
     private void cutBack() {
         try {
             writing.truncate(active.bytes);
@@ -229,7 +235,10 @@ final class Spool {
         return segments.isEmpty();
     }
 
-    /** The oldest frame worth sending, or null; the same one until {@link #taken} or {@link #rejected}. */
+    /**
+     * The oldest frame worth sending, or null; the same one until {@link #taken} or {@link
+     * #rejected}.
+     */
     byte[] next() throws IOException {
         while (frame == null && !segments.isEmpty()) {
             Segment oldest = segments.peekFirst();
@@ -273,7 +282,10 @@ final class Spool {
         }
     }
 
-    /** A delta frame without its key frame: that one is known to be lost, or the damage before this frame has taken it. */
+    /**
+     * A delta frame without its key frame: that one is known to be lost, or the damage before this
+     * frame has taken it.
+     */
     private boolean isUseless(FrameHead delta) {
         byte fate = keys.fate(delta.key);
         boolean here = sawKey && seenKey == delta.key;
@@ -331,7 +343,10 @@ final class Spool {
         frame = null;
     }
 
-    /** Forgotten even if it cannot be deleted: sending it for ever would be worse than sending it once more after a restart. */
+    /**
+     * Forgotten even if it cannot be deleted: sending it for ever would be worse than sending it
+     * once more after a restart.
+     */
     private void remove(Segment segment) throws IOException {
         segments.remove(segment);
         Files.deleteIfExists(segment.file);

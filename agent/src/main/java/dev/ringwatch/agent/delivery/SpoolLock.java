@@ -12,7 +12,9 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** One agent per spool directory: a file lock, which the system releases however a process ends. */
 final class SpoolLock {
-    /** Of this process: closing any channel of a locked file would release the process's lock on it. */
+    /**
+     * Of this process: closing any channel of a locked file would release the process's lock on it.
+     */
     private static final Set<Path> TAKEN = ConcurrentHashMap.newKeySet();
 
     private final Path directory;

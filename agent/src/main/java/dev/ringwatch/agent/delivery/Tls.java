@@ -19,9 +19,9 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
 /**
- * TLS with the JVM's own trust or a private CA, with or without a client certificate. The files are read when the first connection
- * is made and again whenever one of them has changed; new ones that do not work leave the old ones in use. The name in
- * the server's certificate is always checked.
+ * TLS with the JVM's own trust or a private CA, with or without a client certificate. The files are
+ * read when the first connection is made and again whenever one of them has changed; new ones that
+ * do not work leave the old ones in use. The name in the server's certificate is always checked.
  */
 public final class Tls {
     /** Looking at three files costs some microseconds; a rotation can wait that long. */
@@ -50,7 +50,9 @@ public final class Tls {
         this.lookAgainNs = lookAgainNs;
     }
 
-    /** Reads changed files, not oftener than now and then; true if connections should be made anew. */
+    /**
+     * Reads changed files, not oftener than now and then; true if connections should be made anew.
+     */
     boolean reload() throws IOException {
         long now = System.nanoTime();
         if (looked && now - lookedAt < lookAgainNs && factory != null) {

@@ -5,7 +5,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 
-/** Tells when files were replaced: another time of change, size or inode. Follows links, as secrets are mounted through them. */
+/**
+ * Tells when files were replaced: another time of change, size or inode. Follows links, as secrets
+ * are mounted through them.
+ */
 public final class WatchedFiles {
     private final Path[] files;
     private final Object[] seen;
@@ -15,7 +18,10 @@ public final class WatchedFiles {
         this.seen = new Object[files.length * 3];
     }
 
-    /** True the first time, and whenever a file is not what it was; what is there now is what counts from here on. */
+    /**
+     * True the first time, and whenever a file is not what it was; what is there now is what counts
+     * from here on.
+     */
     public boolean changed() throws IOException {
         boolean changed = false;
         for (int i = 0; i < files.length; i++) {

@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Rules in the order of the file; the last one that matches a metric of an entity decides, and what none matches is sent.
+ * Rules in the order of the file; the last one that matches a metric of an entity decides, and what
+ * none matches is sent.
  *
  * <pre>
  * filters:
@@ -14,10 +15,11 @@ import java.util.Map;
  *   - exclude: {type: table, metric: "cassandra_table_*_snapshots*"}
  * </pre>
  *
- * <p>A rule matches if all of its patterns do: {@code type} is the entity type and {@code metric} the name as in METRICS.md,
- * {@code keyspace} and {@code table} are labels, which an entity without them never matches. In patterns {@code *} is any
- * text and {@code ?} any one character. What the agent says of itself and of the node's state is always sent: without it
- * nobody could tell a filter from a fault.
+ * <p>A rule matches if all of its patterns do: {@code type} is the entity type and {@code metric}
+ * the name as in METRICS.md, {@code keyspace} and {@code table} are labels, which an entity without
+ * them never matches. In patterns {@code *} is any text and {@code ?} any one character. What the
+ * agent says of itself and of the node's state is always sent: without it nobody could tell a
+ * filter from a fault.
  */
 public final class Filters {
     public static final Filters NONE = new Filters(new ArrayList<>());

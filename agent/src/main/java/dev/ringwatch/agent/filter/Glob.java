@@ -1,6 +1,8 @@
 package dev.ringwatch.agent.filter;
 
-/** Patterns with {@code *} and {@code ?}. Takes at most pattern × text steps, whatever the pattern. */
+/**
+ * Patterns with {@code *} and {@code ?}. Takes at most pattern × text steps, whatever the pattern.
+ */
 final class Glob {
     private Glob() {}
 

@@ -12,7 +12,10 @@ public final class Bytes {
         array = new byte[capacity];
     }
 
-    /** The backing array; only the first {@link #length()} bytes mean anything, and only until the next append. */
+    /**
+     * The backing array; only the first {@link #length()} bytes mean anything, and only until the
+     * next append.
+     */
     public byte[] array() {
         return array;
     }
@@ -74,7 +77,10 @@ public final class Bytes {
         uvarint((value << 1) ^ (value >> 63));
     }
 
-    /** Allocates for the UTF-8 form: for dictionaries and changed strings only, never on an idle pass. */
+    /**
+     * Allocates for the UTF-8 form: for dictionaries and changed strings only, never on an idle
+     * pass.
+     */
     public void string(String value) {
         byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
         uvarint(utf8.length);

@@ -5,8 +5,8 @@ import java.util.UUID;
 import java.util.zip.CRC32C;
 
 /**
- * Writes frames of one node. Remembers the key frame that delta frames refer to; the caller says which it wants and
- * keeps the promises of FORMAT.md §8 about time.
+ * Writes frames of one node. Remembers the key frame that delta frames refer to; the caller says
+ * which it wants and keeps the promises of FORMAT.md §8 about time.
  */
 public final class FrameEncoder {
     /** Of FORMAT.md §1. */

@@ -3,11 +3,12 @@ package dev.ringwatch.agent.frame;
 import java.util.Arrays;
 
 /**
- * One metric of a template with its values for every entity: a column. Values live at slots, which the template
- * hands out.
+ * One metric of a template with its values for every entity: a column. Values live at slots, which
+ * the template hands out.
  *
- * <p>Each cell is held twice, as it is now and as the window's key frame had it (the <i>base</i>). Bucket arrays exist
- * only for cells that ever counted something: of a node's table histograms most never do.
+ * <p>Each cell is held twice, as it is now and as the window's key frame had it (the <i>base</i>).
+ * Bucket arrays exist only for cells that ever counted something: of a node's table histograms most
+ * never do.
  */
 public final class Metric {
     public final String name;
@@ -18,17 +19,24 @@ public final class Metric {
     public final Bounds bounds;
     public final boolean hasSum;
 
-    /** Slots per block of {@link #changes}: the lines of that many cells are worth keeping together. */
+    /**
+     * Slots per block of {@link #changes}: the lines of that many cells are worth keeping together.
+     */
     public static final int BLOCK = 128;
 
-    /** What Cassandra calls it in its registry, or null: other exporters' names are made of that. */
+    /**
+     * What Cassandra calls it in its registry, or null: other exporters' names are made of that.
+     */
     public String origin;
     /** Of what has an {@link #origin}: it is a counter or a meter there, not a gauge. */
     public boolean originCounts;
     /** Of a histogram that has an {@link #origin}: it is a timer there. */
     public boolean originTimes;
 
-    /** Per block of slots, how often one of its cells became another: whoever keeps something made of them compares it. */
+    /**
+     * Per block of slots, how often one of its cells became another: whoever keeps something made
+     * of them compares it.
+     */
     private int[] changes = new int[0];
 
     /** Integers, double bits, or a histogram's sum. */
@@ -39,7 +47,10 @@ public final class Metric {
     /** Histograms: counts per bucket, null while all are zero. */
     long[][] buckets;
     long[][] baseBuckets;
-    /** Histograms: cells written since the key frame, so that an idle pass need not compare their buckets. */
+    /**
+     * Histograms: cells written since the key frame, so that an idle pass need not compare their
+     * buckets.
+     */
     boolean[] touched;
     String[] text;
     String[] baseText;
@@ -106,7 +117,10 @@ public final class Metric {
         changed(slot);
     }
 
-    /** The cell's bucket counts, to be overwritten by the caller; marks the cell as present and changed. */
+    /**
+     * The cell's bucket counts, to be overwritten by the caller; marks the cell as present and
+     * changed.
+     */
     public long[] writeBuckets(int slot) {
         long[] counts = buckets[slot];
         if (counts == null) {
@@ -176,7 +190,10 @@ public final class Metric {
         }
     }
 
-    /** A slot's beginning: no value yet, and a base as FORMAT.md §4.4 has it for added entities, present and zero. */
+    /**
+     * A slot's beginning: no value yet, and a base as FORMAT.md §4.4 has it for added entities,
+     * present and zero.
+     */
     void reset(int slot) {
         changed(slot);
         now[slot] = 0;
@@ -209,7 +226,10 @@ public final class Metric {
         }
     }
 
-    /** What is now becomes the base: the key frame has been written. A cell without a value has base zero. */
+    /**
+     * What is now becomes the base: the key frame has been written. A cell without a value has base
+     * zero.
+     */
     void rebase(int slots) {
         for (int slot = 0; slot < slots; slot++) {
             boolean there = present[slot];

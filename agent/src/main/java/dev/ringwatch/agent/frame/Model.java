@@ -41,7 +41,10 @@ public final class Model {
         return added;
     }
 
-    /** Which metrics are to be seen; who writes the others writes for nobody. Set before any is added. */
+    /**
+     * Which metrics are to be seen; who writes the others writes for nobody. Set before any is
+     * added.
+     */
     public void show(BiPredicate<Template, Metric> wanted) {
         shown = wanted;
     }
@@ -117,7 +120,9 @@ public final class Model {
         described.put(label, of);
     }
 
-    /** What is known of an entity under that label, by its own label values; empty if nothing is. */
+    /**
+     * What is known of an entity under that label, by its own label values; empty if nothing is.
+     */
     public String described(String label, String[] entity) {
         Function<String[], String> of = described.get(label);
         String value = of == null ? null : of.apply(entity);
@@ -134,7 +139,10 @@ public final class Model {
         return passes;
     }
 
-    /** Whether nothing is read of the node for now: what was read last is not to be shown as if it were news. */
+    /**
+     * Whether nothing is read of the node for now: what was read last is not to be shown as if it
+     * were news.
+     */
     public boolean isPaused() {
         return paused;
     }
@@ -147,7 +155,10 @@ public final class Model {
         return facts;
     }
 
-    /** True if a delta frame could not say what has changed: the identity, or the metrics of a known template. */
+    /**
+     * True if a delta frame could not say what has changed: the identity, or the metrics of a known
+     * template.
+     */
     public boolean needsKeyFrame() {
         if (identityChanged) {
             return true;

@@ -4,10 +4,12 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * The payload of a frame, FORMAT.md §4: the differences between a model and its key frame, in canonical form.
+ * The payload of a frame, FORMAT.md §4: the differences between a model and its key frame, in
+ * canonical form.
  *
- * <p>Counts stand before what they count, so groups and columns are gathered in buffers of their own first; those are
- * kept from frame to frame. Cost of an idle pass: one comparison per cell, in the order the cells lie in memory.
+ * <p>Counts stand before what they count, so groups and columns are gathered in buffers of their
+ * own first; those are kept from frame to frame. Cost of an idle pass: one comparison per cell, in
+ * the order the cells lie in memory.
  */
 final class PayloadWriter {
     private final Bytes groups = new Bytes(4096);

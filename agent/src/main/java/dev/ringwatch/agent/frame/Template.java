@@ -7,8 +7,9 @@ import java.util.List;
 /**
  * A type of entity: its labels, its metrics, and the slots of its entities.
  *
- * <p>Slots are handed out in order. A removed entity's slot stays dead until the next key frame closes the gaps, so
- * within a window the slots below {@link #keySlots} are the key frame's entity numbers.
+ * <p>Slots are handed out in order. A removed entity's slot stays dead until the next key frame
+ * closes the gaps, so within a window the slots below {@link #keySlots} are the key frame's entity
+ * numbers.
  */
 public final class Template {
     public final String type;
@@ -27,7 +28,10 @@ public final class Template {
     /** As of the window's key frame. */
     int keySlots;
     int keyMetrics;
-    /** Entity number of each slot in the frame being written, -1 for the dead; filled by {@link #number()}. */
+    /**
+     * Entity number of each slot in the frame being written, -1 for the dead; filled by {@link
+     * #number()}.
+     */
     int[] numbers = new int[8];
 
     public Template(String type, String... labels) {
@@ -43,7 +47,10 @@ public final class Template {
         return labels[index];
     }
 
-    /** Appends a metric; every entity there is starts without a value in it. The next frame must be a key frame. */
+    /**
+     * Appends a metric; every entity there is starts without a value in it. The next frame must be
+     * a key frame.
+     */
     public Metric add(Metric metric) {
         metric.grow(live.length);
         for (int slot = 0; slot < slots; slot++) {
@@ -65,7 +72,10 @@ public final class Template {
         metrics.remove(metric);
     }
 
-    /** Moves entities to the first slots, as a key frame does; only of templates that no frame is made of. */
+    /**
+     * Moves entities to the first slots, as a key frame does; only of templates that no frame is
+     * made of.
+     */
     public void closeGaps() {
         compact();
     }
@@ -124,7 +134,10 @@ public final class Template {
         return liveCount;
     }
 
-    /** The label values of an entity, not to be changed: another entity has another array. Null in a slot nobody has. */
+    /**
+     * The label values of an entity, not to be changed: another entity has another array. Null in a
+     * slot nobody has.
+     */
     public String[] entity(int slot) {
         return entities[slot];
     }
@@ -199,7 +212,10 @@ public final class Template {
         }
     }
 
-    /** Who fills an entity's cells holds one of these; its slot is kept right when key frames move slots. */
+    /**
+     * Who fills an entity's cells holds one of these; its slot is kept right when key frames move
+     * slots.
+     */
     public static class Entity {
         int slot = -1;
 

@@ -13,12 +13,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Space and I/O of the disks that hold Cassandra's directories. A directory's disk is found once, as the longest mount
- * point above it in {@code /proc/self/mountinfo}; its I/O is the line of that device in {@code /proc/diskstats}, which
- * a container's overlay does not have.
+ * Space and I/O of the disks that hold Cassandra's directories. A directory's disk is found once,
+ * as the longest mount point above it in {@code /proc/self/mountinfo}; its I/O is the line of that
+ * device in {@code /proc/diskstats}, which a container's overlay does not have.
  */
 public final class DiskSource {
-    /** After reads and writes: proc_diskstats(5). Sectors are of 512 bytes whatever the disk's are. */
+    /**
+     * After reads and writes: proc_diskstats(5). Sectors are of 512 bytes whatever the disk's are.
+     */
     private static final int SECTOR = 512;
 
     private static final class Disk extends Template.Entity {

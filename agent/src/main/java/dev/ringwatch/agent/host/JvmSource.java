@@ -14,7 +14,9 @@ import java.lang.management.OperatingSystemMXBean;
 import java.lang.management.ThreadMXBean;
 import java.util.List;
 
-/** Memory pools, collections, threads, classes, file descriptors. Built only once Cassandra is up. */
+/**
+ * Memory pools, collections, threads, classes, file descriptors. Built only once Cassandra is up.
+ */
 public final class JvmSource {
     private final List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans();
     private final List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();

@@ -66,7 +66,10 @@ public final class NetworkSource {
         }
     }
 
-    /** The card of the line the cursor is at; mostly the one that was there last time, found without a string. */
+    /**
+     * The card of the line the cursor is at; mostly the one that was there last time, found without
+     * a string.
+     */
     private Card card(int position) {
         dev.mark();
         if (position < cards.size() && dev.isWord(cards.get(position).name, ':')) {

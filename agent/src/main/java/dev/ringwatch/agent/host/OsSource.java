@@ -7,7 +7,10 @@ import dev.ringwatch.agent.frame.Template;
 
 /** CPU by mode, load, memory and the like: {@code /proc/stat}, {@code loadavg}, {@code meminfo}. */
 public final class OsSource {
-    /** The columns of the {@code cpu} line, proc(5); the unit is USER_HZ, which is 100 on every Linux Java runs on. */
+    /**
+     * The columns of the {@code cpu} line, proc(5); the unit is USER_HZ, which is 100 on every
+     * Linux Java runs on.
+     */
     private static final String[] MODES = {"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"};
     private static final String[] MEMORY = {"MemTotal:", "MemFree:", "MemAvailable:", "Buffers:", "Cached:", "Dirty:",
         "Writeback:", "SwapTotal:", "SwapFree:"};

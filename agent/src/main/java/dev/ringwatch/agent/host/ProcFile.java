@@ -4,7 +4,10 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.util.Arrays;
 
-/** A file of {@code /proc}, read again on each pass without opening it again or allocating, and a cursor over its text. */
+/**
+ * A file of {@code /proc}, read again on each pass without opening it again or allocating, and a
+ * cursor over its text.
+ */
 public final class ProcFile {
     private final RandomAccessFile file;
     private byte[] text = new byte[8192];
@@ -59,7 +62,9 @@ public final class ProcFile {
         return true;
     }
 
-    /** Whether what follows on this line begins with these characters; if so the cursor passes them. */
+    /**
+     * Whether what follows on this line begins with these characters; if so the cursor passes them.
+     */
     public boolean skip(String prefix) {
         if (lineEnd - at < prefix.length()) {
             return false;
@@ -73,7 +78,10 @@ public final class ProcFile {
         return true;
     }
 
-    /** The next run of digits on this line, points left out ({@code 0.42} is 42); −1 if there is none. */
+    /**
+     * The next run of digits on this line, points left out ({@code 0.42} is 42); −1 if there is
+     * none.
+     */
     public long number() {
         while (at < lineEnd && !digit(text[at])) {
             at++;

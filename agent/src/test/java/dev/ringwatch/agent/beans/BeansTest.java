@@ -238,7 +238,10 @@ class BeansTest {
         }
     }
 
-    /** A frame with one name twice is refused as a whole, and a name beyond its bytes cannot be in it. */
+    /**
+     * A frame with one name twice is refused as a whole, and a name beyond its bytes cannot be in
+     * it.
+     */
     @Test
     void costsAreOfWholeNames() throws Exception {
         for (String end : new String[] {"1", "2", "x".repeat(200)}) {

@@ -27,7 +27,9 @@ import org.apache.cassandra.schema.TableMetadata;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What a running Cassandra does not show on demand: metrics that throw, and when metrics are read. */
+/**
+ * What a running Cassandra does not show on demand: metrics that throw, and when metrics are read.
+ */
 class MetricTableTest {
     private final MetricRegistry registry = new MetricRegistry();
     private final Reads reads = new Reads(1);

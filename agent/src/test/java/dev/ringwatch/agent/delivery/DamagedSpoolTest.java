@@ -16,7 +16,10 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A spool that was damaged between two lives: every frame that is whole is sent if it can be read, and nothing else is. */
+/**
+ * A spool that was damaged between two lives: every frame that is whole is sent if it can be read,
+ * and nothing else is.
+ */
 class DamagedSpoolTest {
     private static final int FRAMES = 300;
     private static final int SPOOLS = 12;
@@ -160,7 +163,10 @@ class DamagedSpoolTest {
         return frames;
     }
 
-    /** Flips bits, cuts the tail, puts junk between; adds the frames that stay whole to {@code whole}. */
+    /**
+     * Flips bits, cuts the tail, puts junk between; adds the frames that stay whole to {@code
+     * whole}.
+     */
     private static byte[] damaged(List<byte[]> frames, Random random, List<byte[]> whole) throws Exception {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         int cut = random.nextInt(3) == 0 ? random.nextInt(frames.size()) : -1;

@@ -11,7 +11,10 @@ import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 
-/** The real delivery, in a hurry: a queue, its sender, and what it has said. Closing it asserts the ledger. */
+/**
+ * The real delivery, in a hurry: a queue, its sender, and what it has said. Closing it asserts the
+ * ledger.
+ */
 final class Delivery implements AutoCloseable {
     final FrameQueue queue;
     final Pace pace = new Pace();

@@ -13,7 +13,10 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** A server on a raw socket that answers each request with the next line of its script, or misbehaves as told. */
+/**
+ * A server on a raw socket that answers each request with the next line of its script, or
+ * misbehaves as told.
+ */
 final class HostileServer implements AutoCloseable {
     /** Reads the request and never answers. */
     static final String HANG = "HANG";

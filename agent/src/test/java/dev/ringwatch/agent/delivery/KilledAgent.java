@@ -5,7 +5,9 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.Random;
 
-/** Run by {@link KilledTest} in a JVM of its own: makes frames and delivers them until it is killed. */
+/**
+ * Run by {@link KilledTest} in a JVM of its own: makes frames and delivers them until it is killed.
+ */
 final class KilledAgent {
     private KilledAgent() {}
 

@@ -12,7 +12,10 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Outages: what waits where, what goes first afterwards, and what is lost when there is too much of it. */
+/**
+ * Outages: what waits where, what goes first afterwards, and what is lost when there is too much of
+ * it.
+ */
 class OutageTest {
     private static final String DOWN = HostileServer.answer("503 Down");
 

@@ -13,8 +13,9 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Several lives on one spool with small bounds and servers of every mood: the ledger holds at the end of each, what the servers have
- * taken is what was sent, and where nothing was dropped nothing is missing.
+ * Several lives on one spool with small bounds and servers of every mood: the ledger holds at the
+ * end of each, what the servers have taken is what was sent, and where nothing was dropped nothing
+ * is missing.
  */
 class RandomDeliveryTest {
     @TempDir

@@ -14,7 +14,9 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Delivery against a server that behaves as badly as it can. After every test the ledger must hold. */
+/**
+ * Delivery against a server that behaves as badly as it can. After every test the ledger must hold.
+ */
 class SenderTest {
     @Test
     void framesArriveInOrderWithTheirHeaders() throws Exception {

@@ -55,7 +55,9 @@ final class TestCa {
         return this;
     }
 
-    /** A server with that certificate that wants one signed by {@code trusted}, if that is not null. */
+    /**
+     * A server with that certificate that wants one signed by {@code trusted}, if that is not null.
+     */
     ServerSocket serve(String as, TestCa trusted) throws Exception {
         KeyStore keys = KeyStore.getInstance("PKCS12");
         keys.load(null, null);

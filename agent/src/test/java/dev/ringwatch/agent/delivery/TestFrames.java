@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.UUID;
 
-/** Real frames of a node with one counter, which says the number of the pass; and the reading of what arrived. */
+/**
+ * Real frames of a node with one counter, which says the number of the pass; and the reading of
+ * what arrived.
+ */
 final class TestFrames {
     static final long BEGIN = 1_767_225_600_000L;
     /** What {@code started} is more in the next life, and the numbers of its passes. */
@@ -70,7 +73,9 @@ final class TestFrames {
         return made;
     }
 
-    /** The numbers of the passes that can be read from these frames in the order in which they came. */
+    /**
+     * The numbers of the passes that can be read from these frames in the order in which they came.
+     */
     static TreeSet<Long> readable(Collection<byte[]> frames) {
         return new TreeSet<>(inOrder(frames));
     }
@@ -111,7 +116,10 @@ final class TestFrames {
         return out.toString();
     }
 
-    /** The same in the order in which they came; those that need a frame which came later or never are left out. */
+    /**
+     * The same in the order in which they came; those that need a frame which came later or never
+     * are left out.
+     */
     static List<Long> inOrder(Collection<byte[]> frames) {
         Map<Integer, ReferenceDecoder.State> keys = new HashMap<>();
         List<Long> passes = new ArrayList<>();

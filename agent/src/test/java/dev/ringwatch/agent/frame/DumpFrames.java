@@ -4,7 +4,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** {@code DumpFrames FILE [METRIC-PREFIX]}: what a recording says, frame by frame; with a prefix, the last state's values. */
+/**
+ * {@code DumpFrames FILE [METRIC-PREFIX]}: what a recording says, frame by frame; with a prefix,
+ * the last state's values.
+ */
 public final class DumpFrames {
     private DumpFrames() {}
 

@@ -6,8 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * {@code EmitFrames SEED COUNT FILE [none|deflate|zstd]}: random valid frames of many nodes, one after the other, for
- * the Go side to decode and encode to the same bytes. A node's key frame stands before its delta frames.
+ * {@code EmitFrames SEED COUNT FILE [none|deflate|zstd]}: random valid frames of many nodes, one
+ * after the other, for the Go side to decode and encode to the same bytes. A node's key frame
+ * stands before its delta frames.
  */
 public final class EmitFrames {
     private static final int FRAMES_PER_NODE = 25;

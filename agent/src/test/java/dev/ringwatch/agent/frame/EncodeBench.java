@@ -4,9 +4,10 @@ import java.lang.management.ManagementFactory;
 import java.util.UUID;
 
 /**
- * {@code EncodeBench [TABLES]}: what writing a frame costs for a synthetic node whose tables have the columns of a
- * Cassandra 5.0 table (79 numbers, 26 histograms of 128 buckets, of which 6 ever count), idle and with every table
- * busy. A value is a cell looked at. Prints one {@code RESULT} line.
+ * {@code EncodeBench [TABLES]}: what writing a frame costs for a synthetic node whose tables have
+ * the columns of a Cassandra 5.0 table (79 numbers, 26 histograms of 128 buckets, of which 6 ever
+ * count), idle and with every table busy. A value is a cell looked at. Prints one {@code RESULT}
+ * line.
  */
 public final class EncodeBench {
     private static final int NUMBERS = 79;

@@ -6,7 +6,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
-/** Reads the text form of {@code frame/testdata/vectors} into the encoder's model. The grammar stands in frame/text_test.go. */
+/**
+ * Reads the text form of {@code frame/testdata/vectors} into the encoder's model. The grammar
+ * stands in frame/text_test.go.
+ */
 final class FrameText {
     final String name;
     final StringBuilder hex = new StringBuilder();

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Random node histories through the real columns and encoder, read back by the reference decoder. */
+/**
+ * Random node histories through the real columns and encoder, read back by the reference decoder.
+ */
 class RandomHistoryTest {
     @Test
     void whatIsWrittenIsRead() {

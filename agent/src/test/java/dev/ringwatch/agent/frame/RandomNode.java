@@ -8,7 +8,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
 
-/** A node whose entities, presence and values change at random, with its own record of what a reader should see. */
+/**
+ * A node whose entities, presence and values change at random, with its own record of what a reader
+ * should see.
+ */
 final class RandomNode {
     private static final long[] CORNERS = {0, 1, -1, 127, 128, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 32, -(1L << 40)};
 

@@ -13,8 +13,8 @@ import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
 /**
- * FORMAT.md read the plain way, for tests only: no speed, every rule that a writer could break checked.
- * The state of a node at a frame is the key frame's with the delta frame applied.
+ * FORMAT.md read the plain way, for tests only: no speed, every rule that a writer could break
+ * checked. The state of a node at a frame is the key frame's with the delta frame applied.
  */
 public final class ReferenceDecoder {
     /** A node's state as a frame gives it. */
@@ -41,7 +41,10 @@ public final class ReferenceDecoder {
             return null;
         }
 
-        /** Metric → label values → value; {@code Long}, {@code Double}, {@code String} or {@link Histogram}. */
+        /**
+         * Metric → label values → value; {@code Long}, {@code Double}, {@code String} or {@link
+         * Histogram}.
+         */
         public Object value(String metric, String... labels) {
             for (Type type : types) {
                 for (int m = 0; m < type.metrics.size(); m++) {

@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * {@code ReplayBench FILE…}: what the agent's encoder costs on recorded frames. The states of each recording are put into a model again
- * and written; only the writing is timed. A value is a cell that a frame names. Prints one {@code RESULT} line whose keys begin with the
- * files' names.
+ * {@code ReplayBench FILE…}: what the agent's encoder costs on recorded frames. The states of each
+ * recording are put into a model again and written; only the writing is timed. A value is a cell
+ * that a frame names. Prints one {@code RESULT} line whose keys begin with the files' names.
  */
 public final class ReplayBench {
     private static final int ROUNDS = 9;
@@ -95,7 +95,10 @@ public final class ReplayBench {
             allocated += threads.getThreadAllocatedBytes(thread) - bytes;
         }
 
-        /** A recording has one key frame a window; each begins a model of its own, as after a restart, which is the dearer case. */
+        /**
+         * A recording has one key frame a window; each begins a model of its own, as after a
+         * restart, which is the dearer case.
+         */
         private void begin(ReferenceDecoder.State state) {
             key = state;
             model = new Model();
@@ -168,7 +171,10 @@ public final class ReplayBench {
             }
         }
 
-        /** Whether the frame names the cell: its value is not the key frame's, or not zero where there is none. */
+        /**
+         * Whether the frame names the cell: its value is not the key frame's, or not zero where
+         * there is none.
+         */
         private boolean named(ReferenceDecoder.Type type, int metric, int entity) {
             ReferenceDecoder.Type base = key.type(type.name);
             Object value = type.get(metric, entity);

@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.ringwatch.agent.HostileText;
 import org.junit.jupiter.api.Test;
 
-/** Whatever comes to an open port, it is a request or none, and takes no more than its length allows. */
+/**
+ * Whatever comes to an open port, it is a request or none, and takes no more than its length
+ * allows.
+ */
 class HostileRequestTest {
     private static final String[] GOOD = {
         "GET /metrics HTTP/1.1\r\nHost: a:1\r\nAccept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1\r\nAccept-Encoding: gzip\r\nConnection: keep-alive",

@@ -253,7 +253,9 @@ class MetricsServerTest {
         StrictText.parse(response.text(), true);
     }
 
-    /** Whoever does not say what it wants is let go: within some seconds, while others are served. */
+    /**
+     * Whoever does not say what it wants is let go: within some seconds, while others are served.
+     */
     @Test
     void whoKeepsUsWaitingIsLetGo() throws Exception {
         Socket silent = connect();

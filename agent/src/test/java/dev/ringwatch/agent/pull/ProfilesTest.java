@@ -129,7 +129,10 @@ class ProfilesTest {
         }
     }
 
-    /** As with the exporter, what has counted nothing has quantiles of 0; what is not there has none. */
+    /**
+     * As with the exporter, what has counted nothing has quantiles of 0; what is not there has
+     * none.
+     */
     @Test
     void quantilesOfNothing() throws Exception {
         for (boolean open : new boolean[] {false, true}) {

@@ -7,9 +7,10 @@ import java.util.List;
 import java.util.function.IntConsumer;
 
 /**
- * {@code RenderBench [TABLES]}: what a page costs. {@code text}: all lines written anew; {@code busy}: the same with
- * deflating, every table having moved; {@code idle}: no table has moved; {@code one}: one has; {@code plain}: sending the
- * page as plain text. Best of many, in µs; ends in a {@code RESULT} line.
+ * {@code RenderBench [TABLES]}: what a page costs. {@code text}: all lines written anew; {@code
+ * busy}: the same with deflating, every table having moved; {@code idle}: no table has moved;
+ * {@code one}: one has; {@code plain}: sending the page as plain text. Best of many, in µs; ends in
+ * a {@code RESULT} line.
  */
 public final class RenderBench {
     private RenderBench() {}

@@ -19,7 +19,9 @@ public final class StrictText {
 
     /** By name as the header has it. */
     final Map<String, Family> families = new HashMap<>();
-    /** Name and sorted labels → value: infinities are text, the rest numbers without trailing zeros. */
+    /**
+     * Name and sorted labels → value: infinities are text, the rest numbers without trailing zeros.
+     */
     public final Map<String, Object> samples = new HashMap<>();
 
     private final boolean open;

@@ -1,0 +1,85 @@
+package report
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/query/catalog"
+)
+
+// Balance says how evenly something is spread over the nodes.
+type Balance struct {
+	Entry  string `json:"entry"`
+	Unit   string `json:"unit"`
+	Median Number `json:"median"`
+	// The nodes with the most and the least, by address.
+	Most      string `json:"most"`
+	MostHas   Number `json:"most_has"`
+	Least     string `json:"least"`
+	LeastHas  Number `json:"least_has"`
+	Uneven    bool   `json:"uneven"` // a node has half as much again as the median, or less than half of it
+	NodeCount int    `json:"nodes"`
+}
+
+// What a node may have more or less than the median.
+const (
+	unevenMore = 1.5
+	unevenLess = 0.5
+)
+
+// balanced are what should be even over the nodes of a cluster, over the whole time.
+var balanced = []string{
+	"n::reads", "n::writes", "n::load::value", "n::cpuUtilization", "n::connectedClients",
+	"n::sstables", "n::networkIn", "n::networkOut",
+}
+
+func (m *maker) balance(ctx context.Context) {
+	for _, name := range balanced {
+		a, expr := m.named(name, catalog.NodeLabels...)
+		if expr == nil {
+			continue
+		}
+		list := m.instant(ctx, name, expr())
+		if len(list) < 2 {
+			continue
+		}
+		slices.SortStableFunc(
+			list,
+			func(a, b Series) int { return compareFalling(a.last(), b.last()) },
+		)
+		most, least := &list[0], &list[len(list)-1]
+		values := make([]float64, len(list))
+		for i := range list {
+			values[i] = list[i].last()
+		}
+		b := Balance{Entry: a.Name, Unit: a.Picked[0].Unit, Median: Number(median(values)),
+			Most: m.address(most.Labels["node"]), MostHas: Number(most.last()),
+			Least: m.address(least.Labels["node"]), LeastHas: Number(least.last()),
+			NodeCount: len(list)}
+		b.Uneven = b.Median > 0 &&
+			(b.MostHas > unevenMore*b.Median || b.LeastHas < unevenLess*b.Median)
+		m.report.Balance = append(m.report.Balance, b)
+	}
+	slices.SortStableFunc(m.report.Balance, func(a, b Balance) int {
+		return compareFalling(a.distance(), b.distance())
+	})
+}
+
+// distance is how far the node is from the median that is furthest, as a factor.
+func (b *Balance) distance() float64 {
+	if b.Median <= 0 {
+		return 0
+	}
+	return max(float64(b.MostHas/b.Median), float64(b.Median/max(b.LeastHas, b.Median/1000)))
+}
+
+// median returns the middle of values; NaN of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	list := slices.Sorted(slices.Values(values))
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}

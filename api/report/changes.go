@@ -1,0 +1,168 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Alert is an alert that fired.
+type Alert struct {
+	Name     string            `json:"name"`
+	Severity string            `json:"severity,omitempty"`
+	Node     string            `json:"node,omitempty"` // how people call it
+	Labels   map[string]string `json:"labels"`
+	Seconds  float64           `json:"seconds"`
+	First    time.Time         `json:"first"`
+	Last     time.Time         `json:"last"`
+}
+
+// alerts reads the series ALERTS, which rules record. Each step looks back over all of it, so an
+// alert that came and ended between two instants is told, too.
+func (m *maker) alerts(ctx context.Context) {
+	where := "{cluster=" + strconv.Quote(m.Cluster) + `,alertstate="firing"}`
+	for _, s := range m.over(ctx, "alerts", "max_over_time(ALERTS"+where+"[5m])", m.From.Add(Step), Step) {
+		a := Alert{Name: s.Labels["alertname"], Severity: s.Labels["severity"], Labels: s.Labels,
+			Seconds: float64(len(s.Points)) * Step.Seconds(),
+			First:   instantOf(s.Points[0].At).Add(-Step),
+			Last:    instantOf(s.Points[len(s.Points)-1].At)}
+		if id := s.Labels["node"]; id != "" {
+			a.Node = m.address(id)
+		}
+		m.report.Alerts = append(m.report.Alerts, a)
+	}
+	slices.SortStableFunc(m.report.Alerts, func(a, b Alert) int {
+		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Name, b.Name))
+	})
+	m.report.AlertsRecorded = len(m.report.Alerts) > 0 ||
+		len(m.over(ctx, "whether alerts are recorded", "count(max_over_time(ALERTS[5m]))", m.From.Add(Step), Step)) > 0
+}
+
+// Change is something that became another.
+type Change struct {
+	At time.Time `json:"at"` // to five minutes
+	// Kind is restart, down, up, joined, left, version, schema, mode, table_created or
+	// table_dropped.
+	Kind string `json:"kind"`
+	Node string `json:"node,omitempty"` // how people call it
+	Text string `json:"text"`           // a sentence
+}
+
+func (m *maker) change(at int64, kind, node, format string, args ...any) {
+	m.report.Changes = append(m.report.Changes, Change{At: instantOf(at), Kind: kind, Node: node,
+		Text: fmt.Sprintf(format, args...)})
+}
+
+// startMoves is by how much a start time must move to be another start: clocks are set.
+const startMoves = 60
+
+func (m *maker) changes(ctx context.Context) {
+	where := "{cluster=" + strconv.Quote(m.Cluster) + "}"
+	follow := func(what, promql string) []Series {
+		return m.over(ctx, what, promql, m.From, Step)
+	}
+	for _, s := range follow("restarts", "max by (node) (jvm_start_time_seconds"+where+")") {
+		for i := 1; i < len(s.Points); i++ {
+			if now := s.Points[i].Value; now > s.Points[i-1].Value+startMoves {
+				name := m.address(s.Labels["node"])
+				m.change(int64(now*1000), "restart", name, "Cassandra was started on %s.", name)
+			}
+		}
+	}
+	m.presence(follow("which nodes were up", "max by (node) (up"+where+")"))
+	m.texts(
+		follow("versions of Cassandra",
+			"group by (node, value) (cassandra_node_version_info"+where+")"),
+		"version",
+		func(node, value string) string { return fmt.Sprintf("%s runs Cassandra %s.", node, value) },
+	)
+	m.texts(follow("modes", "group by (node, value) (cassandra_node_operation_mode_info"+where+")"),
+		"mode", func(node, value string) string { return fmt.Sprintf("%s is %s.", node, value) })
+	m.texts(follow("versions of the schema",
+		"group by (value) (cassandra_node_schema_version_info"+where+")"), "schema",
+		func(_, value string) string { return fmt.Sprintf("The schema is version %s.", value) })
+	m.tablesChanged(m.over(ctx, "which tables there were",
+		"group by (keyspace, table) (cassandra_table_live_sstables"+where+")", m.From, time.Hour))
+}
+
+// presence says which nodes came, fell silent and came back.
+func (m *maker) presence(list []Series) {
+	for _, s := range list {
+		name := m.address(s.Labels["node"])
+		if first := s.Points[0].At; first > m.From.Add(2*Step).UnixMilli() {
+			m.change(first, "joined", name, "%s was heard of for the first time.", name)
+		}
+		for i := 1; i < len(s.Points); i++ {
+			switch before, now := s.Points[i-1].Value, s.Points[i].Value; {
+			case before == 1 && now == 0:
+				m.change(s.Points[i].At, "down", name, "%s fell silent.", name)
+			case before == 0 && now == 1:
+				m.change(s.Points[i].At, "up", name, "%s was heard of again.", name)
+			}
+		}
+		if last := s.Points[len(s.Points)-1].At; last < m.To.Add(-2*Step).UnixMilli() {
+			m.change(last, "left", name, "%s left the list of nodes.", name)
+		}
+	}
+}
+
+// texts says when a text that a node, or the cluster, has became another. The first ones are no
+// news.
+func (m *maker) texts(list []Series, kind string, sentence func(node, value string) string) {
+	begun := map[string]int64{} // when a node had its first text
+	for _, s := range list {
+		node := s.Labels["node"]
+		if at, is := begun[node]; !is || s.Points[0].At < at {
+			begun[node] = s.Points[0].At
+		}
+	}
+	type text struct {
+		at    int64
+		value string
+	}
+	had := map[string][]text{} // of a node
+	for _, s := range list {
+		node, value := s.Labels["node"], s.Labels["value"]
+		if node == "" { // the cluster may have several at once
+			if at := s.Points[0].At; at > begun[node] {
+				m.change(at, kind, "", "%s", sentence("", value))
+			}
+			continue
+		}
+		for _, p := range s.Points {
+			had[node] = append(had[node], text{p.At, value})
+		}
+	}
+	for node, texts := range had {
+		slices.SortStableFunc(texts, func(a, b text) int { return cmp.Compare(a.at, b.at) })
+		for i := 1; i < len(texts); i++ {
+			if texts[i].value != texts[i-1].value {
+				name := m.address(node)
+				m.change(texts[i].at, kind, name, "%s", sentence(name, texts[i].value))
+			}
+		}
+	}
+}
+
+// tablesChanged says which tables are new and which are gone, to an hour.
+func (m *maker) tablesChanged(list []Series) {
+	first, last := int64(0), int64(0) // when any table was there
+	for i, s := range list {
+		if a := s.Points[0].At; i == 0 || a < first {
+			first = a
+		}
+		last = max(last, s.Points[len(s.Points)-1].At)
+	}
+	for _, s := range list {
+		name := s.Labels["keyspace"] + "." + s.Labels["table"]
+		if at := s.Points[0].At; at > first {
+			m.change(at, "table_created", "", "Table %s was created within the hour before.", name)
+		}
+		if at := s.Points[len(s.Points)-1].At; at < last {
+			m.change(at, "table_dropped", "", "Table %s was dropped within the hour after.", name)
+		}
+	}
+}

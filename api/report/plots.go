@@ -1,0 +1,116 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ringwatch/ringwatch/query/catalog"
+)
+
+// Plot is a value of all nodes over the time.
+type Plot struct {
+	Entry       string `json:"entry"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Unit        string `json:"unit"`
+	// Max is the end of the healthy range; nil if there is none.
+	Max *float64 `json:"healthy_max,omitempty"`
+	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the
+	// median and the most, and the values of the node that has the most on average.
+	At     []int64  `json:"at"`
+	Least  []Number `json:"least"`
+	Median []Number `json:"median"`
+	Most   []Number `json:"most"`
+	Top    []Number `json:"top"`
+	// Sum is what all nodes had together, on average.
+	Sum Number `json:"sum"`
+	// TopNode is the node of Top.
+	TopNode string `json:"top_node"`
+}
+
+// plotted are what is plotted.
+var plotted = []struct{ name, title string }{
+	{"n::reads", "Reads"},
+	{"n::writes", "Writes"},
+	{"n::clientRequestRead::99thPercentile", "Read latency, p99"},
+	{"n::clientRequestWrite::99thPercentile", "Write latency, p99"},
+	{"n::cpuUtilization", "Processors"},
+	{"n::diskUtilization", "Fullest disk"},
+	{"n::compactions", "Pending compactions"},
+	{"n::gcTime", "Garbage collection"},
+}
+
+func (m *maker) plots(ctx context.Context) {
+	for _, of := range plotted {
+		a, err := m.Catalog.Lookup(of.name)
+		if err != nil {
+			m.lack(of.name, err) // cannot be: a test asks for all of them
+			continue
+		}
+		v := &a.Picked[0]
+		list := m.over(
+			ctx,
+			of.name,
+			v.Expr(m.scope, catalog.NodeLabels, Step),
+			m.From.Add(Step),
+			Step,
+		)
+		if len(list) == 0 {
+			continue
+		}
+		p := Plot{Entry: a.Name, Title: of.title, Description: a.Description, Unit: v.Unit}
+		if v.Healthy != nil {
+			p.Max = v.Healthy.Max
+		}
+		m.draw(&p, list)
+		m.report.Plots = append(m.report.Plots, p)
+	}
+}
+
+// draw fills a plot with what nodes had.
+func (m *maker) draw(p *Plot, list []Series) {
+	top := slices.MaxFunc(list, func(a, b Series) int {
+		return -compareFalling(mean(a.Points), mean(b.Points))
+	})
+	p.TopNode = m.address(top.Labels["node"])
+	at := map[int64][]float64{}
+	for _, s := range list {
+		for _, point := range s.Points {
+			at[point.At] = append(at[point.At], point.Value)
+		}
+	}
+	sum, steps := 0.0, 0
+	tops := map[int64]float64{}
+	for _, point := range top.Points {
+		tops[point.At] = point.Value
+	}
+	for t := m.From.Add(Step).UnixMilli(); t <= m.To.UnixMilli(); t += Step.Milliseconds() {
+		values := at[t]
+		p.At = append(p.At, t)
+		unknown := Number(median(nil))
+		least, most, of := unknown, unknown, unknown
+		if len(values) > 0 {
+			least, most = Number(slices.Min(values)), Number(slices.Max(values))
+		}
+		if v, known := tops[t]; known {
+			of = Number(v)
+		}
+		p.Least, p.Most, p.Top = append(p.Least, least), append(p.Most, most), append(p.Top, of)
+		p.Median = append(p.Median, Number(median(values)))
+		if len(values) > 0 {
+			steps++
+			for _, v := range values {
+				sum += v
+			}
+		}
+	}
+	p.Sum = Number(sum / float64(steps)) // there is a series, and each has points
+}
+
+func mean(points []Point) float64 {
+	sum := 0.0
+	for _, p := range points {
+		sum += p.Value
+	}
+	return sum / float64(len(points))
+}

@@ -1,0 +1,230 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/query/catalog"
+)
+
+func mustCatalog(t testing.TB) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func near(got report.Number, want float64) bool {
+	return math.Abs(float64(got)-want) <= 0.05*math.Abs(want)
+}
+
+// TestKnownFaults: of a made-up fleet the report finds just what is bad.
+func TestKnownFaults(t *testing.T) {
+	f := newFleet(t)
+	began := time.Now()
+	last := 0
+	r, err := report.Make(t.Context(), f, report.Config{Cluster: cluster, From: day,
+		To: day.Add(24 * time.Hour), Catalog: mustCatalog(t), Progress: func(n, of int) {
+			if n != last || of <= n {
+				t.Errorf("%d of %d after %d", n, of, last)
+			}
+			last++
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d queries in %s", r.Queries, time.Since(began))
+	if len(r.Lacks) > 0 || r.Queries > 150 {
+		t.Errorf("%d queries, lacking %q", r.Queries, r.Lacks)
+	}
+	var worst []string
+	for _, n := range r.Nodes {
+		worst = append(worst, strings.TrimPrefix(n.Address, "10.0.0."))
+		if !n.Up || n.Version != "5.0.9" || (n.Breached > 0) != (n.BreachedSeconds > 0) {
+			t.Errorf("%+v", n)
+		}
+	}
+	if strings.Join(worst, " ") != "5 2 3 6 1 4" {
+		t.Errorf("the worst first are %q", worst)
+	}
+	breach := func(entry, of string, seconds, worst float64) {
+		t.Helper()
+		i := slices.IndexFunc(r.Breaches, func(b report.Breach) bool {
+			return b.Entry == entry && (b.Address == of || b.Table == of)
+		})
+		if i < 0 {
+			t.Errorf("%s of %s is no breach", entry, of)
+		} else if b := r.Breaches[i]; !near(report.Number(b.Seconds), seconds) || !near(b.Worst, worst) {
+			t.Errorf("%+v", b)
+		}
+	}
+	breach("n::compactions", "10.0.0.3", 7200, 250)
+	breach("n::clientRequestRead", "10.0.0.2", 3600, 3e6)
+	breach("n::diskUtilization", "10.0.0.5", 12*3600, 80)
+	breach(
+		"n::nodeStatus",
+		"10.0.0.6",
+		3000,
+		0,
+	) // down is who missed six frames
+	breach(
+		"cf::{keyspace}::{table}::readLatency",
+		"slow",
+		86400,
+		2.34e6,
+	) // a bucket is a fifth wide
+	breach("cf::{keyspace}::{table}::tombstonesPerRead", "graves", 86400, 4970)
+	breach("cf::{keyspace}::{table}::partitionSize", "large", 86400, float64(gib))
+	for _, b := range r.Breaches {
+		if b.Address == "10.0.0.1" || b.Address == "10.0.0.4" || b.Table == "busy" {
+			t.Errorf("%s of %s%s is healthy", b.Entry, b.Address, b.Table)
+		}
+	}
+
+	d := r.Disks[0]
+	if d.Address != "10.0.0.5" || !near(d.Growth, 100*float64(gib)) || !near(d.Full, 2) ||
+		!near(d.Used, 80) || r.Disks[1].Full.Known() {
+		t.Errorf("%+v", r.Disks)
+	}
+	for name, of := range map[string]func(*report.Table) float64{
+		"busy":   func(t *report.Table) float64 { return float64(t.Reads) },
+		"slow":   func(t *report.Table) float64 { return float64(t.ReadP99) },
+		"graves": func(t *report.Table) float64 { return float64(t.Tombs) },
+		"large":  func(t *report.Table) float64 { return float64(t.Partition) },
+	} {
+		if top := r.Top(1, of); len(top) != 1 || top[0].Table != name {
+			t.Errorf("%+v is no %s", top, name)
+		}
+	}
+	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Table == "busy" }); i < 0 ||
+		!near(r.Tables[i].Reads, 600) {
+		t.Errorf("%+v", r.Tables)
+	}
+	// Over the whole day, of which it was there for nine hours.
+	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Table == "young" }); i < 0 ||
+		!near(r.Tables[i].Reads, 6*9/24.) {
+		t.Errorf("%+v", r.Tables)
+	}
+	b := r.Balance[0]
+	if b.Entry != "n::load" || !b.Uneven || b.Most != "10.0.0.1" ||
+		!near(b.MostHas, 250*float64(gib)) {
+		t.Errorf("%+v", r.Balance)
+	}
+	if !r.AlertsRecorded || len(r.Alerts) != 2 || r.Alerts[0].Name != "PendingCompactions" ||
+		r.Alerts[0].Node != "10.0.0.3" || !near(report.Number(r.Alerts[0].Seconds), 3600) ||
+		r.Alerts[1].Name != "NodeRestarted" || r.Alerts[1].Seconds != 300 {
+		t.Errorf("%+v", r.Alerts)
+	}
+	var changes []string
+	for _, c := range r.Changes {
+		changes = append(changes, c.At.Format("15:04 ")+c.Kind+" "+c.Node)
+	}
+	want := []string{"12:00 restart 10.0.0.4", "12:00 version 10.0.0.4", "15:00 schema ",
+		"16:00 table_created ", "20:10 down 10.0.0.6", "21:00 up 10.0.0.6"}
+	if !slices.Equal(changes, want) {
+		t.Errorf("%q, want %q", changes, want)
+	}
+	if len(r.Plots) < 5 || len(r.Plots[0].At) != 288 {
+		t.Errorf("%d plots", len(r.Plots))
+	}
+	testText(t, r)
+	testJSON(t, r)
+	testHTML(t, r)
+}
+
+func testText(t *testing.T, r *report.Report) {
+	var b bytes.Buffer
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	for _, part := range []string{"Cluster prod, Friday, 20 November 2026 (UTC)", "nodes up: 6 of 6",
+		"n::compactions", "2 h", "shop.graves", "2 days", "PendingCompactions",
+		"Cassandra was started on 10.0.0.4."} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("no %q in\n%s", part, b.String())
+		}
+	}
+	t.Log("\n" + b.String())
+}
+
+func testJSON(t *testing.T, r *report.Report) {
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil ||
+		len(back["breaches"].([]any)) != len(r.Breaches) {
+		t.Errorf("%v", err)
+	}
+}
+
+func testHTML(t *testing.T, r *report.Report) {
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if path := os.Getenv("RINGWATCH_REPORT_HTML"); path != "" { // to look at it
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := b.String()
+	// Nothing is fetched or run, and the template's escaping has refused nothing.
+	if found := regexp.MustCompile(`(?i)<(script|link|img|iframe)|\s(src|href|on[a-z]+)=|url\(|@import|ZgotmplZ`).
+		FindString(page); found != "" {
+		t.Errorf("the page has %q", found)
+	}
+	if plots := strings.Count(page, "<figure>"); plots != len(r.Plots) {
+		t.Errorf("%d plots, want %d", plots, len(r.Plots))
+	}
+}
+
+// TestHostileNames: what nodes call themselves stays text.
+func TestHostileNames(t *testing.T) {
+	hostile := "</td><script>alert(1)</script>\x1b[2J\u202e"
+	r := &report.Report{Cluster: hostile, From: day, To: day.Add(time.Hour),
+		Nodes: []report.Node{{ID: hostile, Address: hostile, Rack: hostile}},
+		Plots: []report.Plot{
+			{Title: "t", TopNode: hostile, At: []int64{1}, Least: []report.Number{1},
+				Median: []report.Number{1}, Most: []report.Number{1}, Top: []report.Number{1}},
+		},
+		Lacks: []string{hostile}}
+	var page, text bytes.Buffer
+	if err := errors.Join(r.WriteHTML(&page), r.WriteText(&text)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), "<script") ||
+		strings.ContainsAny(text.String(), "\x1b\u202e") {
+		t.Error("a name is more than text")
+	}
+}
+
+func TestNoNodes(t *testing.T) {
+	f := newFleet(t)
+	c := report.Config{Cluster: "other", From: day, To: day.Add(time.Hour), Catalog: mustCatalog(t)}
+	if _, err := report.Make(t.Context(), f, c); !errors.Is(err, report.ErrNoNodes) {
+		t.Error(err)
+	}
+	c.To = c.From
+	if _, err := report.Make(t.Context(), f, c); err == nil {
+		t.Error("a report of no time")
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// staticcheck runs at this version; go run fetches it once, and go.mod need not know it.
+const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
+
+// linter is one thing that make check does beside tests. It returns what is wrong; nothing is fine.
+type linter struct {
+	name string
+	run  func(context.Context) string
+}
+
+// goLinters share the compiler's cache with the Go tests, so they run before those.
+func goLinters() []linter {
+	return []linter{
+		{"format", func(context.Context) string { return untidy(".") }},
+		// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
+		// looks for.
+		{"go vet", func(ctx context.Context) string {
+			return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
+		}},
+		{"staticcheck", func(ctx context.Context) string {
+			return complaints(ctx, ".", "go", "run", staticcheck, "./...")
+		}},
+	}
+}
+
+// runCheck runs the linters and the tests that need no engines. Go's run beside those of Java and
+// the console, since each of them waits for its own compiler most of the time.
+func runCheck(ctx context.Context, o options, show *screen) (linted, tested tally) {
+	var java, javaTests tally
+	var others sync.WaitGroup
+	others.Go(func() {
+		if _, err := os.Stat("console/node_modules"); err == nil {
+			java.add(lint(ctx, show, linter{"console", func(ctx context.Context) string {
+				return complaints(ctx, "console", "npm", "run", "--silent", "check")
+			}}))
+		} else {
+			show.say("console: left out, its modules are not there: make console fetches them")
+		}
+		if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
+			warned, tests := checkJava(ctx, o, show)
+			java.add(warned)
+			javaTests.add(tests)
+		}
+	})
+	for _, l := range goLinters() {
+		linted.add(lint(ctx, show, l))
+	}
+	tested = shortTests(ctx, o, show)
+	others.Wait()
+	linted.add(java)
+	tested.add(javaTests)
+	return linted, tested
+}
+
+// lint runs one linter and shows how long it took, and what it found.
+func lint(ctx context.Context, show *screen, l linter) tally {
+	began := time.Now()
+	if found := l.run(ctx); found != "" {
+		show.fail(l.name, found)
+		return tally{failed: 1}
+	}
+	show.say(fmt.Sprintf("ok    %-28s %7.1f s", l.name, time.Since(began).Seconds()))
+	return tally{passed: 1}
+}
+
+// complaints runs a command in a directory and returns what it says if it fails.
+func complaints(ctx context.Context, dir, name string, args ...string) string {
+	cmd := command(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s\n%s: %v", bytes.TrimSpace(out), strings.Join(cmd.Args, " "), err)
+}
+
+// shortTests runs the Go tests that need no engine. go test's cache answers for what has not
+// changed. Examples are left out: they show engines at work, and nothing can leave one of them
+// out.
+func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
+	packages := o.Packages
+	if len(packages) == 0 {
+		packages = allPackages(ctx, slowShort)
+	}
+	// go vet has run already. Some tests wait for a clock, so there is one more than processors.
+	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
+		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, packages...)
+	err := stream(command(ctx, "go", args...), func(out io.Reader) { sum = readGo(out, show) })
+	if err != nil && sum.failed == 0 {
+		show.say("go test ended with " + err.Error() + " and named no failed test")
+		sum.failed++
+	}
+	return sum
+}
+
+// checkJava compiles the agent, where a warning is an error, and runs its tests but those with the
+// tag "full". What has not changed since it passed is not run again, as go test does it.
+func checkJava(ctx context.Context, o options, show *screen) (linted, tested tally) {
+	began := time.Now()
+	target := filepath.Join(o.Java, "target", "check") // as the profile says; of its own, for make test may run beside
+	passed := filepath.Join(target, "passed")
+	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"), "frame/testdata") {
+		if tested, err := readReports(target); err == nil && tested.failed == 0 && tested.passed > 0 {
+			show.say(fmt.Sprintf("ok    %-28s (cached)", "java"))
+			return tally{passed: 1}, tested
+		}
+	}
+	_ = os.Remove(passed)
+	_ = os.RemoveAll(filepath.Join(target, "surefire-reports"))
+	cmd := command(ctx, "mvn", "-B", "-ntp", "-Pcheck", "test")
+	cmd.Dir = o.Java
+	var said strings.Builder
+	err := stream(cmd, func(out io.Reader) {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			line := lines.Text()
+			if strings.HasPrefix(line, "[ERROR]") && !mavenAdvice.MatchString(line) {
+				fmt.Fprintln(&said, line)
+			}
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line too long to scan
+	})
+	tested, readErr := readReports(target)
+	switch {
+	case readErr != nil:
+		show.fail("java", readErr.Error())
+		return tally{failed: 1}, tested
+	case err != nil && tested.failed == 0: // it did not compile, or not without a warning
+		show.fail("java", said.String()+"mvn test: "+err.Error())
+		return tally{failed: 1}, tested
+	case tested.failed > 0:
+		show.fail("java tests", said.String())
+		return tally{passed: 1}, tested
+	}
+	if err := os.WriteFile(passed, nil, 0o644); err == nil {
+		_ = os.Chtimes(passed, began, began) // what is saved while they run counts as changed
+	}
+	show.say(fmt.Sprintf("ok    %-28s %7.1f s", "java", time.Since(began).Seconds()))
+	return tally{passed: 1}, tested
+}
+
+// unchanged reports whether nothing below the roots is younger than the file stamp.
+func unchanged(stamp string, roots ...string) bool {
+	since, err := os.Stat(stamp)
+	if err != nil {
+		return false
+	}
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			at, err := d.Info() // of a folder, too: a file that went changes it
+			if err == nil && at.ModTime().After(since.ModTime()) {
+				err = fs.SkipAll
+				since = nil
+			}
+			return err
+		})
+		if err != nil || since == nil {
+			return false
+		}
+	}
+	return true
+}

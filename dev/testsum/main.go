@@ -1,0 +1,217 @@
+// Command testsum runs every test there is, Go's and then Java's, shows what goes on, and ends
+// with one line:
+//
+//	N passed, N failed
+//
+// With --check it runs the linters and the tests that need no engines instead, and counts both.
+//
+// A test is one that has no subtests. A package that does not build, and a run that ends without
+// saying which test failed, count as one failure each. It exits with 1 when anything failed.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ringwatch/ringwatch/dev/engines"
+)
+
+type options struct {
+	Check   bool          `help:"The linters and the tests that need no engines, in two minutes on two cores."`
+	Full    bool          `help:"Also with the race detector, with RINGWATCH_TEST_FULL=1 for the tests that take long, and each fuzz test for a minute."`
+	Timeout time.Duration `help:"Bound for the tests of one Go package; an hour by default, 4 hours with --full."`
+	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
+	Java    string        `help:"The Maven project with the Java tests; left out where it does not exist." default:"agent"`
+
+	Packages []string `arg:"" optional:"" help:"Go packages; all by default."`
+}
+
+func main() {
+	var o options
+	kong.Parse(&o, kong.Description("Runs every test and sums up."), kong.UsageOnError())
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	do := run
+	if o.Check {
+		do = check
+	}
+	if sum := do(ctx, o); sum.failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// check is run for --check.
+func check(ctx context.Context, o options) tally {
+	show := newScreen(os.Stdout)
+	show.brief = true
+	go show.watch(ctx)
+	linted, tested := runCheck(ctx, o, show)
+	if ctx.Err() != nil {
+		show.say("interrupted")
+		tested.failed++
+	}
+	show.repeat()
+	fmt.Printf("%d linters and %d tests passed, %d failed; make test runs %d more, which need engines or long\n",
+		linted.passed, tested.passed, linted.failed+tested.failed, tested.skipped)
+	linted.add(tested)
+	return linted
+}
+
+func run(ctx context.Context, o options) tally {
+	show := newScreen(os.Stdout)
+	go show.watch(ctx)
+	// Before the tests' time limits begin to count. What fails here fails again in the tests that
+	// need it, with its remedy.
+	for _, prepare := range []func(context.Context, func(string)) error{
+		engines.Fetch, fetchVersions,
+		engines.EnsureRedis, engines.EnsurePrometheus, engines.EnsureAlertmanager,
+	} {
+		if err := prepare(ctx, show.say); err != nil {
+			show.say("error: " + err.Error())
+		}
+	}
+	var sum tally
+	if len(o.Build) > 0 {
+		sum.add(runBuild(ctx, o.Build, show))
+	}
+	sum.add(runGo(ctx, o, show))
+	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
+		sum.add(runJava(ctx, o, show))
+	}
+	if o.Full {
+		sum.add(runFuzz(ctx, o, show))
+	}
+	if ctx.Err() != nil {
+		show.say("interrupted")
+		sum.failed++
+	}
+	show.nameSlowest()
+	show.repeat()
+	if sum.skipped > 0 {
+		show.say(fmt.Sprintf("%d skipped", sum.skipped))
+	}
+	fmt.Printf("%d passed, %d failed\n", sum.passed, sum.failed)
+	return sum
+}
+
+// fetchVersions fetches the other versions of Cassandra that the agent's tests start.
+func fetchVersions(ctx context.Context, progress func(string)) error {
+	var errs []error
+	for _, version := range engines.CassandraVersions() {
+		errs = append(errs, engines.FetchCassandra(ctx, version, progress))
+	}
+	return errors.Join(errs...)
+}
+
+// tally counts tests.
+type tally struct{ passed, failed, skipped int }
+
+func (t *tally) add(other tally) {
+	t.passed += other.passed
+	t.failed += other.failed
+	t.skipped += other.skipped
+}
+
+// runBuild runs before the tests, which go on without it: most need nothing built.
+func runBuild(ctx context.Context, build []string, show *screen) tally {
+	show.say(strings.Join(build, " "))
+	err := stream(command(ctx, build[0], build[1:]...), func(out io.Reader) {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			show.say(lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line too long to scan; the command must not block on a full pipe
+	})
+	if err != nil {
+		show.say("the build failed: " + err.Error())
+		return tally{failed: 1}
+	}
+	return tally{}
+}
+
+func runGo(ctx context.Context, o options, show *screen) tally {
+	if o.Timeout == 0 {
+		o.Timeout = time.Hour // the slowest takes some twenty minutes; other work may make the machine several times slower
+		if o.Full {
+			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
+		}
+	}
+	args := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}
+	if o.Full {
+		args = append(args, "-race")
+	}
+	if len(o.Packages) == 0 {
+		o.Packages = allPackages(ctx, slow)
+	}
+	args = append(args, "-p", strconv.Itoa(atOnce(runtime.NumCPU(), memory())))
+	show.say("Go tests (the first build takes some minutes)")
+	cmd := command(ctx, "go", append(args, o.Packages...)...)
+	if o.Full {
+		cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
+	}
+	var sum tally
+	err := stream(cmd, func(out io.Reader) { sum = readGo(out, show) })
+	if err != nil && sum.failed == 0 {
+		show.say("go test ended with " + err.Error() + " and named no failed test")
+		sum.failed++
+	}
+	return sum
+}
+
+func runJava(ctx context.Context, o options, show *screen) tally {
+	show.say("Java tests")
+	for _, dir := range reportDirs(o.Java) {
+		if err := os.RemoveAll(dir); err != nil { // an old report would be counted again
+			show.say("error: " + err.Error())
+			return tally{failed: 1}
+		}
+	}
+	cmd := command(ctx, "mvn", "-B", "-ntp", "test")
+	cmd.Dir = o.Java
+	err := stream(cmd, func(out io.Reader) { showMaven(out, show) })
+	sum, readErr := readReports(o.Java)
+	if readErr != nil {
+		show.say("error: " + readErr.Error())
+		sum.failed++
+	}
+	if err != nil && sum.failed == 0 {
+		show.say("mvn test ended with " + err.Error() + " and named no failed test")
+		sum.failed++
+	}
+	return sum
+}
+
+// command makes a command that is asked to end, before it is killed, when ctx ends.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	return cmd
+}
+
+// stream runs cmd while read takes what it writes.
+func stream(cmd *exec.Cmd, read func(io.Reader)) error {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	read(out)
+	return cmd.Wait()
+}

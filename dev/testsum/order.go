@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// slow are the packages that take longest, longest first. Ring, which mostly waits, comes after
+// store, which keeps the processors busy: cmd/ringwatch ends with its heaviest test, of the whole
+// line with a browser, and what runs beside that then should wait.
+var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines", "ring/throttle", "stream",
+	"rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor", "query/series"}
+
+// slowShort are those of the tests that need no engines.
+var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame", "ring", "api/report"}
+
+// slowFirst sorts packages so that those that take longest begin first: go test takes them in this
+// order, and a long one that begins last would have the machine for itself.
+func slowFirst(packages, slow []string) []string {
+	rank := func(pkg string) int {
+		if at := slices.Index(slow, short(pkg)); at >= 0 {
+			return at
+		}
+		return len(slow)
+	}
+	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
+	return packages
+}
+
+// allPackages returns the packages of the module, the slow ones first.
+func allPackages(ctx context.Context, slow []string) []string {
+	listed, err := exec.CommandContext(ctx, "go", "list", "./...").Output()
+	if err != nil {
+		return []string{"./..."} // go test says what is wrong
+	}
+	return slowFirst(strings.Fields(string(listed)), slow)
+}
+
+// perPackage is what a package's engines take of memory, up to five Cassandras of a GB.
+const perPackage = 4 << 30
+
+// atOnce is how many packages are tested at the same time: one more than there are processors,
+// since some wait for an engine or a clock most of the time, as far as there is memory for their
+// engines.
+func atOnce(processors int, memory int64) int {
+	if memory < int64(processors+1)*perPackage {
+		return processors
+	}
+	return processors + 1
+}
+
+// memory is what the kernel calls available, in bytes; 0 where it does not say.
+func memory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), "MemAvailable:"); found {
+			var kB int64
+			if _, err := fmt.Sscan(rest, &kB); err != nil {
+				return 0
+			}
+			return kB << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// tidied are the endings of the files that untidy reads. Prettier has a stricter view of the
+// console's.
+var tidied = []string{".go", ".java", ".md", ".yaml", ".yml", ".sh", ".xml", ".mod", ".cql"}
+
+// untidy returns a line for each file below root that is not as gofmt and .editorconfig want it:
+// Go as gofmt writes it, and its comments no wider than 100 columns; in Java no tabs; everywhere
+// no blanks at a line's end, no carriage returns and a newline at the end.
+func untidy(root string) string {
+	var said []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			switch name := d.Name(); {
+			case path == root:
+			case name == "node_modules", name == "target", name == "testdata", name == "dist", name == ".git", name == ".ringwatch":
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || !slices.Contains(tidied, filepath.Ext(path)) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if what := untidiness(filepath.Ext(path), text); what != "" {
+			said = append(said, path+what)
+		}
+		return nil
+	})
+	if err != nil {
+		said = append(said, err.Error())
+	}
+	return strings.Join(said, "\n")
+}
+
+// columns is how wide prose may be, with tabs of four.
+const columns = 100
+
+// wideComment says where a line of a comment is too wide, or nothing. Drawings and examples, which
+// are indented, may be, and so may a word that is too long by itself.
+func wideComment(text []byte) string {
+	for i, line := range strings.Split(string(text), "\n") {
+		prose, is := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+		if !is || strings.HasPrefix(prose, " ") || !strings.Contains(prose, " ") {
+			continue
+		}
+		if width := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t"); width > columns {
+			return fmt.Sprintf(":%d: the comment has %d columns, and %d are allowed", i+1, width, columns)
+		}
+	}
+	return ""
+}
+
+// untidiness says where a file is not tidy and why, or nothing.
+func untidiness(ending string, text []byte) string {
+	if ending == ".go" {
+		formatted, err := format.Source(text)
+		switch {
+		case err != nil:
+			return ": " + err.Error()
+		case !bytes.Equal(formatted, text):
+			return ": gofmt -w changes it"
+		}
+		return wideComment(text)
+	}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		switch {
+		case bytes.HasSuffix(line, []byte("\r")):
+			return fmt.Sprintf(":%d: a carriage return ends the line", i+1)
+		case bytes.HasSuffix(line, []byte(" ")), bytes.HasSuffix(line, []byte("\t")):
+			return fmt.Sprintf(":%d: blanks end the line", i+1)
+		case ending == ".java" && bytes.Contains(line, []byte("\t")):
+			return fmt.Sprintf(":%d: a tab; Java is indented with spaces here", i+1)
+		}
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		return ": the last line does not end"
+	}
+	return ""
+}

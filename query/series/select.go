@@ -1,0 +1,331 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// ErrLoading says that nothing is known of an account yet, not even which nodes it has. A moment
+// later there is.
+var ErrLoading = errors.New("series: the list of nodes is being loaded")
+
+// ErrTooLarge says that a query's selectors are too many for the account's number of series.
+var ErrTooLarge = errors.New("series: the request has too many selectors and regular expressions for so many series: use fewer at a time")
+
+// maxSelectorBytes bounds what a query takes to look at each text, list and set once.
+const maxSelectorBytes = 64 << 20
+
+// Query says which series.
+type Query struct {
+	// From and To, both inclusive and in milliseconds since the Unix epoch, are widened to whole
+	// days, and to the day before in a day's first minutes.
+	From, To int64
+	// Selectors are alternatives, each of matchers that must all match, on every label. None: all
+	// series.
+	Selectors [][]*labels.Matcher
+	// Context bounds the work of Select and of its Selection, see Selection.Err; nil: nothing does.
+	Context context.Context
+	// Owns limits the answer to clusters; nil: all of the account's.
+	Owns func(cluster string) bool
+}
+
+// lead is how long before a day its dictionaries count as the next day's: those come when its
+// first window is closed.
+const lead = 15 * time.Minute
+
+// Selection is what a Query selects, as it was when Select was called. It is for one goroutine.
+// Nothing is computed before it is asked for, and then node by node.
+type Selection struct {
+	// Missing is how much the answer may lack: nodes that are not loaded yet, and dictionaries
+	// that could not be read.
+	Missing int
+
+	end         end
+	v           shared
+	selectors   []*selector
+	nodes       []nodeRef
+	first, last uint16
+	answers     []*answer             // by profile, if no selector asks for a node's id
+	byID        map[answerKey]*answer // else
+	computed    int
+	recorded    *Selection // of what rules record; nil: they record nothing
+	isRecorded  bool       // it is such a one itself
+	seen        []int      // by ordinal of a metric's name: the last answer, counted from 1, in which it is
+}
+
+// Err returns why the selection is not whole: the error of the query's context, if that has ended
+// while series were looked for. Who has asked for what is selected asks for this, too.
+func (s *Selection) Err() error {
+	if s.recorded != nil && s.recorded.end.err != nil {
+		return s.recorded.end.err
+	}
+	return s.end.err
+}
+
+// Select prepares a query's answer. The error is ErrLoading or ErrTooLarge; an account of which
+// the Loader knows that it has no nodes has no series.
+func (x *Index) Select(accountName string, q Query) (*Selection, error) {
+	a := x.account(accountName, false)
+	if a == nil {
+		return nil, ErrLoading
+	}
+	s, err := a.selection(q, false)
+	if err != nil {
+		return nil, err
+	}
+	if a = x.account(recorders(accountName), false); a != nil {
+		if s.recorded, err = a.selection(q, true); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// selection prepares a query's answer of an account's nodes, or of its recorders.
+func (a *account) selection(q Query, recorded bool) (*Selection, error) {
+	alternatives := q.Selectors
+	if len(alternatives) == 0 {
+		alternatives = [][]*labels.Matcher{nil}
+	}
+	s := &Selection{isRecorded: recorded, end: end{ctx: q.Context}, first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !recorded && !a.listed && len(a.nodes) == 0 {
+		return nil, ErrLoading
+	}
+	s.Missing = a.pending + len(a.missing)
+	if !recorded && !a.listed {
+		s.Missing++
+	}
+	s.v = a.pool.shared
+	bytes := 0
+	for _, matchers := range alternatives {
+		if bytes += s.v.selectorBytes(matchers); bytes > maxSelectorBytes {
+			return nil, ErrTooLarge
+		}
+		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns, &s.end, recorded))
+	}
+	s.nodes = a.candidates(s.selectors)
+	s.seen = make([]int, s.v.names)
+	if slices.ContainsFunc(s.selectors, func(sel *selector) bool { return len(sel.node) > 0 }) {
+		s.byID = map[answerKey]*answer{}
+	} else {
+		s.answers = make([]*answer, len(s.v.profiles))
+	}
+	return s, nil
+}
+
+// Block is series of one node or recorder: each of its metrics of each of its entities.
+type Block struct {
+	// Where it is. A recorder's series do not have these as labels: see Place.
+	Cluster, Datacenter, Rack string
+	Node                      uuid.UUID
+	Type                      string // of the entities
+
+	v                 *shared
+	metrics, entities []uint32
+}
+
+// Len returns how many series the block has.
+func (b *Block) Len() int { return len(b.metrics) * len(b.entities) }
+
+// Blocks iterates over what is selected, in blocks that have no series in common, by cluster,
+// datacenter, rack and node.
+func (s *Selection) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for _, n := range s.nodes {
+			for _, b := range s.of(n).blocks {
+				p := &s.v.places[b.place]
+				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+					return
+				}
+			}
+		}
+		if s.recorded != nil {
+			for b := range s.recorded.Blocks() {
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// answer is what is selected of nodes of one profile.
+type answer struct {
+	blocks []block
+	series int
+}
+
+// answerKey is a profile with the selectors that the node's id matches, a bit each.
+type answerKey struct {
+	profile uint32
+	ids     uint64
+}
+
+// maxSelectors is how many selectors have a bit. With more, nothing is remembered.
+const maxSelectors = 64
+
+// block is a Block in numbers.
+type block struct {
+	typ, place        uint32
+	metrics, entities []uint32
+}
+
+// of returns what is selected of a node. Nodes of one profile share it.
+func (s *Selection) of(n nodeRef) *answer {
+	if s.answers != nil {
+		if s.answers[n.profile] == nil {
+			s.answers[n.profile] = s.answer(&s.v.profiles[n.profile], s.selectors)
+		}
+		return s.answers[n.profile]
+	}
+	k := answerKey{profile: n.profile}
+	var list []*selector
+	id := n.id.String()
+	for i, sel := range s.selectors {
+		if len(sel.node) > 0 && s.end.reached() {
+			return &answer{}
+		}
+		if all(sel.node, id) {
+			k.ids |= 1 << (i % maxSelectors)
+			list = append(list, sel)
+		}
+	}
+	if a := s.byID[k]; a != nil && len(s.selectors) <= maxSelectors {
+		return a
+	}
+	a := s.answer(&s.v.profiles[n.profile], list)
+	s.byID[k] = a
+	return a
+}
+
+// answer computes what selectors select of a profile.
+func (s *Selection) answer(p *profile, selectors []*selector) *answer {
+	a := &answer{}
+	if p.last < s.first || p.first > s.last {
+		return a
+	}
+	s.computed++
+	for _, sel := range selectors {
+		for i := range p.spans {
+			of := &p.spans[i]
+			if of.first > s.last || of.last < s.first || !sel.place(of.place) {
+				continue
+			}
+			if metrics, entities, ok := sel.shape(of.shape); ok {
+				a.blocks = s.add(a.blocks, block{s.v.shapes[of.shape].typ, of.place, metrics, entities})
+			}
+		}
+	}
+	for _, b := range a.blocks {
+		a.series += len(b.metrics) * len(b.entities)
+	}
+	return a
+}
+
+// add appends what of a block is not in blocks yet. That there is nothing to compare with is the
+// rule, and found by the names alone.
+func (s *Selection) add(blocks []block, b block) []block {
+	twice := false
+	for _, m := range b.metrics {
+		name := s.v.ordinals[m]
+		twice = twice || s.seen[name] == s.computed
+		s.seen[name] = s.computed
+	}
+	if !twice {
+		return append(blocks, b)
+	}
+	rest := []block{b}
+	for _, other := range blocks {
+		var left []block
+		for _, r := range rest {
+			left = s.v.subtract(left, r, other)
+		}
+		if rest = left; len(rest) == 0 {
+			break
+		}
+	}
+	return append(blocks, rest...)
+}
+
+// subtract appends what of a is not in b: its other metrics with all its entities, and those in
+// common with its other entities.
+func (v *shared) subtract(dst []block, a, b block) []block {
+	if a.place != b.place {
+		return append(dst, a)
+	}
+	name := func(m uint32) uint32 { return v.metrics[m].name }
+	other, common := split(a.metrics, b.metrics, name)
+	if len(common) == 0 {
+		return append(dst, a)
+	}
+	if len(other) > 0 {
+		dst = append(dst, block{a.typ, a.place, other, a.entities})
+	}
+	if left, _ := split(a.entities, b.entities, func(id uint32) uint32 { return id }); len(left) > 0 {
+		dst = append(dst, block{a.typ, a.place, common, left})
+	}
+	return dst
+}
+
+// split returns which of a are not in b, and which are. Both ascend by key.
+func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
+	if len(a) == len(b) && &a[0] == &b[0] { // nearly always
+		return nil, a
+	}
+	for _, v := range a {
+		for len(b) > 0 && key(b[0]) < key(v) {
+			b = b[1:]
+		}
+		if len(b) > 0 && key(b[0]) == key(v) {
+			common = append(common, v)
+		} else {
+			other = append(other, v)
+		}
+	}
+	return other, common
+}
+
+// Count returns how many series are selected, of how many nodes and recorders. Its cost is that
+// of finding them, not of their number.
+func (s *Selection) Count() (series, nodes int) {
+	for _, n := range s.nodes {
+		if a := s.of(n); a.series > 0 {
+			series += a.series
+			nodes++
+		}
+	}
+	if s.recorded != nil {
+		n, of := s.recorded.Count()
+		series, nodes = series+n, nodes+of
+	}
+	return series, nodes
+}
+
+// Nodes returns the nodes and recorders that have any of the series, in the order of Blocks.
+func (s *Selection) Nodes() []uuid.UUID { return append(s.nodesOnly(), s.Recorders()...) }
+
+// Recorders returns the recorders that have any of the series.
+func (s *Selection) Recorders() []uuid.UUID {
+	if s.recorded == nil {
+		return nil
+	}
+	return s.recorded.nodesOnly()
+}
+
+func (s *Selection) nodesOnly() []uuid.UUID {
+	list := make([]uuid.UUID, 0, len(s.nodes))
+	for _, n := range s.nodes {
+		if s.of(n).series > 0 {
+			list = append(list, n.id)
+		}
+	}
+	return list
+}

@@ -1,0 +1,215 @@
+// Package selfmetrics sends what a process of Ringwatch has on /metrics as frames through ingest,
+// as an agent does with its node's. So the series of all processes are stored, asked for with
+// PromQL, and watched by the shipped rules, without a Prometheus that scrapes them.
+//
+// What it promises: a frame every interval, of bounded size. What ingest does not take waits in a
+// bounded queue; the oldest leave it first, and are counted. It never stops the role beside it, and
+// makes it wait only at its end, for at most farewellTime.
+//
+// What bites: counters are whole numbers in frames. What counts seconds has nanoseconds, what
+// counts anything else has thousandths.
+package selfmetrics
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/access/certs"
+	"github.com/ringwatch/ringwatch/frame"
+)
+
+// Config says where a process sends its own metrics.
+type Config struct {
+	// URL is that of an ingest, without a path.
+	URL string `yaml:"url"`
+	// Key is an API key with the scope write, KeyFile a file that holds one. Without either nothing
+	// is sent.
+	Key     string `yaml:"key"`
+	KeyFile string `yaml:"key_file"`
+	// CAFile has certificates, PEM, that ingest's may be signed by; empty: this machine's.
+	CAFile string `yaml:"ca_file"`
+	// Interval is the time between two frames.
+	Interval time.Duration `yaml:"interval"`
+	// Cluster is the label cluster of the series. A monitored cluster of the same name would share
+	// its page, its alerts and its keys' bindings with the processes.
+	Cluster string `yaml:"cluster"`
+	// Instance is the label instance of the series; empty: this machine's name and the role's port.
+	Instance string `yaml:"instance"`
+	// MaxSeries bounds the series of a frame: a histogram is one.
+	MaxSeries int `yaml:"max_series"`
+}
+
+// DefaultConfig returns the configuration without a key, so that nothing is sent. The cluster is
+// not called ringwatch, as a Cassandra cluster easily is: alerts about the processes would stand on
+// that one's page.
+func DefaultConfig() Config {
+	return Config{URL: "http://127.0.0.1:9471", Interval: 20 * time.Second,
+		Cluster: "ringwatch-self", MaxSeries: 10_000}
+}
+
+// On reports whether metrics are sent.
+func (c *Config) On() bool { return c.Key != "" || c.KeyFile != "" }
+
+// Validate returns everything that is wrong with the configuration, at once.
+func (c *Config) Validate() error {
+	var wrong []error
+	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Host == "" {
+		wrong = append(wrong, fmt.Errorf("url: %q must be the http:// or https:// URL of an ingest", c.URL))
+	}
+	if c.Key != "" && c.KeyFile != "" {
+		wrong = append(wrong, errors.New("key and key_file are both set: set only one"))
+	}
+	if c.Interval < time.Second || c.Interval > time.Hour {
+		wrong = append(wrong, fmt.Errorf("interval is %s: use 1s to 1h", c.Interval))
+	}
+	if c.Cluster == "" || len(c.Cluster) > frame.MaxNameBytes || c.Cluster == frame.EveryCluster {
+		wrong = append(wrong, fmt.Errorf("cluster is %q: use a name of 1 to 255 bytes", c.Cluster))
+	}
+	if len(c.Instance) > frame.MaxNameBytes {
+		wrong = append(wrong, errors.New("instance is longer than 255 bytes: use a shorter name"))
+	}
+	if c.MaxSeries < 1 || c.MaxSeries > 100_000 {
+		wrong = append(wrong, fmt.Errorf("max_series is %d: use 1 to 100000", c.MaxSeries))
+	}
+	return errors.Join(wrong...)
+}
+
+// Deps is what a Sender is given to work with.
+type Deps struct {
+	Gatherer prometheus.Gatherer   // what is sent
+	Metrics  prometheus.Registerer // the sender's own
+	Role     string                // the label role of the series
+	Instance string                // the label instance if the configuration has none
+	Log      *slog.Logger
+	Clock    func() time.Time // nil: time.Now
+}
+
+// Sender sends a process's metrics. Its methods are called by one goroutine at a time.
+type Sender struct {
+	config   Config
+	deps     Deps
+	client   *http.Client
+	address  string
+	key      string
+	instance string
+	node     uuid.UUID
+	metrics  *metrics
+
+	started  uint64 // ms
+	sequence uint64
+	last     int64 // ms: the time of the newest frame
+	queue    queue
+	state    health
+}
+
+// job is the label job of all processes: rules/ringwatch.yaml selects it.
+const job = "ringwatch"
+
+// New validates the configuration and reads the key.
+func New(c Config, d Deps) (*Sender, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if d.Clock == nil {
+		d.Clock = time.Now
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Sender{config: c, deps: d, key: c.Key, instance: c.Instance,
+		address: strings.TrimSuffix(c.URL, "/") + "/v1/frames", started: uint64(d.Clock().UnixMilli())}
+	if s.instance == "" {
+		s.instance = d.Instance
+	}
+	s.node = frame.ProcessID(c.Cluster, s.instance, d.Role)
+	if c.KeyFile != "" {
+		text, err := os.ReadFile(c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("key_file: %w", err)
+		}
+		s.key = strings.TrimSpace(string(text))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if c.CAFile != "" {
+		pool, err := certs.ReadAuthorities(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	s.client = &http.Client{Transport: transport, Timeout: postTimeout}
+	var err error
+	s.metrics, err = newMetrics(d.Metrics)
+	return s, err
+}
+
+const (
+	// postTimeout bounds one request to ingest.
+	postTimeout = 10 * time.Second
+	// farewellTime bounds how long the end of a process waits for its last frames to be taken.
+	farewellTime = time.Second
+)
+
+// Run sends a frame at once and then every interval, until ctx ends. It never fails.
+func (s *Sender) Run(ctx context.Context) error {
+	defer s.client.CloseIdleConnections()
+	tick := time.NewTicker(s.config.Interval)
+	defer tick.Stop()
+	for {
+		s.pass(ctx, true)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Farewell says that the process ends on purpose, so that nobody misses it. It is called once Run
+// has returned, while ingest is still there if it is in the same process.
+func (s *Sender) Farewell() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellTime)
+	defer cancel()
+	s.pass(ctx, false)
+}
+
+// pass makes a frame and sends what waits, the oldest first, until ingest does not take one.
+func (s *Sender) pass(ctx context.Context, running bool) {
+	if b := s.frame(running); b != nil {
+		s.metrics.frames.Inc()
+		s.metrics.dropped.WithLabelValues("queue_full").Add(float64(s.queue.put(b)))
+	}
+	for ctx.Err() == nil {
+		b := s.queue.oldest()
+		if b == nil {
+			break
+		}
+		err := s.post(ctx, b)
+		if ctx.Err() != nil && err != nil {
+			break
+		}
+		s.note(err)
+		if again(err) {
+			break
+		}
+		s.queue.drop()
+		if err == nil {
+			s.metrics.sent.Inc()
+		} else {
+			s.metrics.dropped.WithLabelValues("refused").Inc()
+		}
+	}
+	s.metrics.queued.Set(float64(len(s.queue.frames)))
+}
