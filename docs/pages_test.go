@@ -183,8 +183,8 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		{"store-peers", "victoriametrics_bytes_per_sample", 1, "0.55"},
 		{"store-peers", "prometheus_bytes_per_sample", 1, "3.25"},
 		{"api", "json_redis_32_rps", 1, "2300"},
-		{"series", "series", 1e-6, "99.6 million"},
-		{"series", "heap_mb", 1, "9.3 MB"},
+		{"fleet", "ack_p99_ms", 1, "81 ms"},
+		{"fleet", "freshness_p50_ms", 0.001, "0.13 s"},
 		{"rules", "cycle_s", 1, "0.77 s"},
 		{"console", "fleet_10000_ms", 0.001, "0.70 s"},
 	} {
