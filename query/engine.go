@@ -453,7 +453,9 @@ func (e *Engine) Queryable(
 // long as they do, such as the text of a whole cluster. end is to be called when that is done;
 // more calls do nothing. The work is done in the context that it returns, and where it only
 // computes InTurn. The error is ctx's, or a BusyError.
-func (e *Engine) Begin(ctx context.Context, accountName string) (of context.Context, end func(), err error) {
+func (e *Engine) Begin(
+	ctx context.Context, accountName string,
+) (of context.Context, end func(), err error) {
 	end, err = e.queue.enter(ctx, accountName, false)
 	return e.turns.within(ctx), end, err
 }

@@ -23,7 +23,7 @@ const compared = [
 ];
 const window = 1800;
 
-// As query/catalog/deviation.go has them: what is usual is the median, and the spread comes from the
+// As query/catalog/deviation.go has them: what is usual is the median, the spread comes from the
 // median of the distances from it, a tenth of it at least.
 const leastPeers = 4;
 const madScale = 1.4826;

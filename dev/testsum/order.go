@@ -13,11 +13,13 @@ import (
 // slow are the packages that take longest, longest first. Ring, which mostly waits, comes after
 // store, which keeps the processors busy: cmd/ringwatch ends with its heaviest test, of the whole
 // line with a browser, and what runs beside that then should wait.
-var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines", "ring/throttle", "stream",
-	"rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor", "query/series"}
+var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines",
+	"ring/throttle", "stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor",
+	"query/series"}
 
 // slowShort are those of the tests that need no engines.
-var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame", "ring", "api/report"}
+var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame",
+	"ring", "api/report"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this
 // order, and a long one that begins last would have the machine for itself.
